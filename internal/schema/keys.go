@@ -1,0 +1,110 @@
+package schema
+
+import (
+	"strings"
+	"time"
+
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// Type is the kind of a base key.
+type Type string
+
+// The types, as callers name them.
+const (
+	Entity   Type = "entity"
+	Counter  Type = "counter"
+	Board    Type = "board"
+	Sessions Type = "sessions"
+)
+
+var prefixes = map[Type]string{Entity: "E#", Counter: "C#", Board: "L#", Sessions: "S#"}
+
+// BaseKey is a caller's key before sharding.
+type BaseKey struct {
+	Type Type
+	Name string
+}
+
+// String returns the base key's own text, which is also its partition key in the
+// shard map: the type's prefix and the name.
+func (k BaseKey) String() string { return prefixes[k.Type] + k.Name }
+
+// ParseBaseKey is the inverse of String.
+func ParseBaseKey(s string) (BaseKey, error) {
+	for t, prefix := range prefixes {
+		if name, ok := strings.CutPrefix(s, prefix); ok {
+			return BaseKey{t, name}, nil
+		}
+	}
+	return BaseKey{}, &shard.KeyError{Key: s, Reason: "it has no type's prefix"}
+}
+
+// Key is a partition key of the items table, taken apart.
+type Key struct {
+	Base   BaseKey
+	Bucket string // label of the time bucket; entities only
+	Shard  int
+}
+
+// String returns the partition key.
+func (k Key) String() string {
+	name := k.Base.String()
+	if k.Base.Type == Entity {
+		name += "#" + k.Bucket
+	}
+	return shard.Hash.Join(name, k.Shard)
+}
+
+// ParseKey is the inverse of Key.String for entities, counters, boards (their
+// index's partition keys) and session groups. Other items (markers, heat) have
+// no base key, and give an error.
+func ParseKey(pk string) (Key, error) {
+	name, n, err := shard.Hash.Split(pk)
+	if err != nil {
+		return Key{}, err
+	}
+	base, err := ParseBaseKey(name)
+	if err != nil {
+		return Key{}, err
+	}
+	key := Key{Base: base, Shard: n}
+	if base.Type == Entity {
+		at := strings.LastIndexByte(base.Name, '#')
+		if at < 0 {
+			return Key{}, &shard.KeyError{Key: pk, Reason: "it has no time bucket"}
+		}
+		key.Base.Name, key.Bucket = base.Name[:at], base.Name[at+1:]
+		if _, err := EventBucket.Start(key.Bucket, 0); err != nil {
+			return Key{}, &shard.KeyError{Key: pk, Reason: "its time bucket is not a day"}
+		}
+	}
+	return key, nil
+}
+
+// EventBucket is the width of an event's bucket.
+const EventBucket = shard.Day
+
+// TimeLayout is the form of a time in sort keys: UTC, milliseconds, always 24
+// characters, so that text order is time order.
+const TimeLayout = "2006-01-02T15:04:05.000Z"
+
+// EventSortKey orders the events of a partition by (time, id).
+func EventSortKey(t time.Time, id string) string {
+	return t.UTC().Format(TimeLayout) + "#" + id
+}
+
+// ParseEventSortKey is the inverse of EventSortKey.
+func ParseEventSortKey(sk string) (t time.Time, id string, err error) {
+	const n = len(TimeLayout)
+	if len(sk) <= n || sk[n] != '#' {
+		return t, "", &shard.KeyError{Key: sk, Reason: "it is not an event's sort key"}
+	}
+	if t, err = time.Parse(TimeLayout, sk[:n]); err != nil {
+		return t, "", &shard.KeyError{Key: sk, Reason: "it does not start with a time"}
+	}
+	return t, sk[n+1:], nil
+}
+
+// SoleSK is the sort key of an item that has its partition key to itself.
+const SoleSK = "-"

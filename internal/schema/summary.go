@@ -1,0 +1,47 @@
+package schema
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// A counter's summary holds, per write shard (its sources), the newest revision
+// that was folded and the value then, as top-level attributes, so that a fold
+// touches only its own sources and folds never wait for each other:
+//
+//	pk     S  C#<counter>#<partial>
+//	sk     S  -
+//	r<n>   N  revision of write shard n; folds never lower it
+//	x<n>   N  value of write shard n at that revision
+//	as_of  N  Unix milliseconds of the last fold
+//	v      N  1
+//
+// Sources 0 to 63 are in partial 0, the next 64 in partial 1, and so on, each
+// with a partition key of its own. The counter's value is the sum that a reader
+// makes of all x.
+const SourcesPerPartial = 64
+
+// AsOf is the time of a summary's last fold.
+const AsOf = "as_of"
+
+// SummaryVersion is the version of a counter's summary.
+const SummaryVersion = "1"
+
+// SummaryKey returns the partition key of the partial that holds a write shard.
+func SummaryKey(counter string, source int) string {
+	base := BaseKey{Counter, counter}.String()
+	return shard.Hash.Join(base, source/SourcesPerPartial)
+}
+
+// RevAttr and ValueAttr name the attributes of a write shard in its partial.
+func RevAttr(source int) string   { return "r" + strconv.Itoa(source) }
+func ValueAttr(source int) string { return "x" + strconv.Itoa(source) }
+
+// IsValueAttr tells the attributes that ValueAttr names from others.
+func IsValueAttr(name string) bool {
+	digits, ok := strings.CutPrefix(name, "x")
+	_, err := strconv.Atoi(digits)
+	return ok && err == nil
+}

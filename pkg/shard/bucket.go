@@ -1,0 +1,77 @@
+package shard
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"time"
+)
+
+// Bucket is the width of the time buckets that a time series is cut into, one
+// partition key (or N write shards) a bucket. Buckets are of UTC time.
+type Bucket string
+
+// The widths.
+const (
+	Minute Bucket = "minute" // 2026-01-05T13:04
+	Hour   Bucket = "hour"   // 2026-01-05T13
+	Day    Bucket = "day"    // 2026-01-05
+)
+
+// Width returns the bucket's length.
+func (b Bucket) Width() time.Duration {
+	switch b {
+	case Minute:
+		return time.Minute
+	case Hour:
+		return time.Hour
+	case Day:
+		return 24 * time.Hour
+	}
+	panic(fmt.Sprintf("shard: no bucket %q", string(b)))
+}
+
+func (b Bucket) layout() string {
+	switch b {
+	case Minute:
+		return "2006-01-02T15:04"
+	case Hour:
+		return "2006-01-02T15"
+	}
+	return "2006-01-02"
+}
+
+// Label names the bucket that holds t. With offset, each bucket opens that much
+// after its nominal start: see [Offset].
+func (b Bucket) Label(t time.Time, offset time.Duration) string {
+	return t.Add(-offset).UTC().Truncate(b.Width()).Format(b.layout())
+}
+
+// Start returns the first instant of the bucket with this label and offset.
+func (b Bucket) Start(label string, offset time.Duration) (time.Time, error) {
+	start, err := time.ParseInLocation(b.layout(), label, time.UTC)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("shard: %s bucket %q: want the form %s", b, label, b.layout())
+	}
+	return start.Add(offset), nil
+}
+
+// Labels names, in order, every bucket that holds an instant of [from, to). It
+// is empty when to is not after from.
+func (b Bucket) Labels(from, to time.Time, offset time.Duration) []string {
+	var labels []string
+	at := from.Add(-offset).UTC().Truncate(b.Width())
+	for end := to.Add(-offset); at.Before(end); at = at.Add(b.Width()) {
+		labels = append(labels, at.Format(b.layout()))
+	}
+	return labels
+}
+
+// Offset returns a delay of whole milliseconds in [0, width) that depends on
+// name alone. Given to Label, it makes each key open its next bucket at a moment
+// of its own, so that not all keys start a new partition key in the same second.
+func (b Bucket) Offset(name string) time.Duration {
+	digest := sha256.Sum256([]byte(name))
+	steps := uint64(b.Width() / time.Millisecond)
+	return time.Duration(binary.BigEndian.Uint64(digest[:8])%steps) * time.Millisecond
+}

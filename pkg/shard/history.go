@@ -1,0 +1,89 @@
+package shard
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Change is one step of a key's shard count: from At on it is Count.
+type Change struct {
+	At    time.Time // whole seconds
+	Count int       // 1 or more
+}
+
+// History is a key's shard count as a step function of time, in ascending order
+// of time. Before the first change, and without any, the count is 1.
+type History []Change
+
+// At returns the shard count in force at t.
+func (h History) At(t time.Time) int {
+	count := 1
+	for _, c := range h {
+		if c.At.After(t) {
+			break
+		}
+		count = c.Count
+	}
+	return count
+}
+
+// Max returns the largest shard count in force at any instant from from to to,
+// both included.
+func (h History) Max(from, to time.Time) int {
+	return slices.Max(h.Counts(from, to))
+}
+
+// Counts returns the distinct shard counts in force from from to to, both
+// included, in the order in which they came into force.
+func (h History) Counts(from, to time.Time) []int {
+	counts := []int{h.At(from)}
+	for _, c := range h {
+		if c.At.After(from) && !c.At.After(to) && !slices.Contains(counts, c.Count) {
+			counts = append(counts, c.Count)
+		}
+	}
+	return counts
+}
+
+// Newest returns the last change's count, whether or not its time has come.
+func (h History) Newest() int {
+	if len(h) == 0 {
+		return 1
+	}
+	return h[len(h)-1].Count
+}
+
+// Strings returns the stored form: "epoch:count" for each change, with the time
+// in Unix seconds.
+func (h History) Strings() []string {
+	list := make([]string, len(h))
+	for i, c := range h {
+		list[i] = strconv.FormatInt(c.At.Unix(), 10) + ":" + strconv.Itoa(c.Count)
+	}
+	return list
+}
+
+// ParseHistory reads the form that Strings writes. The order of the list does
+// not matter; two changes at one second are an error, as is a count below 1.
+func ParseHistory(list []string) (History, error) {
+	h := make(History, 0, len(list))
+	for _, s := range list {
+		epoch, count, ok := strings.Cut(s, ":")
+		at, err1 := strconv.ParseInt(epoch, 10, 64)
+		n, err2 := strconv.Atoi(count)
+		if !ok || err1 != nil || err2 != nil || n < 1 {
+			return nil, fmt.Errorf("shard: history entry %q: want epoch:count", s)
+		}
+		h = append(h, Change{At: time.Unix(at, 0).UTC(), Count: n})
+	}
+	slices.SortFunc(h, func(a, b Change) int { return a.At.Compare(b.At) })
+	for i := 1; i < len(h); i++ {
+		if h[i].At.Equal(h[i-1].At) {
+			return nil, fmt.Errorf("shard: history has two changes at %d", h[i].At.Unix())
+		}
+	}
+	return h, nil
+}

@@ -1,0 +1,41 @@
+package shard
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+)
+
+// Random returns a write shard from 0 to n-1, each with the same chance. It
+// suits writes that nobody looks up singly: a reader has to gather all n. It is
+// safe for concurrent use and panics when n is not positive.
+func Random(n int) int {
+	mustCount(n)
+	return rand.IntN(n)
+}
+
+// Calculated returns the write shard, 0 to n-1, that attr always has among n: a
+// writer that retries lands on the same item and a reader that knows attr needs
+// one GetItem.
+//
+// The shard is the SHA-256 digest of attr's bytes, read as one big-endian
+// integer, modulo n. This is a stored format. It equals what
+// int(hashlib.sha256(attr.encode()).hexdigest(), 16) % n gives in Python. It
+// panics when n is not positive.
+func Calculated(attr string, n int) int {
+	mustCount(n)
+	digest := sha256.Sum256([]byte(attr))
+	var rest uint64
+	for i := 0; i < len(digest); i += 8 {
+		rest = bits.Rem64(rest, binary.BigEndian.Uint64(digest[i:]), uint64(n))
+	}
+	return int(rest)
+}
+
+func mustCount(n int) {
+	if n < 1 {
+		panic(fmt.Sprintf("shard: shard count %d is not positive", n))
+	}
+}
