@@ -1,0 +1,100 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"github.com/swaggest/swgui/v5emb"
+)
+
+// Routes registers operations with an API.
+type Routes func(api huma.API)
+
+// MaxBody bounds a request's body, in bytes. A keyed call's transaction is at
+// most 4 MB, and Lambda takes 6 MB with the body in base64.
+const MaxBody = 3 << 20
+
+// New returns a handler for these routes and GET /healthz. Every answer that is
+// not a success is problem JSON; what goes wrong inside is logged with the
+// request's id and not told to the caller.
+func New(log *slog.Logger, routes ...Routes) http.Handler {
+	mux := http.NewServeMux()
+	register(mux, routes)
+	return withRequest(log, recovered(oneSegment(problems(mux))))
+}
+
+// WithDocs adds the OpenAPI document of all the routes at /openapi.json, and the
+// same to read at /docs.
+func WithDocs(handler http.Handler, routes ...Routes) http.Handler {
+	document, err := json.Marshal(register(http.NewServeMux(), routes).OpenAPI())
+	if err != nil {
+		panic(err) // the document depends on the code alone
+	}
+	page := v5emb.New("hotshard", "/openapi.json", docsPath)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method != http.MethodGet:
+			handler.ServeHTTP(w, r)
+		case r.URL.Path == "/openapi.json":
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write(document) // the client may be gone
+		case strings.HasPrefix(r.URL.Path+"/", docsPath):
+			page.ServeHTTP(w, r)
+		default:
+			handler.ServeHTTP(w, r)
+		}
+	})
+}
+
+const docsPath = "/docs/"
+
+func register(mux *http.ServeMux, routes []Routes) huma.API {
+	api := humago.New(mux, config())
+	health(api)
+	for _, r := range routes {
+		r(api)
+	}
+	return api
+}
+
+func config() huma.Config {
+	c := huma.DefaultConfig("hotshard", "1")
+	c.Info.Description = "Writes and reads that stay ahead of DynamoDB's hot keys."
+	c.OpenAPIPath, c.DocsPath, c.SchemasPath = "", "", ""
+	c.CreateHooks = nil // no $schema members in answers
+	format := huma.Format{Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: unmarshal}
+	c.Formats = map[string]huma.Format{"application/json": format, "json": format}
+	c.Transformers = []huma.Transformer{trimProblem}
+	return c
+}
+
+// Operation describes a call of the API.
+func Operation(method, path, id, summary string) huma.Operation {
+	return huma.Operation{
+		OperationID: id, Method: method, Path: path, Summary: summary,
+		MaxBodyBytes: MaxBody, Errors: []int{400, 422, 429, 503},
+	}
+}
+
+// recovered turns a panic into a 500, and logs where it happened.
+func recovered(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			fault := recover()
+			if fault == nil {
+				return
+			}
+			if fault == http.ErrAbortHandler {
+				panic(fault)
+			}
+			loggerOf(r.Context()).Error("panic", "fault", fault, "stack", string(debug.Stack()))
+			writeProblem(w, internalError(r.Context()))
+		}()
+		next.ServeHTTP(w, r)
+	})
+}

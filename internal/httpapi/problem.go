@@ -1,0 +1,111 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+// retryAfter is the Retry-After of answers that ask for patience, in seconds.
+const retryAfter = "1"
+
+// Problem turns an error of a service into the answer that callers get. It is
+// the only place that does. Errors that already are answers stay as they are.
+func Problem(ctx context.Context, err error) error {
+	if _, ok := errors.AsType[huma.StatusError](err); ok || err == nil {
+		return err
+	}
+	switch {
+	case errors.Is(err, ddb.ErrNotFound):
+		return huma.Error404NotFound(Detail(err))
+	case errors.Is(err, ddb.ErrThrottled):
+		return patience(http.StatusTooManyRequests, Detail(err))
+	case errors.Is(err, ddb.ErrStale), errors.Is(err, ddb.ErrUnavailable):
+		loggerOf(ctx).Error("unavailable", "error", err)
+		return patience(http.StatusServiceUnavailable, Detail(err))
+	}
+	loggerOf(ctx).Error("internal error", "error", err)
+	return internalError(ctx)
+}
+
+// Detail says in words that suit a caller what kind of error it is.
+func Detail(err error) string {
+	for _, kind := range []error{ddb.ErrNotFound, ddb.ErrThrottled, ddb.ErrStale, ddb.ErrUnavailable} {
+		if errors.Is(err, kind) {
+			return kind.Error()
+		}
+	}
+	return "internal error"
+}
+
+func patience(status int, detail string) error {
+	return huma.ErrorWithHeaders(huma.NewError(status, detail), http.Header{"Retry-After": {retryAfter}})
+}
+
+func internalError(ctx context.Context) huma.StatusError {
+	return huma.NewError(http.StatusInternalServerError, "internal error; the request's id is "+RequestID(ctx))
+}
+
+func writeProblem(w http.ResponseWriter, p huma.StatusError) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Del("Content-Length")
+	w.WriteHeader(p.GetStatus())
+	_ = json.NewEncoder(w).Encode(p) // the client may be gone
+}
+
+// problems answers what the mux refuses (no such path, wrong method) as problem
+// JSON, like everything else.
+func problems(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handler, pattern := mux.Handler(r)
+		if pattern != "" {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		refusal := &statusOnly{header: w.Header(), status: http.StatusOK}
+		handler.ServeHTTP(refusal, r)
+		detail := "there is no " + r.URL.Path
+		if allow := w.Header().Get("Allow"); allow != "" {
+			detail = r.URL.Path + " takes " + allow
+		}
+		writeProblem(w, huma.NewError(refusal.status, detail))
+	})
+}
+
+// statusOnly keeps an answer's status and headers, and drops its body.
+type statusOnly struct {
+	header http.Header
+	status int
+}
+
+func (s *statusOnly) Header() http.Header         { return s.header }
+func (s *statusOnly) WriteHeader(status int)      { s.status = status }
+func (s *statusOnly) Write(b []byte) (int, error) { return len(b), nil }
+
+// maxEcho bounds the bytes of a caller's text that an error repeats.
+const maxEcho = 100
+
+// trimProblem keeps errors from repeating whole bodies.
+func trimProblem(_ huma.Context, _ string, answer any) (any, error) {
+	problem, ok := answer.(*huma.ErrorModel)
+	if !ok {
+		return answer, nil
+	}
+	for _, e := range problem.Errors {
+		switch v := e.Value.(type) {
+		case string:
+			if len(v) > maxEcho {
+				e.Value = v[:maxEcho] + "…"
+			}
+		case nil, bool, float64, int, int64:
+		default:
+			e.Value = nil
+		}
+	}
+	return problem, nil
+}
