@@ -1,0 +1,153 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/danielgtaylor/huma/v2"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/httpapi"
+)
+
+// maxUpdates bounds the updates under way for one call.
+const maxUpdates = 32
+
+type increment struct {
+	Counter httpapi.Name `json:"counter"`
+	Delta   int64        `json:"delta" doc:"A whole number but 0"`
+}
+
+type countersInput struct {
+	CallKey
+	Body struct {
+		Increments []increment `json:"increments" minItems:"1" maxItems:"500"`
+	}
+	RawBody []byte
+}
+
+type counterResult struct {
+	Counter httpapi.Name `json:"counter"`
+	Status  Status       `json:"status"`
+	Detail  string       `json:"detail,omitempty"`
+}
+
+type countersAnswer struct {
+	Accepted int             `json:"accepted"`
+	Rejected int             `json:"rejected"`
+	Results  []counterResult `json:"results"`
+}
+
+type countersOutput struct{ Body countersAnswer }
+
+// addCounters adds the increments, those of one counter as one update.
+func (s *Service) addCounters(ctx context.Context, in *countersInput) (*countersOutput, error) {
+	totals, err := coalesce(in.Body.Increments)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := s.deadline(ctx)
+	defer cancel()
+	now := s.now()
+	if in.keyed() {
+		return s.addOnce(ctx, in, totals, now)
+	}
+	outcomes := s.addAll(ctx, totals, now)
+	answer := countersAnswer{Results: make([]counterResult, len(in.Body.Increments))}
+	for i, inc := range in.Body.Increments {
+		answer.Results[i] = answer.result(inc, outcomes[inc.Counter])
+	}
+	if answer.Accepted == 0 {
+		return nil, httpapi.Problem(ctx, outcomes[in.Body.Increments[0].Counter])
+	}
+	return &countersOutput{answer}, nil
+}
+
+func (a *countersAnswer) result(inc increment, err error) counterResult {
+	if err != nil {
+		a.Rejected++
+		return counterResult{inc.Counter, Rejected, httpapi.Detail(err)}
+	}
+	a.Accepted++
+	return counterResult{inc.Counter, Accepted, ""}
+}
+
+// total is what one call adds to one counter.
+type total struct {
+	counter httpapi.Name
+	delta   int64
+}
+
+// coalesce sums the increments of each counter, in order of first appearance.
+func coalesce(increments []increment) ([]total, error) {
+	var totals []total
+	var faults []error
+	index := make(map[httpapi.Name]int, len(increments))
+	for i, inc := range increments {
+		at, again := index[inc.Counter]
+		if !again {
+			at = len(totals)
+			index[inc.Counter] = at
+			totals = append(totals, total{counter: inc.Counter})
+		}
+		sum := totals[at].delta + inc.Delta
+		switch {
+		case inc.Delta == 0:
+			faults = append(faults, deltaFault(i, inc, "it must not be 0"))
+		case (sum > totals[at].delta) != (inc.Delta > 0):
+			faults = append(faults, deltaFault(i, inc, "the counter's increments add up beyond 64 bits"))
+		}
+		totals[at].delta = sum
+	}
+	if len(faults) > 0 {
+		return nil, invalid(faults...)
+	}
+	return totals, nil
+}
+
+func deltaFault(i int, inc increment, message string) error {
+	return &huma.ErrorDetail{Location: fmt.Sprintf("body.increments[%d].delta", i), Message: message, Value: inc.Delta}
+}
+
+func (s *Service) addAll(ctx context.Context, totals []total, now time.Time) map[httpapi.Name]error {
+	errs := make([]error, len(totals))
+	var group errgroup.Group
+	group.SetLimit(maxUpdates)
+	for i, t := range totals {
+		if t.delta == 0 {
+			continue
+		}
+		group.Go(func() error {
+			errs[i] = s.counter.Add(ctx, string(t.counter), t.delta, now)
+			return nil
+		})
+	}
+	_ = group.Wait() // errors are per counter
+	outcomes := make(map[httpapi.Name]error, len(totals))
+	for i, t := range totals {
+		outcomes[t.counter] = errs[i]
+	}
+	return outcomes
+}
+
+func (s *Service) addOnce(ctx context.Context, in *countersInput, totals []total, now time.Time) (*countersOutput, error) {
+	if n := len(in.Body.Increments); n > maxKeyed {
+		return nil, tooManyKeyed(n, "increments")
+	}
+	answer := countersAnswer{Results: make([]counterResult, len(in.Body.Increments))}
+	for i, inc := range in.Body.Increments {
+		answer.Results[i] = answer.result(inc, nil)
+	}
+	actions := func(ctx context.Context) (list []types.TransactWriteItem, err error) {
+		for _, t := range totals {
+			if t.delta != 0 {
+				list = append(list, s.counter.AddTransact(ctx, string(t.counter), t.delta, now))
+			}
+		}
+		return list, nil
+	}
+	answer, err := applyOnce(ctx, s, &in.CallKey, in.RawBody, answer, now, actions)
+	return &countersOutput{answer}, err
+}

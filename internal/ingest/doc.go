@@ -1,0 +1,9 @@
+// Package ingest takes writes over HTTP: events and counter increments. It
+// checks them, writes them as sharded items, and answers for each.
+//
+//	service := ingest.New(settings, client)
+//	http.ListenAndServe(addr, httpapi.New(log, ingest.Routes(service)))
+//
+// An accepted write is durable before the answer. A call with an Idempotency-Key
+// is applied once, however often it is sent.
+package ingest

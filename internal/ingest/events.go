@@ -1,0 +1,136 @@
+package ingest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+type event struct {
+	Entity httpapi.Name    `json:"entity"`
+	ID     httpapi.Name    `json:"id,omitempty" doc:"Default: a ULID with the event's time"`
+	Time   *time.Time      `json:"time,omitempty" doc:"RFC 3339, kept to the millisecond, at most 5 s ahead. Default: the time in the id, which must be a ULID then; without an id now"`
+	Data   json.RawMessage `json:"data,omitempty" doc:"A JSON object"`
+}
+
+type eventsInput struct {
+	CallKey
+	Body struct {
+		Events []event `json:"events" minItems:"1" maxItems:"500"`
+	}
+	RawBody []byte
+}
+
+type eventResult struct {
+	ID     string `json:"id"`
+	Time   string `json:"time" format:"date-time"`
+	Status Status `json:"status"`
+	Detail string `json:"detail,omitempty"`
+}
+
+type eventsAnswer struct {
+	Accepted int           `json:"accepted"`
+	Rejected int           `json:"rejected"`
+	Results  []eventResult `json:"results"`
+}
+
+type eventsOutput struct{ Body eventsAnswer }
+
+// putEvents writes the events of one call.
+func (s *Service) putEvents(ctx context.Context, in *eventsInput) (*eventsOutput, error) {
+	now := s.now()
+	events, err := identify(in.Body.Events, now)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := s.deadline(ctx)
+	defer cancel()
+	if in.keyed() {
+		return s.putOnce(ctx, in, events, now)
+	}
+	outcomes := s.events.Put(ctx, events, now)
+	answer := answerFor(events, outcomes)
+	if answer.Accepted == 0 {
+		return nil, httpapi.Problem(ctx, outcomes[0])
+	}
+	return &eventsOutput{answer}, nil
+}
+
+func answerFor(events []ddb.Event, outcomes []error) eventsAnswer {
+	answer := eventsAnswer{Results: make([]eventResult, len(events))}
+	for i, ev := range events {
+		result := eventResult{ID: ev.ID, Time: httpapi.FormatTime(ev.Time), Status: Accepted}
+		if err := outcomes[i]; err != nil {
+			answer.Rejected++
+			result.Status, result.Detail = Rejected, httpapi.Detail(err)
+		} else {
+			answer.Accepted++
+		}
+		answer.Results[i] = result
+	}
+	return answer
+}
+
+func (s *Service) putOnce(ctx context.Context, in *eventsInput, events []ddb.Event, now time.Time) (*eventsOutput, error) {
+	if n := len(events); n > maxKeyed {
+		return nil, tooManyKeyed(n, "events")
+	}
+	answer := answerFor(events, make([]error, len(events)))
+	actions := func(ctx context.Context) (list []types.TransactWriteItem, err error) {
+		for _, ev := range distinct(events) {
+			action, err := s.events.PutTransact(ctx, ev, now)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, action)
+		}
+		return list, nil
+	}
+	answer, err := applyOnce(ctx, s, &in.CallKey, in.RawBody, answer, now, actions)
+	return &eventsOutput{answer}, err
+}
+
+// distinct keeps the last of the events with one identity: a transaction takes
+// an item once.
+func distinct(events []ddb.Event) []ddb.Event {
+	type identity struct {
+		entity, id string
+		time       int64
+	}
+	var kept []ddb.Event
+	index := map[identity]int{}
+	for _, ev := range events {
+		key := identity{ev.Entity, ev.ID, ev.Time.UnixMilli()}
+		if at, again := index[key]; again {
+			kept[at] = ev
+			continue
+		}
+		index[key] = len(kept)
+		kept = append(kept, ev)
+	}
+	return kept
+}
+
+// identify completes the identity of each event, reads its data, and checks both.
+func identify(in []event, now time.Time) ([]ddb.Event, error) {
+	events := make([]ddb.Event, len(in))
+	var faults []error
+	for i, ev := range in {
+		var fault *huma.ErrorDetail
+		if events[i], fault = ev.identify(now); fault != nil {
+			fault.Location = fmt.Sprintf("body.events[%d].%s", i, fault.Location)
+			faults = append(faults, fault)
+		}
+	}
+	if len(faults) > 0 {
+		return nil, invalid(faults...)
+	}
+	return events, nil
+}

@@ -1,0 +1,247 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// faults is a client that fails on purpose: before a call reaches the engine, or
+// after it was applied, when the answer is lost.
+type faults struct {
+	*dynamodb.Client
+	mu     sync.Mutex
+	before func(operation string) error // nil lets the call through
+	after  func(operation string) error
+	keep   func(i int) bool // which items of a batch are taken; nil takes all
+	lost   int              // answers lost
+}
+
+func (f *faults) wrap(operation string, call func() error) error {
+	f.mu.Lock()
+	before, after := f.before, f.after
+	f.mu.Unlock()
+	if before != nil {
+		if err := before(operation); err != nil {
+			return err
+		}
+	}
+	if err := call(); err != nil || after == nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	err := after(operation)
+	if err != nil {
+		f.lost++
+	}
+	return err
+}
+
+func (f *faults) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (out *dynamodb.UpdateItemOutput, err error) {
+	err = f.wrap("UpdateItem", func() error { out, err = f.Client.UpdateItem(ctx, in, o...); return err })
+	return out, err
+}
+
+func (f *faults) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (out *dynamodb.PutItemOutput, err error) {
+	err = f.wrap("PutItem", func() error { out, err = f.Client.PutItem(ctx, in, o...); return err })
+	return out, err
+}
+
+func (f *faults) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (out *dynamodb.TransactWriteItemsOutput, err error) {
+	err = f.wrap("TransactWriteItems", func() error { out, err = f.Client.TransactWriteItems(ctx, in, o...); return err })
+	return out, err
+}
+
+// BatchWriteItem takes the items that keep names, and leaves the rest unprocessed.
+func (f *faults) BatchWriteItem(ctx context.Context, in *dynamodb.BatchWriteItemInput, o ...func(*dynamodb.Options)) (out *dynamodb.BatchWriteItemOutput, err error) {
+	f.mu.Lock()
+	keep := f.keep
+	f.mu.Unlock()
+	if keep == nil {
+		err = f.wrap("BatchWriteItem", func() error { out, err = f.Client.BatchWriteItem(ctx, in, o...); return err })
+		return out, err
+	}
+	taken, left := map[string][]types.WriteRequest{}, map[string][]types.WriteRequest{}
+	for table, requests := range in.RequestItems {
+		for i, r := range requests {
+			if keep(i) {
+				taken[table] = append(taken[table], r)
+			} else {
+				left[table] = append(left[table], r)
+			}
+		}
+	}
+	if len(taken) > 0 {
+		if _, err := f.Client.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: taken}, o...); err != nil {
+			return nil, err
+		}
+	}
+	return &dynamodb.BatchWriteItemOutput{UnprocessedItems: left}, nil
+}
+
+var (
+	errHotKey = &types.ProvisionedThroughputExceededException{
+		Message: aws.String("over"),
+		ThrottlingReasons: []types.ThrottlingReason{{
+			Reason: aws.String("TableWriteKeyRangeThroughputExceeded"), Resource: aws.String("arn:aws:dynamodb:us-east-1:0:table/items"),
+		}},
+	}
+	errLost = fmt.Errorf("the connection broke: %w", &timeout{})
+)
+
+// timeout is a network error that the SDK takes for worth repeating.
+type timeout struct{}
+
+func (*timeout) Error() string   { return "timeout" }
+func (*timeout) Timeout() bool   { return true }
+func (*timeout) Temporary() bool { return true }
+
+func always(err error) func(string) error { return func(string) error { return err } }
+
+func eventsBody(n int, entity string) string {
+	var list []string
+	for i := range n {
+		list = append(list, fmt.Sprintf(`{"entity":%q,"id":"%d","time":"2026-01-05T00:00:00Z"}`, entity, i))
+	}
+	return `{"events":[` + strings.Join(list, ",") + `]}`
+}
+
+func TestExhaustedCapacityIs429(t *testing.T) {
+	r := newRig(t)
+	f := &faults{Client: r.client, before: always(errHotKey), keep: func(int) bool { return false }}
+	r.use(f)
+	r.service.settings.Deadline = 300 * time.Millisecond
+	for _, c := range []struct{ path, body string }{
+		{"/v1/events", eventsBody(1, "e")},
+		{"/v1/events", eventsBody(60, "e")},
+		{"/v1/counters", `{"increments":[{"counter":"c","delta":1}]}`},
+	} {
+		for _, key := range [][]string{nil, {"Idempotency-Key", "k"}} {
+			got := r.post(c.path, c.body, key...)
+			if got.status != 429 || got.header.Get("Retry-After") == "" || !strings.Contains(string(got.body), "no write capacity") {
+				t.Errorf("%s %v: %d %v %s", c.path, key, got.status, got.header, got.body)
+			}
+		}
+	}
+	if n := r.items(); n != 0 {
+		t.Errorf("%d items were written", n)
+	}
+}
+
+func TestUnreachableIs503(t *testing.T) {
+	r := newRig(t)
+	r.use(&faults{Client: r.client, before: always(errLost)})
+	r.service.settings.Deadline = 300 * time.Millisecond
+	got := r.post("/v1/events", eventsBody(1, "e"))
+	if got.status != 503 || got.header.Get("Retry-After") == "" || strings.Contains(string(got.body), "connection broke") {
+		t.Errorf("got %d %s", got.status, got.body)
+	}
+}
+
+func TestInternalErrorsAreNotTold(t *testing.T) {
+	r := newRig(t)
+	r.use(&faults{Client: r.client, before: always(errors.New("secret"))})
+	got := r.post("/v1/events", eventsBody(1, "e"))
+	id := got.header.Get("X-Request-Id")
+	if got.status != 500 || strings.Contains(string(got.body), "secret") || !strings.Contains(string(got.body), id) {
+		t.Errorf("got %d %s", got.status, got.body)
+	}
+	if log := r.log.String(); !strings.Contains(log, "secret") || !strings.Contains(log, id) {
+		t.Errorf("the log lacks the error or the id: %s", log)
+	}
+}
+
+func TestPartlyTakenBatches(t *testing.T) {
+	r := newRig(t)
+	calls := 0
+	f := &faults{Client: r.client, keep: func(i int) bool { calls++; return (i+calls)%3 != 0 }}
+	r.use(f)
+	var out eventsAnswer
+	got := r.post("/v1/events", eventsBody(25, "e"))
+	got.decode(t, &out)
+	if out.Accepted != 25 || r.items() != 25 {
+		t.Fatalf("repeated until taken: %s, %d items", got.body, r.items())
+	}
+	r.service.settings.Deadline = 400 * time.Millisecond
+	calls = 0
+	f.keep = func(i int) bool { calls++; return calls <= 10 }
+	got = r.post("/v1/events", eventsBody(25, "f"))
+	got.decode(t, &out)
+	if got.status != 200 || out.Accepted == 0 || out.Rejected == 0 || out.Accepted+out.Rejected != 25 {
+		t.Fatalf("got %d %s", got.status, got.body)
+	}
+	for i, result := range out.Results {
+		if (result.Status == Rejected) != (result.Detail != "") {
+			t.Errorf("result %d: %+v", i, result)
+		}
+	}
+	if n := r.items(); n != 25+out.Accepted {
+		t.Errorf("%d items, %d accepted", n, out.Accepted)
+	}
+}
+
+func TestLostAnswersOfKeyedCalls(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 1))
+	r := newRig(t)
+	f := &faults{Client: r.client}
+	f.before = func(string) error {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if random.IntN(4) == 0 {
+			return errHotKey
+		}
+		return nil
+	}
+	f.after = func(string) error {
+		if random.IntN(3) == 0 {
+			return errLost
+		}
+		return nil
+	}
+	r.use(f)
+	for i := range 100 {
+		body := `{"increments":[{"counter":"a","delta":3},{"counter":"b","delta":1}]}`
+		for r.post("/v1/counters", body, "Idempotency-Key", fmt.Sprint(i)).status != 200 {
+		}
+	}
+	if r.sum("a") != "300" || r.sum("b") != "100" {
+		t.Errorf("a is %s, want 300; b is %s, want 100; %d answers lost", r.sum("a"), r.sum("b"), f.lost)
+	}
+	if f.lost == 0 {
+		t.Error("no answer was lost")
+	}
+}
+
+func TestLostAnswersOfUnkeyedCallsCountOnceMoreAtMost(t *testing.T) {
+	r := newRig(t)
+	n := 0
+	f := &faults{Client: r.client}
+	f.after = func(string) error {
+		if n++; n%5 == 0 {
+			return errLost
+		}
+		return nil
+	}
+	r.use(f)
+	accepted := 0
+	for range 100 {
+		if r.post("/v1/counters", `{"increments":[{"counter":"a","delta":1}]}`).status == 200 {
+			accepted++
+		}
+	}
+	if got := r.sum("a"); got != fmt.Sprint(accepted+f.lost) {
+		t.Errorf("%d accepted, %d answers lost, sum %s", accepted, f.lost, got)
+	}
+}

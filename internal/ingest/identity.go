@@ -1,0 +1,81 @@
+package ingest
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/oklog/ulid/v2"
+
+	"github.com/hotshard/hotshard/internal/document"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+// MaxAhead is how far in the future an event's time may lie. The lead time of a
+// change of the shard count rests on it.
+const MaxAhead = 5 * time.Second
+
+var epoch = time.Unix(0, 0)
+
+// identify returns the event with its identity complete and its data read. Its
+// fault's location is relative to the event.
+func (e event) identify(now time.Time) (ddb.Event, *huma.ErrorDetail) {
+	out := ddb.Event{Entity: string(e.Entity), ID: string(e.ID)}
+	t, fault := e.time(now)
+	if fault != nil {
+		return out, fault
+	}
+	out.Time = t.UTC().Truncate(time.Millisecond)
+	switch {
+	case out.Time.Before(epoch):
+		return out, &huma.ErrorDetail{Location: "time", Message: "it is before 1970", Value: out.Time}
+	case out.Time.After(now.Add(MaxAhead)):
+		return out, &huma.ErrorDetail{Location: "time", Message: "it is more than 5 s ahead", Value: out.Time}
+	case out.ID == "":
+		out.ID = ulid.MustNew(ulid.Timestamp(out.Time), ulid.DefaultEntropy()).String()
+	}
+	if out.Data, fault = parseData(e.Data); fault != nil {
+		return out, fault
+	}
+	return out, nil
+}
+
+// time is the given time, else the id's, else now.
+func (e event) time(now time.Time) (time.Time, *huma.ErrorDetail) {
+	if e.Time != nil {
+		return *e.Time, nil
+	}
+	if e.ID == "" {
+		return now, nil
+	}
+	id, err := ulid.ParseStrict(string(e.ID))
+	if err != nil {
+		return now, &huma.ErrorDetail{Location: "time", Message: "an event whose id is not a ULID needs a time"}
+	}
+	return id.Timestamp(), nil
+}
+
+// maxData leaves room in an item for the keys.
+const maxData = document.MaxItem - 4*1024
+
+func parseData(text json.RawMessage) (document.Object, *huma.ErrorDetail) {
+	if len(text) == 0 || string(text) == "null" {
+		return nil, nil
+	}
+	data, err := document.Parse(text)
+	if err != nil {
+		at := "data"
+		if e, ok := errors.AsType[*document.Error](err); ok {
+			if e.Path != "" {
+				at += "." + e.Path
+			}
+			return nil, &huma.ErrorDetail{Location: at, Message: e.Reason}
+		}
+		return nil, &huma.ErrorDetail{Location: at, Message: err.Error()}
+	}
+	if size := document.Size(data); size > maxData {
+		return nil, &huma.ErrorDetail{Location: "data", Message: "it is larger than DynamoDB's 400 KB an item", Value: size}
+	}
+	return data, nil
+}

@@ -1,0 +1,107 @@
+package ingest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+// maxKeyed is the most items of a keyed call: a transaction takes 100 actions,
+// one of them the key's marker.
+const maxKeyed = 99
+
+const keyName = "Idempotency-Key"
+
+// CallKey is the header that makes a call apply once.
+type CallKey struct {
+	Key  string `header:"Idempotency-Key" doc:"Applies the call once within 24 hours, whatever is retried, and gives the same answer again: 1 to 255 letters, digits, or any of -._~:/+=. At most 99 items then."`
+	path string
+}
+
+// Resolve checks the key as part of the request's validation. A list of keys is
+// no key: which of them it would be depends on who splits it.
+func (k *CallKey) Resolve(ctx huma.Context) []error {
+	k.path = ctx.Operation().Path
+	var sent []string
+	ctx.EachHeader(func(name, value string) {
+		if strings.EqualFold(name, keyName) {
+			sent = append(sent, value)
+		}
+	})
+	if len(sent) == 0 || len(sent) == 1 && validKey(sent[0]) {
+		return nil
+	}
+	return []error{&huma.ErrorDetail{
+		Location: "header." + keyName,
+		Message:  "it must be one key of 1 to 255 letters, digits, or any of -._~:/+=",
+		Value:    strings.Join(sent, ", "),
+	}}
+}
+
+func validKey(key string) bool {
+	for _, c := range []byte(key) {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !letter && strings.IndexByte("-._~:/+=", c) < 0 {
+			return false
+		}
+	}
+	return len(key) >= 1 && len(key) <= 255
+}
+
+func (k *CallKey) keyed() bool { return k.Key != "" }
+
+func tooManyKeyed(n int, field string) error {
+	return invalid(&huma.ErrorDetail{
+		Location: "body." + field,
+		Message:  fmt.Sprintf("a call with an Idempotency-Key takes at most %d items", maxKeyed),
+		Value:    n,
+	})
+}
+
+func invalid(details ...error) error {
+	return huma.Error422UnprocessableEntity("validation failed", details...)
+}
+
+// applyOnce makes a keyed call's writes and its marker one transaction, and
+// returns the answer: this one, or that of the call's first time.
+func applyOnce[A any](ctx context.Context, s *Service, k *CallKey, body []byte, answer A, now time.Time,
+	actions func(context.Context) ([]types.TransactWriteItem, error),
+) (A, error) {
+	text, err := json.Marshal(answer)
+	if err != nil {
+		return answer, fmt.Errorf("encoding the answer: %w", err)
+	}
+	call := ddb.Call{Key: k.Key, Digest: digest(k.path, body), Answer: text}
+	first, err := s.once.Do(ctx, call, now, actions)
+	switch {
+	case errors.Is(err, ddb.ErrOtherCall):
+		return answer, huma.Error409Conflict("the Idempotency-Key was used for another call")
+	case err != nil:
+		return answer, httpapi.Problem(ctx, err)
+	case first == nil:
+		return answer, nil
+	}
+	var again A
+	if err := json.Unmarshal(first, &again); err != nil {
+		return answer, httpapi.Problem(ctx, fmt.Errorf("decoding the first answer: %w", err))
+	}
+	return again, nil
+}
+
+func digest(path string, body []byte) []byte {
+	h := sha256.New()
+	_, _ = io.WriteString(h, path+"\n")
+	_, _ = h.Write(body)
+	return h.Sum(nil)
+}

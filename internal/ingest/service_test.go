@@ -1,0 +1,309 @@
+package ingest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+// rig is a service over tables of its own, behind its HTTP handler.
+type rig struct {
+	t       *testing.T
+	client  *dynamodb.Client
+	names   schema.Names
+	service *Service
+	handler http.Handler
+	log     *bytes.Buffer
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	client := enginetest.Client(t)
+	names := enginetest.Tables(t, client)
+	r := &rig{t: t, client: client, names: names, log: &bytes.Buffer{}}
+	r.use(client)
+	return r
+}
+
+// use makes the service write through another client.
+func (r *rig) use(client Client) {
+	r.t.Helper()
+	log := slog.New(slog.NewTextHandler(r.log, nil))
+	settings := Settings{
+		ItemsTable: r.names.Items, ShardMapTable: r.names.ShardMap,
+		EventRetention: 720 * time.Hour, Deadline: 5 * time.Second,
+	}
+	service, err := New(settings, client, log)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.service = service
+	r.handler = httpapi.New(log, Routes(service))
+}
+
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+func (r *rig) post(path, body string, header ...string) answer {
+	r.t.Helper()
+	request := httptest.NewRequestWithContext(r.t.Context(), http.MethodPost, path, strings.NewReader(body))
+	request.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(header); i += 2 {
+		request.Header.Add(header[i], header[i+1])
+	}
+	recorder := httptest.NewRecorder()
+	r.handler.ServeHTTP(recorder, request)
+	text, _ := io.ReadAll(recorder.Body)
+	return answer{recorder.Code, recorder.Header(), text}
+}
+
+func (a answer) decode(t *testing.T, into any) {
+	t.Helper()
+	if err := json.Unmarshal(a.body, into); err != nil {
+		t.Fatalf("answer %d %s: %v", a.status, a.body, err)
+	}
+}
+
+func (r *rig) items() int {
+	r.t.Helper()
+	out, err := r.client.Scan(r.t.Context(), &dynamodb.ScanInput{TableName: &r.names.Items})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return len(out.Items)
+}
+
+func (r *rig) sum(counter string) string {
+	r.t.Helper()
+	reader := ddb.NewCounterReader(r.client, r.names.Items, ddb.NewMap(r.client, r.names.ShardMap))
+	sum, err := reader.Sum(r.t.Context(), counter)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return sum.Value.String()
+}
+
+func TestMalformedWritesChangeNothing(t *testing.T) {
+	r := newRig(t)
+	long := strings.Repeat("é", 257)
+	many := func(item string, n int) string { return strings.TrimSuffix(strings.Repeat(item+",", n), ",") }
+	event := func(rest string) string { return `{"events":[{"entity":"e",` + rest + `}]}` }
+	deep := strings.Repeat(`{"a":`, 40) + "1" + strings.Repeat("}", 40)
+	cases := []struct {
+		name, path, body string
+		status           int
+		location         string // a part of the answer's errors
+	}{
+		{"no body", "/v1/events", ``, 400, ""},
+		{"not JSON", "/v1/events", `{"events":[`, 400, "body"},
+		{"two values", "/v1/events", `{"events":[{"entity":"e"}]} {}`, 400, "body"},
+		{"invalid UTF-8", "/v1/events", "{\"events\":[{\"entity\":\"\xff\"}]}", 400, "body.events[0].entity"},
+		{"lone surrogate", "/v1/events", `{"events":[{"entity":"\ud800"}]}`, 400, "body.events[0].entity"},
+		{"repeated name", "/v1/events", `{"events":[{"entity":"e","entity":"f"}]}`, 400, "body.events[0].entity"},
+		{"an array", "/v1/events", `[]`, 422, "body"},
+		{"null", "/v1/events", `null`, 422, "body"},
+		{"no events", "/v1/events", `{}`, 422, "body"},
+		{"empty events", "/v1/events", `{"events":[]}`, 422, "body.events"},
+		{"501 events", "/v1/events", `{"events":[` + many(`{"entity":"e"}`, 501) + `]}`, 422, "body.events"},
+		{"unknown field", "/v1/events", `{"events":[{"entity":"e","Entity":"f"}]}`, 422, "body.events[0].Entity"},
+		{"unknown top field", "/v1/events", `{"events":[{"entity":"e"}],"x":1}`, 422, "body.x"},
+		{"no entity", "/v1/events", `{"events":[{"id":"x"}]}`, 422, "body.events[0]"},
+		{"empty entity", "/v1/events", `{"events":[{"entity":""}]}`, 422, "body.events[0].entity"},
+		{"entity of a wrong type", "/v1/events", `{"events":[{"entity":7}]}`, 422, "body.events[0].entity"},
+		{"long entity", "/v1/events", `{"events":[{"entity":"` + long + `"}]}`, 422, "body.events[0].entity"},
+		{"control character", "/v1/events", `{"events":[{"entity":"a\u0000b"}]}`, 422, "body.events[0].entity"},
+		{"C1 control character", "/v1/events", `{"events":[{"entity":"a\u0085b"}]}`, 422, "body.events[0].entity"},
+		{"empty id", "/v1/events", event(`"id":""`), 422, "body.events[0].id"},
+		{"long id", "/v1/events", event(`"id":"` + long + `","time":"2026-01-05T00:00:00Z"`), 422, "body.events[0].id"},
+		{"id without time", "/v1/events", event(`"id":"x"`), 422, "body.events[0].time"},
+		{"no time", "/v1/events", event(`"time":"yesterday"`), 422, "body.events[0].time"},
+		{"a number as time", "/v1/events", event(`"time":1767225600`), 422, "body.events[0].time"},
+		{"month 13", "/v1/events", event(`"time":"2026-13-01T00:00:00Z"`), 422, "body.events[0].time"},
+		{"before 1970", "/v1/events", event(`"time":"1969-12-31T23:59:59Z"`), 422, "body.events[0].time"},
+		{"ahead", "/v1/events", event(`"time":"2999-01-01T00:00:00Z"`), 422, "body.events[0].time"},
+		{"a ULID ahead", "/v1/events", event(`"id":"7ZZZZZZZZZZZZZZZZZZZZZZZZZ"`), 422, "body.events[0].time"},
+		{"data not an object", "/v1/events", event(`"data":[1]`), 422, "body.events[0].data"},
+		{"39 digits", "/v1/events", event(`"data":{"a":{"b":[1,123456789012345678901234567890123456789]}}`), 422, "body.events[0].data.a.b[1]"},
+		{"1e200", "/v1/events", event(`"data":{"a":1e200}`), 422, "body.events[0].data.a"},
+		{"deep data", "/v1/events", event(`"data":` + deep), 422, "body.events[0].data.a.a"},
+		{"empty name in data", "/v1/events", event(`"data":{"":1}`), 422, "body.events[0].data"},
+		{"large data", "/v1/events", event(`"data":{"a":"` + strings.Repeat("x", 400<<10) + `"}`), 422, "body.events[0].data"},
+		{"one bad of two", "/v1/events", `{"events":[{"entity":"e"},{"entity":"e","time":"x"}]}`, 422, "body.events[1].time"},
+		{"large body", "/v1/events", `{"events":[{"entity":"` + strings.Repeat("x", httpapi.MaxBody) + `"}]}`, 413, ""},
+		{"no increments", "/v1/counters", `{}`, 422, "body"},
+		{"empty increments", "/v1/counters", `{"increments":[]}`, 422, "body.increments"},
+		{"501 increments", "/v1/counters", `{"increments":[` + many(`{"counter":"c","delta":1}`, 501) + `]}`, 422, "body.increments"},
+		{"no counter", "/v1/counters", `{"increments":[{"delta":1}]}`, 422, "body.increments[0]"},
+		{"no delta", "/v1/counters", `{"increments":[{"counter":"c"}]}`, 422, "body.increments[0]"},
+		{"delta 0", "/v1/counters", `{"increments":[{"counter":"c","delta":1},{"counter":"c","delta":0}]}`, 422, "body.increments[1].delta"},
+		{"a fraction", "/v1/counters", `{"increments":[{"counter":"c","delta":1.5}]}`, 422, "body.increments[0].delta"},
+		{"a text as delta", "/v1/counters", `{"increments":[{"counter":"c","delta":"1"}]}`, 422, "body.increments[0].delta"},
+		{"delta beyond 64 bits", "/v1/counters", `{"increments":[{"counter":"c","delta":9223372036854775808}]}`, 422, "body.increments[0].delta"},
+		{"sum beyond 64 bits", "/v1/counters", `{"increments":[` + many(`{"counter":"c","delta":9223372036854775807}`, 2) + `]}`, 422, "body.increments[1].delta"},
+		{"null delta", "/v1/counters", `{"increments":[{"counter":"c","delta":null}]}`, 422, "body.increments[0].delta"},
+		{"no such path", "/v1/count", `{}`, 404, ""},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			got := r.post(c.path, c.body)
+			if got.status != c.status || got.header.Get("Content-Type") != "application/problem+json" {
+				t.Fatalf("got %d %s %.300s, want %d", got.status, got.header.Get("Content-Type"), got.body, c.status)
+			}
+			checkProblem(t, got, c.location)
+		})
+	}
+	if n := r.items(); n != 0 {
+		t.Errorf("%d items were written", n)
+	}
+}
+
+func checkProblem(t *testing.T, got answer, location string) {
+	t.Helper()
+	var problem struct {
+		Title, Detail string
+		Status        int
+		Errors        []struct {
+			Location, Message string
+			Value             any
+		}
+	}
+	got.decode(t, &problem)
+	if problem.Title == "" || problem.Status != got.status || problem.Detail == "" {
+		t.Errorf("not a whole problem: %s", got.body)
+	}
+	if len(got.body) > 20_000 {
+		t.Errorf("the answer repeats %d bytes", len(got.body))
+	}
+	if location == "" {
+		return
+	}
+	for _, e := range problem.Errors {
+		if strings.HasPrefix(e.Location, location) && e.Message != "" {
+			return
+		}
+	}
+	t.Errorf("no error names %s: %.500s", location, got.body)
+}
+
+func TestWrongMethodAndMediaType(t *testing.T) {
+	r := newRig(t)
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodPut, "/v1/events", strings.NewReader("{}"))
+	recorder := httptest.NewRecorder()
+	r.handler.ServeHTTP(recorder, request)
+	if recorder.Code != 405 || recorder.Header().Get("Allow") == "" || !strings.Contains(recorder.Body.String(), `"status":405`) {
+		t.Errorf("PUT: %d %s", recorder.Code, recorder.Body)
+	}
+	request = httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/events", strings.NewReader("a=b"))
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	recorder = httptest.NewRecorder()
+	r.handler.ServeHTTP(recorder, request)
+	if recorder.Code != 415 {
+		t.Errorf("a form: %d %s", recorder.Code, recorder.Body)
+	}
+}
+
+func TestEventsAreAnswered(t *testing.T) {
+	r := newRig(t)
+	got := r.post("/v1/events", `{"events":[
+		{"entity":"a/b#ü","id":"x/1","time":"2026-01-05T12:00:00.1239+02:00","data":{"t":21.50,"big":12345678901234567890}},
+		{"entity":"a/b#ü"},
+		{"entity":"a/b#ü","id":"01ARZ3NDEKTSV4RRFFQ69G5FAV"},
+		{"entity":"a/b#ü","id":"x/1","time":"2026-01-05T10:00:00.123Z"}]}`)
+	var out eventsAnswer
+	got.decode(t, &out)
+	if got.status != 200 || out.Accepted != 4 || out.Rejected != 0 {
+		t.Fatalf("got %d %s", got.status, got.body)
+	}
+	if out.Results[0].Time != "2026-01-05T10:00:00.123Z" || out.Results[3] != out.Results[0] {
+		t.Errorf("identity: %+v", out.Results)
+	}
+	if len(out.Results[1].ID) != 26 || out.Results[2].Time != "2016-07-30T23:54:10.259Z" {
+		t.Errorf("ULIDs: %+v", out.Results)
+	}
+	if n := r.items(); n != 3 {
+		t.Errorf("%d items, want 3", n)
+	}
+}
+
+func TestCountersCoalesce(t *testing.T) {
+	r := newRig(t)
+	got := r.post("/v1/counters", `{"increments":[{"counter":"a","delta":5},{"counter":"b","delta":7},
+		{"counter":"a","delta":-2},{"counter":"b","delta":-7}]}`)
+	var out countersAnswer
+	got.decode(t, &out)
+	if got.status != 200 || out.Accepted != 4 || len(out.Results) != 4 || out.Results[2].Counter != "a" {
+		t.Fatalf("got %d %s", got.status, got.body)
+	}
+	if r.sum("a") != "3" || r.sum("b") != "0" || r.items() != 1 {
+		t.Errorf("a is %s, b is %s, in %d items", r.sum("a"), r.sum("b"), r.items())
+	}
+}
+
+func TestKeyedCallsApplyOnce(t *testing.T) {
+	r := newRig(t)
+	body := `{"increments":[{"counter":"a","delta":5},{"counter":"b","delta":1},{"counter":"a","delta":1}]}`
+	first := r.post("/v1/counters", body, "Idempotency-Key", "k-1")
+	for range 3 {
+		again := r.post("/v1/counters", body, "Idempotency-Key", "k-1")
+		if again.status != 200 || !bytes.Equal(again.body, first.body) {
+			t.Fatalf("got %d %s, the first time %s", again.status, again.body, first.body)
+		}
+	}
+	if r.sum("a") != "6" || r.sum("b") != "1" {
+		t.Errorf("a is %s, b is %s", r.sum("a"), r.sum("b"))
+	}
+	if got := r.post("/v1/counters", `{"increments":[{"counter":"a","delta":9}]}`, "Idempotency-Key", "k-1"); got.status != 409 {
+		t.Errorf("another body: %d %s", got.status, got.body)
+	}
+	if got := r.post("/v1/events", body, "Idempotency-Key", "k-1"); got.status != 422 {
+		t.Errorf("another call: %d %s", got.status, got.body)
+	}
+	var one, two eventsAnswer
+	r.post("/v1/events", `{"events":[{"entity":"e"}]}`, "Idempotency-Key", "k-2").decode(t, &one)
+	r.post("/v1/events", `{"events":[{"entity":"e"}]}`, "Idempotency-Key", "k-2").decode(t, &two)
+	if one.Accepted != 1 || one.Results[0] != two.Results[0] {
+		t.Errorf("a made id changed: %+v, then %+v", one, two)
+	}
+}
+
+func TestKeyedCallsAreLimited(t *testing.T) {
+	r := newRig(t)
+	var list []string
+	for i := range 100 {
+		list = append(list, fmt.Sprintf(`{"counter":"c%d","delta":1}`, i))
+	}
+	call := func(n int, key ...string) int {
+		return r.post("/v1/counters", `{"increments":[`+strings.Join(list[:n], ",")+`]}`, key...).status
+	}
+	if got := call(100, "Idempotency-Key", "a"); got != 422 {
+		t.Errorf("100 keyed: %d", got)
+	}
+	if got := call(99, "Idempotency-Key", "b"); got != 200 {
+		t.Errorf("99 keyed: %d", got)
+	}
+	for _, bad := range []string{"", "a b", "a,b", strings.Repeat("k", 256), "é"} {
+		if got := call(1, "Idempotency-Key", bad); got != 422 {
+			t.Errorf("key %q: %d", bad, got)
+		}
+	}
+	if got := call(1, "Idempotency-Key", "a", "Idempotency-Key", "b"); got != 422 {
+		t.Errorf("two keys: %d", got)
+	}
+}

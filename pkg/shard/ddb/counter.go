@@ -1,0 +1,103 @@
+package ddb
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// CounterClient is what a CounterWriter calls of DynamoDB.
+type CounterClient interface {
+	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
+}
+
+// CounterWriter adds to counters that are spread over write shards.
+//
+// A write shard is one item:
+//
+//	pk    S  C#<counter>#<shard>
+//	sk    S  -
+//	value N  the sum of what was added to this write shard
+//	rev   N  raised by one with every write; starts at the microsecond of the first
+type CounterWriter struct {
+	client CounterClient
+	table  string
+	shards *Map
+}
+
+// NewCounterWriter returns a CounterWriter over the items table.
+func NewCounterWriter(client CounterClient, table string, shards *Map) *CounterWriter {
+	return &CounterWriter{client: client, table: table, shards: shards}
+}
+
+// Add adds delta to the counter's value, on a random write shard of the newest
+// shard count; when that is throttled it goes on to another. It returns once the
+// write is durable, or an error of kind ErrThrottled or ErrUnavailable.
+//
+// An attempt whose answer is lost is repeated, so the delta may count once more
+// for every lost answer. [Once] with AddTransact is for callers who can't have that.
+func (c *CounterWriter) Add(ctx context.Context, name string, delta int64, now time.Time) error {
+	n := c.shards.count(ctx, counterKey(name), now)
+	err := persist(ctx, func(ctx context.Context) error {
+		u := c.update(name, shard.Random(n), delta, now)
+		_, err := c.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+			TableName: u.TableName, Key: u.Key, UpdateExpression: u.UpdateExpression,
+			ExpressionAttributeNames: u.ExpressionAttributeNames, ExpressionAttributeValues: u.ExpressionAttributeValues,
+		}, once)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("adding to counter %q: %w", name, err)
+	}
+	return nil
+}
+
+// AddTransact returns Add's write, on a write shard chosen at random each time,
+// as an action of a transaction.
+// [Once] makes such a transaction safe to repeat.
+func (c *CounterWriter) AddTransact(ctx context.Context, name string, delta int64, now time.Time) types.TransactWriteItem {
+	n := c.shards.count(ctx, counterKey(name), now)
+	return types.TransactWriteItem{Update: c.update(name, shard.Random(n), delta, now)}
+}
+
+func (c *CounterWriter) update(name string, n int, delta int64, now time.Time) *types.Update {
+	return &types.Update{
+		TableName:                &c.table,
+		Key:                      counterItemKey(name, n),
+		UpdateExpression:         aws.String("SET rev = if_not_exists(rev, :now) + :one ADD #value :delta"),
+		ExpressionAttributeNames: map[string]string{"#value": "value"},
+		ExpressionAttributeValues: map[string]types.AttributeValue{
+			":now":   number(now.UnixMicro()),
+			":one":   number(1),
+			":delta": number(delta),
+		},
+	}
+}
+
+func counterKey(name string) string {
+	return schema.BaseKey{Type: schema.Counter, Name: name}.String()
+}
+
+func counterItemKey(name string, n int) map[string]types.AttributeValue {
+	pk := schema.Key{Base: schema.BaseKey{Type: schema.Counter, Name: name}, Shard: n}.String()
+	return itemKey(pk, schema.SoleSK)
+}
+
+func itemKey(pk, sk string) map[string]types.AttributeValue {
+	return map[string]types.AttributeValue{
+		schema.PK: &types.AttributeValueMemberS{Value: pk},
+		schema.SK: &types.AttributeValueMemberS{Value: sk},
+	}
+}
+
+func number(n int64) *types.AttributeValueMemberN {
+	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
+}

@@ -1,0 +1,105 @@
+package ddb
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// Entry is what the shard map knows of one base key. The zero value is a key
+// that never had another count than 1.
+//
+// Its item has the attributes that the write-sharding article on the AWS
+// database blog uses, and ours:
+//
+//	pk               S  the base key, with its type's prefix: C#page/home
+//	number_of_shards N  the newest shard count
+//	last_updated     N  when it was set, Unix seconds
+//	shard_history    L  "epoch:count" for each change, S
+//	version          N  raised by one with every change
+//	max_shards       N  the largest count ever
+//	effective_at     N  when the newest count comes into force, Unix seconds
+//	pinned           BOOL  set by a person: the controller leaves it alone
+type Entry struct {
+	Key     string
+	History shard.History
+	Max     int // the largest count ever, 0 for a key that is not in the map
+	Version int64
+	Pinned  bool
+	Updated time.Time
+}
+
+// Most returns the largest shard count that the key ever had, at least 1.
+func (e Entry) Most() int { return max(1, e.Max) }
+
+// Attributes of entries and log items.
+const (
+	attrCount     = "number_of_shards"
+	attrUpdated   = "last_updated"
+	attrHistory   = "shard_history"
+	attrVersion   = "version"
+	attrMax       = "max_shards"
+	attrEffective = "effective_at"
+	attrPinned    = "pinned"
+	attrKey       = "key" // log items: the base key that changed
+)
+
+const logPrefix = "log#"
+
+func logKey(seq int64) item {
+	return item{schema.PK: &types.AttributeValueMemberS{Value: logPrefix + strconv.FormatInt(seq, 10)}}
+}
+
+// parseEntry reads a key's item, or the copy of it that a log item has.
+func parseEntry(key string, it item) (Entry, error) {
+	e := Entry{Key: key}
+	var texts []string
+	if list, ok := it[attrHistory].(*types.AttributeValueMemberL); ok {
+		for _, v := range list.Value {
+			s, _ := v.(*types.AttributeValueMemberS)
+			if s == nil {
+				return e, fmt.Errorf("shard map: %q: %s holds something else than text", key, attrHistory)
+			}
+			texts = append(texts, s.Value)
+		}
+	}
+	var err error
+	if e.History, err = shard.ParseHistory(texts); err != nil {
+		return e, fmt.Errorf("shard map: %q: %w", key, err)
+	}
+	fields := map[string]*int64{attrVersion: &e.Version, attrMax: new(int64), attrUpdated: new(int64)}
+	for name, into := range fields {
+		if *into, err = integer(it, name); err != nil {
+			return e, fmt.Errorf("shard map: %q: %w", key, err)
+		}
+	}
+	e.Max = max(int(*fields[attrMax]), e.History.Max(time.Time{}, farFuture))
+	e.Updated = time.Unix(*fields[attrUpdated], 0).UTC()
+	if pinned, ok := it[attrPinned].(*types.AttributeValueMemberBOOL); ok {
+		e.Pinned = pinned.Value
+	}
+	return e, nil
+}
+
+var farFuture = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// integer reads a number attribute; an absent one is 0.
+func integer(it item, name string) (int64, error) {
+	if it[name] == nil {
+		return 0, nil
+	}
+	n, ok := it[name].(*types.AttributeValueMemberN)
+	if !ok {
+		return 0, fmt.Errorf("attribute %s is not a number", name)
+	}
+	value, err := strconv.ParseInt(n.Value, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("attribute %s: %w", name, err)
+	}
+	return value, nil
+}

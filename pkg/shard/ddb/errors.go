@@ -1,0 +1,131 @@
+package ddb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+)
+
+// Kinds of error that callers act on; use errors.Is.
+var (
+	// ErrNotFound means that no such item exists.
+	ErrNotFound = errors.New("no such item")
+	// ErrStale means that the process's view of the shard map is too old to write
+	// events by, and could not be renewed.
+	ErrStale = errors.New("the shard map could not be read")
+	// ErrThrottled means that a write found no capacity before the deadline.
+	ErrThrottled = errors.New("no write capacity")
+	// ErrUnavailable means that DynamoDB could not be reached, or failed.
+	ErrUnavailable = errors.New("DynamoDB is unavailable")
+)
+
+// Scope tells whose limit a throttle hit. The zero value is no throttle.
+type Scope int
+
+// The scopes, by the suffix of the exception's throttling reason.
+const (
+	NotThrottled Scope = iota
+	// KeyRange is one partition's limit: a hot key, which more write shards cure.
+	KeyRange
+	// Table is the table's, index's or account's limit, which they don't.
+	Table
+	// Unknown is a throttle that came without a reason.
+	Unknown
+)
+
+// ThrottleScope classifies an error of one attempt. DynamoDB names the reasons
+// in three exceptions; where several came, a key range's counts.
+func ThrottleScope(err error) Scope {
+	if !isThrottle(err) {
+		return NotThrottled
+	}
+	scope := Unknown
+	for _, r := range throttlingReasons(err) {
+		if r.Reason == nil {
+			continue
+		}
+		if strings.HasSuffix(*r.Reason, "KeyRangeThroughputExceeded") {
+			return KeyRange
+		}
+		scope = Table
+	}
+	return scope
+}
+
+func throttlingReasons(err error) []types.ThrottlingReason {
+	if e, ok := errors.AsType[*types.ProvisionedThroughputExceededException](err); ok {
+		return e.ThrottlingReasons
+	}
+	if e, ok := errors.AsType[*types.ThrottlingException](err); ok {
+		return e.ThrottlingReasons
+	}
+	if e, ok := errors.AsType[*types.RequestLimitExceeded](err); ok {
+		return e.ThrottlingReasons
+	}
+	return nil
+}
+
+var (
+	throttles  = retry.IsErrorThrottles(retry.DefaultThrottles)
+	retryables = retry.IsErrorRetryables(retry.DefaultRetryables)
+)
+
+func isThrottle(err error) bool {
+	if canceled, ok := errors.AsType[*types.TransactionCanceledException](err); ok {
+		return hasReason(canceled, "ThrottlingError", "ProvisionedThroughputExceeded")
+	}
+	return throttles.IsErrorThrottle(err).Bool()
+}
+
+// isConflict tells whether a transaction or a write met another transaction.
+func isConflict(err error) bool {
+	if canceled, ok := errors.AsType[*types.TransactionCanceledException](err); ok {
+		return hasReason(canceled, "TransactionConflict")
+	}
+	_, conflict := errors.AsType[*types.TransactionConflictException](err)
+	_, inProgress := errors.AsType[*types.TransactionInProgressException](err)
+	return conflict || inProgress
+}
+
+func hasReason(e *types.TransactionCanceledException, codes ...string) bool {
+	for _, r := range e.CancellationReasons {
+		for _, code := range codes {
+			if r.Code != nil && *r.Code == code {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// kindOf wraps an error in the kind that callers act on.
+func kindOf(err error) error {
+	var kind error
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrThrottled), errors.Is(err, ErrUnavailable), errors.Is(err, ErrStale):
+		return err
+	case isThrottle(err):
+		kind = ErrThrottled
+	case isConflict(err), retryables.IsErrorRetryable(err).Bool(), isTimeout(err), isFault(err):
+		kind = ErrUnavailable
+	default:
+		return err
+	}
+	return fmt.Errorf("%w: %w", kind, err)
+}
+
+func isTimeout(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}
+
+func isFault(err error) bool {
+	api, ok := errors.AsType[smithy.APIError](err)
+	return ok && api.ErrorFault() == smithy.FaultServer
+}

@@ -1,0 +1,184 @@
+package ddb
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// Range asks for the events of an entity with From <= time < To, in the order
+// of (time, id).
+type Range struct {
+	Entity   string
+	From, To time.Time
+	Limit    int    // events a page, 1 or more
+	Desc     bool   // newest first
+	After    string // Page.Next of the page before; "" for the first
+}
+
+// Page is a part of a range. Next is "" at the range's end; otherwise it asks
+// for more, and the page may hold fewer events than the limit, or none: a page
+// reads at most MaxQueries partitions.
+type Page struct {
+	Events []Event
+	Next   string
+}
+
+// MaxQueries bounds the partitions (a day's write shard each) read for a page.
+const MaxQueries = 1000
+
+// Query reads a page of a range: eventually consistent, over all write shards
+// that the entity had in the range, in parallel, each event once.
+func (e *EventReader) Query(ctx context.Context, r Range, now time.Time) (Page, error) {
+	entry, err := e.shards.Lookup(ctx, entityKey(r.Entity), now)
+	if err != nil {
+		return Page{}, fmt.Errorf("reading events of %q: %w", r.Entity, err)
+	}
+	scan := rangeScan{
+		reader: e, entry: entry, now: now, entity: r.Entity, desc: r.Desc, after: r.After,
+		low: bound(r.From), high: bound(r.To),
+	}
+	if err := scan.resume(); err != nil {
+		return Page{}, err
+	}
+	page, err := scan.page(ctx, r.Limit)
+	if err != nil {
+		return Page{}, fmt.Errorf("reading events of %q: %w", r.Entity, err)
+	}
+	return page, nil
+}
+
+// bound is the sort key before all events of the first millisecond that is not
+// before t.
+func bound(t time.Time) string {
+	return ceilMilli(t).Format(schema.TimeLayout)
+}
+
+func ceilMilli(t time.Time) time.Time {
+	down := t.UTC().Truncate(time.Millisecond)
+	if down.Before(t) {
+		return down.Add(time.Millisecond)
+	}
+	return down
+}
+
+// rangeScan is the state of reading one page. Days are read in groups that
+// double, so that a dense range costs no query too many and a sparse one few
+// round trips.
+type rangeScan struct {
+	reader    *EventReader
+	entry     Entry
+	now       time.Time
+	entity    string
+	desc      bool
+	after     string // exclusive position
+	low, high string // sort keys, both included; no event equals either
+	queries   int
+}
+
+// resume narrows the bounds to what lies after the position.
+func (s *rangeScan) resume() error {
+	if s.after == "" {
+		return nil
+	}
+	if len(s.after) < len(schema.TimeLayout) {
+		return fmt.Errorf("position %q is not an event's", s.after)
+	}
+	if s.desc {
+		s.high = min(s.high, s.after)
+	} else {
+		s.low = max(s.low, s.after)
+	}
+	return nil
+}
+
+func (s *rangeScan) page(ctx context.Context, limit int) (Page, error) {
+	first, last, err := s.days()
+	if err != nil {
+		return Page{}, err
+	}
+	var page Page
+	for group := 1; !first.After(last); group = min(2*group, maxParallel) {
+		if s.queries >= MaxQueries {
+			page.Next = s.boundary(first, last)
+			return page, nil
+		}
+		var days []time.Time
+		for len(days) < group && !first.After(last) {
+			if s.desc {
+				days, last = append(days, last), last.Add(-day)
+			} else {
+				days, first = append(days, first), first.Add(day)
+			}
+		}
+		full, err := s.merge(ctx, days, limit, &page)
+		if err != nil || full {
+			return page, err
+		}
+	}
+	return page, nil
+}
+
+const day = 24 * time.Hour
+
+// days returns the first and last day with a part in the bounds.
+func (s *rangeScan) days() (first, last time.Time, err error) {
+	const n = len(schema.TimeLayout)
+	if first, err = time.Parse(schema.TimeLayout, s.low[:n]); err == nil {
+		last, err = time.Parse(schema.TimeLayout, s.high[:n])
+	}
+	if err != nil {
+		return first, last, fmt.Errorf("reading the range's bounds: %w", err)
+	}
+	if s.low >= s.high {
+		return first, first.Add(-day), nil // nothing to read
+	}
+	return first.Truncate(day), last.Truncate(day), nil
+}
+
+// boundary is the position between the days read and those left.
+func (s *rangeScan) boundary(first, last time.Time) string {
+	if s.desc {
+		return bound(last.Add(day))
+	}
+	return bound(first)
+}
+
+// merge appends the events of some days to the page, in order, and tells whether
+// the page is full with more to come.
+func (s *rangeScan) merge(ctx context.Context, days []time.Time, limit int, page *Page) (bool, error) {
+	var streams []*stream
+	for _, d := range days {
+		n := s.entry.History.Max(d.Add(-margin), d.Add(day+margin))
+		want := (limit-len(page.Events))/n + 2
+		for i := range n {
+			streams = append(streams, &stream{scan: s, pk: eventPK(s.entity, schema.EventBucket.Label(d, 0), i), size: want})
+		}
+	}
+	s.queries += len(streams)
+	merged, err := newMerge(ctx, streams, s.desc)
+	if err != nil {
+		return false, err
+	}
+	for {
+		it, err := merged.next(ctx)
+		if err != nil || it == nil {
+			return false, err
+		}
+		if text(it, schema.SK) == s.after || expired(it, s.now) {
+			continue
+		}
+		if len(page.Events) == limit {
+			page.Next = s.after
+			return true, nil
+		}
+		ev, err := parseEvent(s.entity, it)
+		if err != nil {
+			return false, err
+		}
+		page.Events = append(page.Events, ev)
+		s.after = text(it, schema.SK) // also drops the same event under another count
+	}
+}

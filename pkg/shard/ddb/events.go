@@ -1,0 +1,116 @@
+package ddb
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// EventClient is what an EventWriter calls of DynamoDB.
+type EventClient interface {
+	BatchWriteItem(context.Context, *dynamodb.BatchWriteItemInput, ...func(*dynamodb.Options)) (*dynamodb.BatchWriteItemOutput, error)
+	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
+}
+
+// Event is one event of an entity. Entity, ID and Time are its identity: the
+// same three again are the same event, and replace its data.
+type Event struct {
+	Entity string
+	ID     string
+	Time   time.Time // kept to the millisecond
+	Data   map[string]types.AttributeValue
+}
+
+// EventWriter writes the events of entities: time series cut into one bucket a
+// UTC day and spread over write shards by the event's id.
+//
+// An event is one item:
+//
+//	pk         S  E#<entity>#<day>#<shard>
+//	sk         S  <time>#<id>, the time as 2026-01-05T12:00:00.123Z
+//	data       M  the caller's data, if any
+//	expires_at N  Unix seconds, unless events are kept for ever
+type EventWriter struct {
+	client    EventClient
+	table     string
+	shards    *Map
+	retention time.Duration
+}
+
+// NewEventWriter returns an EventWriter over the items table. Events are kept for
+// retention after the end of the UTC day on which they happened or were written,
+// whichever is later; 0 keeps them for ever.
+func NewEventWriter(client EventClient, table string, shards *Map, retention time.Duration) *EventWriter {
+	return &EventWriter{client: client, table: table, shards: shards, retention: retention}
+}
+
+// Put writes events, and returns for each, in order, nil once it is durable or
+// an error of kind ErrThrottled, ErrUnavailable or ErrStale. Of two events with
+// one identity the later in the list counts, and both share its outcome.
+func (e *EventWriter) Put(ctx context.Context, events []Event, now time.Time) []error {
+	outcomes := make([]error, len(events))
+	batch := newWriteBatch(e.client, e.table)
+	for i, ev := range events {
+		it, err := e.item(ctx, ev, now)
+		if err != nil {
+			outcomes[i] = err
+			continue
+		}
+		batch.add(it, i)
+	}
+	batch.write(ctx, outcomes)
+	return outcomes
+}
+
+// PutTransact returns the write of one event as an action of a transaction.
+func (e *EventWriter) PutTransact(ctx context.Context, ev Event, now time.Time) (types.TransactWriteItem, error) {
+	it, err := e.item(ctx, ev, now)
+	if err != nil {
+		return types.TransactWriteItem{}, err
+	}
+	return types.TransactWriteItem{Put: &types.Put{TableName: &e.table, Item: it}}, nil
+}
+
+// item returns an event's item, on the write shard that its id has among the
+// shard count in force at its time.
+func (e *EventWriter) item(ctx context.Context, ev Event, now time.Time) (item, error) {
+	entry, err := e.shards.Lookup(ctx, entityKey(ev.Entity), now)
+	if err != nil {
+		return nil, fmt.Errorf("writing an event of %q: %w", ev.Entity, err)
+	}
+	it := eventKey(ev.Entity, ev.ID, ev.Time, entry.History.At(ev.Time))
+	if len(ev.Data) > 0 {
+		it["data"] = &types.AttributeValueMemberM{Value: ev.Data}
+	}
+	if e.retention > 0 {
+		it[schema.ExpiresAt] = number(expiry(ev.Time, now, e.retention).Unix())
+	}
+	return it, nil
+}
+
+// expiry depends on the day of now only, so that a repeated write is mostly the
+// same item to the byte, which costs readers of the stream nothing.
+func expiry(t, now time.Time, retention time.Duration) time.Time {
+	if now.After(t) {
+		t = now
+	}
+	return t.UTC().Truncate(24 * time.Hour).Add(24*time.Hour + retention)
+}
+
+func entityKey(entity string) string {
+	return schema.BaseKey{Type: schema.Entity, Name: entity}.String()
+}
+
+func eventKey(entity, id string, t time.Time, n int) item {
+	return itemKey(eventPK(entity, schema.EventBucket.Label(t, 0), shard.Calculated(id, n)), schema.EventSortKey(t, id))
+}
+
+func eventPK(entity, bucket string, n int) string {
+	return schema.Key{Base: schema.BaseKey{Type: schema.Entity, Name: entity}, Bucket: bucket, Shard: n}.String()
+}

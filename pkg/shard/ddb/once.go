@@ -1,0 +1,121 @@
+package ddb
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// OnceClient is what Once calls of DynamoDB.
+type OnceClient interface {
+	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
+}
+
+// Once applies calls that carry a key of the caller's once, however often they
+// are sent: the call's writes and a marker item are one transaction, so that
+// there is never one without the other.
+//
+// A marker is one item:
+//
+//	pk         S  I#<key>
+//	sk         S  -
+//	digest     B  tells whether a later call with the key is the same call
+//	answer     B  what the call answered
+//	v          N  1
+//	expires_at N  Unix seconds; an expired marker counts as absent
+type Once struct {
+	client OnceClient
+	table  string
+}
+
+// NewOnce returns a Once that keeps its markers in this table.
+func NewOnce(client OnceClient, table string) *Once {
+	return &Once{client: client, table: table}
+}
+
+// Call is a call to apply once. Its writes are 99 actions at most.
+type Call struct {
+	Key    string
+	Digest []byte
+	Answer []byte
+}
+
+// KeyLifetime is how long a key is remembered.
+const KeyLifetime = 24 * time.Hour
+
+// ErrOtherCall means that the key was used for a call with another digest.
+var ErrOtherCall = errors.New("the key was used for another call")
+
+// Do makes the writes that actions returns, unless the key's call has been
+// applied before: then it returns the answer of that time. Actions is called
+// anew for each attempt, since another write shard may do better, and each
+// attempt is a transaction of its own: the marker alone tells them apart.
+func (o *Once) Do(ctx context.Context, call Call, now time.Time,
+	actions func(context.Context) ([]types.TransactWriteItem, error),
+) (before []byte, err error) {
+	err = persist(ctx, func(ctx context.Context) error {
+		writes, err := actions(ctx)
+		if err != nil {
+			return err
+		}
+		_, err = o.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
+			TransactItems: append(writes, o.marker(call, now)),
+		}, once)
+		if marker := refusal(err, len(writes)); marker != nil {
+			before, err = answerOf(marker, call)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("applying the call with key %q: %w", call.Key, err)
+	}
+	return before, nil
+}
+
+func (o *Once) marker(call Call, now time.Time) types.TransactWriteItem {
+	it := itemKey("I#"+call.Key, schema.SoleSK)
+	it["digest"] = &types.AttributeValueMemberB{Value: call.Digest}
+	it["answer"] = &types.AttributeValueMemberB{Value: call.Answer}
+	it[schema.Version] = number(1)
+	it[schema.ExpiresAt] = number(now.Add(KeyLifetime).Unix())
+	return types.TransactWriteItem{Put: &types.Put{
+		TableName:                           &o.table,
+		Item:                                it,
+		ConditionExpression:                 aws.String("attribute_not_exists(pk) OR expires_at <= :now"),
+		ExpressionAttributeValues:           item{":now": number(now.Unix())},
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}}
+}
+
+// refusal returns the marker that made a transaction fail, if that was it.
+func refusal(err error, at int) item {
+	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
+	if !ok || len(canceled.CancellationReasons) <= at {
+		return nil
+	}
+	reason := canceled.CancellationReasons[at]
+	if aws.ToString(reason.Code) != "ConditionalCheckFailed" {
+		return nil
+	}
+	return reason.Item
+}
+
+func answerOf(marker item, call Call) ([]byte, error) {
+	was, _ := marker["digest"].(*types.AttributeValueMemberB)
+	answer, _ := marker["answer"].(*types.AttributeValueMemberB)
+	if was == nil || answer == nil {
+		return nil, fmt.Errorf("marker %q lacks its digest or answer", call.Key)
+	}
+	if !bytes.Equal(was.Value, call.Digest) {
+		return nil, ErrOtherCall
+	}
+	return answer.Value, nil
+}

@@ -1,0 +1,59 @@
+package ddb
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/cenkalti/backoff/v5"
+)
+
+// maxAttempts bounds the attempts of one write within its deadline.
+const maxAttempts = 12
+
+// once turns the SDK's own retries off for one call: see the package's comment.
+func once(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }
+
+// persist calls attempt until it succeeds, fails for good, or the deadline or
+// the bound of attempts is reached; then it returns the last error as a kind.
+func persist(ctx context.Context, attempt func(ctx context.Context) error) error {
+	var last error
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		last = attempt(ctx)
+		if last != nil && !worthRetrying(last) {
+			return struct{}{}, backoff.Permanent(last)
+		}
+		return struct{}{}, last
+	}, backoff.WithBackOff(jittered()), backoff.WithMaxTries(maxAttempts), backoff.WithMaxElapsedTime(untilDeadline(ctx)))
+	if err != nil && last == nil {
+		last = err // the context had ended before the first attempt
+	}
+	return kindOf(last)
+}
+
+// jittered grows from about 25 ms to at most about a second.
+func jittered() backoff.BackOff {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval, b.Multiplier, b.RandomizationFactor = 25*time.Millisecond, 2, 0.5
+	b.MaxInterval = time.Second
+	return b
+}
+
+// untilDeadline makes a retry that would start after the deadline give up at
+// once, with the error that says why it was needed.
+func untilDeadline(ctx context.Context) time.Duration {
+	if deadline, ok := ctx.Deadline(); ok {
+		return max(time.Until(deadline), time.Nanosecond)
+	}
+	return time.Minute
+}
+
+func worthRetrying(err error) bool {
+	if isTimeout(err) {
+		return false
+	}
+	kind := kindOf(err)
+	return errors.Is(kind, ErrThrottled) || errors.Is(kind, ErrUnavailable)
+}

@@ -1,0 +1,81 @@
+package ddb
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// Summaries reads the summaries of counters that the aggregator keeps.
+type Summaries struct {
+	client BatchGetter
+	table  string
+	shards *Map
+}
+
+// NewSummaries returns a Summaries over the rollups table.
+func NewSummaries(client BatchGetter, table string, shards *Map) *Summaries {
+	return &Summaries{client: client, table: table, shards: shards}
+}
+
+// Summary is a counter's value as of a fold.
+type Summary struct {
+	Value  *big.Int
+	AsOf   time.Time // of the newest fold; zero if there was none
+	Shards int       // the newest shard count
+}
+
+// Read returns the summaries of these counters, in their order, by eventually
+// consistent reads: one item for each 64 write shards. A counter without a
+// summary has value 0.
+func (s *Summaries) Read(ctx context.Context, names []string, now time.Time) ([]Summary, error) {
+	summaries := make([]Summary, len(names))
+	owner := map[string]int{}
+	var keys []item
+	for i, name := range names {
+		entry, err := s.shards.Lookup(ctx, counterKey(name), now)
+		if err != nil {
+			return nil, fmt.Errorf("reading the summary of %q: %w", name, err)
+		}
+		summaries[i] = Summary{Value: new(big.Int), Shards: entry.History.Newest()}
+		for source := 0; source < entry.Most(); source += schema.SourcesPerPartial {
+			pk := schema.SummaryKey(name, source)
+			if _, again := owner[pk]; !again {
+				owner[pk] = i
+				keys = append(keys, itemKey(pk, schema.SoleSK))
+			}
+		}
+	}
+	items, err := batchGet(ctx, s.client, s.table, keys, false)
+	if err != nil {
+		return nil, fmt.Errorf("reading summaries: %w", err)
+	}
+	for _, it := range items {
+		if err := summaries[owner[text(it, schema.PK)]].add(it); err != nil {
+			return nil, fmt.Errorf("summary %q: %w", text(it, schema.PK), err)
+		}
+	}
+	return summaries, nil
+}
+
+// add takes in one partial.
+func (s *Summary) add(partial item) error {
+	for name := range partial {
+		if !schema.IsValueAttr(name) {
+			continue
+		}
+		value, err := wholeNumber(partial, name)
+		if err != nil {
+			return err
+		}
+		s.Value.Add(s.Value, value)
+	}
+	millis, err := integer(partial, schema.AsOf)
+	if at := time.UnixMilli(millis).UTC(); at.After(s.AsOf) {
+		s.AsOf = at
+	}
+	return err
+}
