@@ -53,6 +53,10 @@ func WithDocs(handler http.Handler, routes ...Routes) http.Handler {
 
 const docsPath = "/docs/"
 
+// The framework's default takes ENTITY for entity when it checks, though not when
+// it reads.
+func init() { huma.ValidateStrictCasing = true }
+
 func register(mux *http.ServeMux, routes []Routes) huma.API {
 	api := humago.New(mux, config())
 	health(api)

@@ -90,13 +90,15 @@ func (s *statusOnly) Write(b []byte) (int, error) { return len(b), nil }
 // maxEcho bounds the bytes of a caller's text that an error repeats.
 const maxEcho = 100
 
-// trimProblem keeps errors from repeating whole bodies.
+// trimProblem puts the places of errors right, and keeps errors from repeating
+// whole bodies.
 func trimProblem(_ huma.Context, _ string, answer any) (any, error) {
 	problem, ok := answer.(*huma.ErrorModel)
 	if !ok {
 		return answer, nil
 	}
 	for _, e := range problem.Errors {
+		splitPlace(e)
 		switch v := e.Value.(type) {
 		case string:
 			if len(v) > maxEcho {

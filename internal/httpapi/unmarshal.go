@@ -11,25 +11,35 @@ import (
 )
 
 // unmarshal reads JSON strictly: invalid UTF-8, lone surrogates and repeated
-// names are errors, so that no two texts stand for one name by accident. Errors
-// name the place in the body.
+// names are errors, so that no two texts stand for one name by accident.
 func unmarshal(text []byte, into any) error {
 	err := json.Unmarshal(text, into)
-	if err == nil {
-		return nil
-	}
 	if e, ok := errors.AsType[*json.SemanticError](err); ok {
 		reason := "it doesn't fit " + strings.TrimPrefix(e.GoType.String(), "*")
 		if e.Err != nil {
 			reason += ": " + e.Err.Error()
 		}
-		return &huma.ErrorDetail{Location: location(e.JSONPointer), Message: reason, Value: string(e.JSONValue)}
+		return &placedError{location(e.JSONPointer), reason}
 	}
 	if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
-		reason := e.Err.Error() + " at byte " + strconv.FormatInt(e.ByteOffset, 10)
-		return &huma.ErrorDetail{Location: location(e.JSONPointer), Message: reason}
+		return &placedError{location(e.JSONPointer), e.Err.Error() + " at byte " + strconv.FormatInt(e.ByteOffset, 10)}
 	}
 	return err
+}
+
+// placedError says where in the body something is wrong. The framework makes its
+// own error of this one's text and puts "body" as the place, so the place travels
+// in the text, and splitPlace takes it out again.
+type placedError struct{ location, reason string }
+
+const placeMark = "\x00"
+
+func (e *placedError) Error() string { return e.location + placeMark + e.reason }
+
+func splitPlace(e *huma.ErrorDetail) {
+	if place, reason, ok := strings.Cut(e.Message, placeMark); ok {
+		e.Location, e.Message, e.Value = place, reason, nil
+	}
 }
 
 // location turns a JSON pointer into the form that validation errors have:

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/load"
+	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/enginetest"
+)
+
+// hotshard runs the command line and returns its exit code and output.
+func hotshard(t *testing.T, args ...string) (code int, out, err string) {
+	t.Helper()
+	var outBuf, errBuf bytes.Buffer
+	code = run(t.Context(), args, streams{out: &outBuf, err: &errBuf})
+	return code, outBuf.String(), errBuf.String()
+}
+
+// forgetful accepts all writes and keeps none. Its summaries are always ahead.
+func forgetful(t *testing.T) string {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		query := r.URL.Query()
+		switch {
+		case r.Method == http.MethodPost:
+			fmt.Fprint(w, `{"results":[{"status":"accepted"}]}`)
+		case r.URL.Path == "/v1/counters":
+			value := 0
+			if query.Get("consistency") == "eventual" {
+				value = 1000
+			}
+			list := []map[string]any{}
+			for _, name := range query["name"] {
+				list = append(list, map[string]any{"counter": name, "value": value})
+			}
+			json.NewEncoder(w).Encode(map[string]any{"counters": list})
+		default:
+			fmt.Fprint(w, `{"status":"ok","events":[]}`)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func TestHelp(t *testing.T) {
+	for _, args := range [][]string{{"--help"}, {"load", "--help"}, {"local", "--help"}} {
+		if code, out, _ := hotshard(t, args...); code != exitOK || !strings.Contains(out, "Usage: hotshard") {
+			t.Errorf("%q: exit %d with %q", args, code, out)
+		}
+	}
+}
+
+func TestWrongUsageIsOneLine(t *testing.T) {
+	for args, want := range map[string]string{
+		"":                                          "expected one of",
+		"nope":                                      "unexpected argument nope",
+		"load":                                      "want one of --access-log and --workload",
+		"load --nope":                               "unknown flag --nope",
+		"load --workload zipf --access-log x":       "want one of --access-log and --workload",
+		"load --workload storm":                     `--workload "storm": want one of zipf`,
+		"load --workload zipf --count -1":           "--count",
+		"load --workload zipf --count=-1":           "--count -1",
+		"load --workload zipf --keys 0":             "--keys 0",
+		"load --workload zipf --rate fast":          "--rate",
+		"load --workload zipf --seed=-1":            "--seed",
+		"load --workload zipf --settle soon":        "--settle",
+		"load --workload zipf --target host":        `target "host"`,
+		"load --workload zipf --batch 501":          "batch 501",
+		"load --workload zipf --verify --batch 100": "99 with keyed",
+		"load --workload zipf --rate 5 --baseline http://127.0.0.1:8000": "--baseline and --rate",
+		"load --workload zipf extra":                                     "unexpected argument extra",
+	} {
+		code, out, err := hotshard(t, strings.Fields(args)...)
+		if code != exitUsage || out != "" || strings.Count(err, "\n") != 1 || !strings.Contains(err, want) {
+			t.Errorf("%q: exit %d with %q, want %q", args, code, err, want)
+		}
+	}
+}
+
+func TestLoadFailsInOneLine(t *testing.T) {
+	bad := filepath.Join(t.TempDir(), "bad.log")
+	if err := os.WriteFile(bad, []byte("nonsense\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for args, want := range map[string]string{
+		"--access-log " + bad:                                    "bad.log:1: time: ",
+		"--access-log /nowhere":                                  "no such file",
+		"--access-log " + bad + " --target http://[::1]:1":       "bad.log:1: ",
+		"--workload zipf --seed 1 --target http://127.0.0.1:1":   "no hotshard API at http://127.0.0.1:1",
+		"--workload zipf --seed 1 --baseline http://127.0.0.1:1": "baseline on http://127.0.0.1:1",
+	} {
+		code, out, err := hotshard(t, append([]string{"load"}, strings.Fields(args)...)...)
+		err = strings.TrimPrefix(err, "workload zipf, seed 1\n")
+		if code != exitBad || out != "" || strings.Count(err, "\n") != 1 || !strings.Contains(err, want) {
+			t.Errorf("%q: exit %d with %q, want %q", args, code, err, want)
+		}
+	}
+}
+
+func TestLoadPrintsATable(t *testing.T) {
+	code, out, err := hotshard(t, "load", "--workload", "viral", "--count", "20", "--seed", "7", "--target", forgetful(t))
+	if code != exitOK {
+		t.Errorf("exit %d: %s", code, err)
+	}
+	for _, want := range []string{"workload", "viral", "seed", "requests/s", "freshness p50, p99", "20 (32 in flight, 1 a call, keyed increments: false)"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("output lacks %q:\n%s", want, out)
+		}
+	}
+}
+
+func TestLoadExitsBadOnDifferences(t *testing.T) {
+	code, out, err := hotshard(t, "load", "--access-log", "../../events/access.log.gz", "--count", "3",
+		"--verify", "--settle", "10ms", "--json", "--target", forgetful(t))
+	var result load.Result
+	if err := json.Unmarshal([]byte(out), &result); err != nil {
+		t.Fatalf("%v in %s", err, out)
+	}
+	// Three paths and the probe's counter, and three events.
+	if code != exitBad || result.Verify.Differences != 7 || len(result.Verify.First) != 7 || !result.Keyed {
+		t.Errorf("exit %d with %s", code, out)
+	}
+	if !strings.Contains(err, "verification found 7 differences") {
+		t.Errorf("error = %q", err)
+	}
+}
+
+// The baseline's tables are gone when the load is over.
+func TestLoadWithBaseline(t *testing.T) {
+	endpoint := enginetest.Endpoint(t)
+	code, out, err := hotshard(t, "load", "--workload", "uniform", "--count", "50", "--baseline", endpoint, "--target", forgetful(t))
+	if code != exitOK || !strings.Contains(out, "bare SDK requests/s") {
+		t.Errorf("exit %d with %s%s", code, out, err)
+	}
+	tables, listErr := local.DynamoDB(endpoint, "").ListTables(t.Context(), &dynamodb.ListTablesInput{})
+	if listErr != nil {
+		t.Fatal(listErr)
+	}
+	for _, name := range tables.TableNames {
+		if strings.HasPrefix(name, baselinePrefix) {
+			t.Errorf("table %s is left over", name)
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/awslabs/aws-lambda-go-api-proxy/httpadapter"
+)
+
+// Lambda makes an HTTP handler one for API Gateway's HTTP API, payload format 2.0.
+func Lambda(handler http.Handler) func(context.Context, events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
+	adapter := httpadapter.NewV2(handler)
+	return func(ctx context.Context, request events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
+		if request.RequestContext.HTTP.Method == "" {
+			return events.APIGatewayV2HTTPResponse{}, fmt.Errorf("the event is not an HTTP API request of payload format 2.0")
+		}
+		path := request.RawPath
+		request.RawPath = escaped(path)
+		answer, err := adapter.ProxyWithContext(ctx, request)
+		if decoded := (&url.URL{Path: path}).EscapedPath(); answer.StatusCode == http.StatusNotFound && decoded != request.RawPath {
+			request.RawPath = decoded
+			return adapter.ProxyWithContext(ctx, request)
+		}
+		return answer, err
+	}
+}
+
+// escaped makes a path one that parses, whether it came percent-encoded, as from
+// a function URL, or decoded, as from an HTTP API: what can't stand in a path's
+// text is escaped, what is escaped stays. A decoded path with a percent sign in
+// it may look like an encoded one; hence the second try above. An HTTP API also
+// cuts a path at a question mark, encoded or not, which nobody can undo here.
+func escaped(path string) string {
+	if _, err := url.PathUnescape(path); err != nil {
+		return (&url.URL{Path: path}).EscapedPath()
+	}
+	return strings.NewReplacer("?", "%3F", "#", "%23", " ", "%20").Replace(path)
+}

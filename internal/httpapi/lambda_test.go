@@ -1,0 +1,55 @@
+package httpapi
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// echo answers with the id that it was asked for, and knows only some.
+func echo(known ...string) Routes {
+	type input struct {
+		ID   Name   `path:"id"`
+		Name []Name `query:"name,explode"`
+	}
+	type output struct{ Body []string }
+	return func(api huma.API) {
+		huma.Register(api, Operation(http.MethodGet, "/v1/events/{id}", "echo", "Echo"),
+			func(_ context.Context, in *input) (*output, error) {
+				out := &output{Body: []string{string(in.ID)}}
+				for _, n := range in.Name {
+					out.Body = append(out.Body, string(n))
+				}
+				for _, k := range known {
+					if k == string(in.ID) {
+						return out, nil
+					}
+				}
+				return nil, huma.Error404NotFound("no " + string(in.ID))
+			})
+	}
+}
+
+func TestLambdaPaths(t *testing.T) {
+	id := "a/b//c#ü 50%41?x/../."
+	handler := Lambda(New(slog.New(slog.DiscardHandler), echo(id, "x y")))
+	for _, c := range []struct{ path, query, want string }{
+		{"/v1/events/" + id, "name=%2F%23%C3%BC%2C1&name=b", `["a/b//c#ü 50%41?x/../.","/#ü,1","b"]`},
+		{"/v1/events/a%2Fb%2F%2Fc%23%C3%BC%2050%2541%3Fx%2F..%2F.", "", `["a/b//c#ü 50%41?x/../."]`},
+		{"/v1/events/x y", "", `["x y"]`},
+	} {
+		request := events.APIGatewayV2HTTPRequest{RawPath: c.path, RawQueryString: c.query}
+		request.RequestContext.HTTP.Method = http.MethodGet
+		got, err := handler(t.Context(), request)
+		if err != nil || got.StatusCode != 200 || got.Body != c.want+"\n" {
+			t.Errorf("%s: %d %s, %v", c.path, got.StatusCode, got.Body, err)
+		}
+	}
+	if _, err := handler(t.Context(), events.APIGatewayV2HTTPRequest{}); err == nil {
+		t.Error("an event of another shape is no error")
+	}
+}

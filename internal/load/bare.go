@@ -1,0 +1,87 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/workload"
+)
+
+// BareClient is what a baseline needs of a DynamoDB client.
+type BareClient interface {
+	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
+	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
+}
+
+// Bare writes what the API would write for a request with one write shard,
+// by one PutItem and one UpdateItem and nothing else: what the engine itself can
+// take.
+type Bare struct {
+	Client BareClient
+	Table  string // with the keys of the items table
+}
+
+// retention is how long a baseline's event would be kept.
+const retention = 30 * 24 * time.Hour
+
+// send writes a batch, item after item.
+func (b *Bare) send(ctx context.Context, batch []workload.Request) error {
+	stamp(batch)
+	for _, r := range batch {
+		if err := b.putEvent(ctx, r); err != nil {
+			return fmt.Errorf("baseline: event of %q: %w", r.Entity(), err)
+		}
+		if err := b.addOne(ctx, r.Counter()); err != nil {
+			return fmt.Errorf("baseline: counter %q: %w", r.Counter(), err)
+		}
+	}
+	return nil
+}
+
+func (b *Bare) putEvent(ctx context.Context, r workload.Request) error {
+	key := schema.Key{
+		Base:   schema.BaseKey{Type: schema.Entity, Name: r.Entity()},
+		Bucket: schema.EventBucket.Label(r.Time, 0),
+	}
+	data := r.Data()
+	_, err := b.Client.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName: &b.Table,
+		Item: map[string]types.AttributeValue{
+			schema.PK:        text(key.String()),
+			schema.SK:        text(schema.EventSortKey(r.Time, r.ID)),
+			schema.ExpiresAt: number(time.Now().Add(retention).Unix()),
+			"data": &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{
+				"method": text(data.Method), "path": text(data.Path),
+				"status": number(int64(data.Status)), "bytes": number(data.Bytes),
+			}},
+		},
+	})
+	return err
+}
+
+func (b *Bare) addOne(ctx context.Context, counter string) error {
+	key := schema.Key{Base: schema.BaseKey{Type: schema.Counter, Name: counter}}
+	_, err := b.Client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName:                &b.Table,
+		Key:                      map[string]types.AttributeValue{schema.PK: text(key.String()), schema.SK: text("-")},
+		UpdateExpression:         aws.String("SET rev = if_not_exists(rev, :now) + :one ADD #value :delta"),
+		ExpressionAttributeNames: map[string]string{"#value": "value"},
+		ExpressionAttributeValues: map[string]types.AttributeValue{
+			":now": number(time.Now().UnixMicro()), ":one": number(1), ":delta": number(1),
+		},
+	})
+	return err
+}
+
+func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
+func number(n int64) types.AttributeValue {
+	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
+}

@@ -1,0 +1,56 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+)
+
+const (
+	firstPause = 25 * time.Millisecond
+	longPause  = 2 * time.Second
+	maxPause   = 30 // seconds; that the API may ask for
+)
+
+// pause waits before another attempt: as long as the API asked, or else up to
+// twice as long after each attempt. Some chance is in it, so that callers who
+// were refused together don't come back together.
+func pause(ctx context.Context, attempt int, err error) error {
+	wait := min(firstPause<<min(attempt, 20), longPause)
+	wait = wait/2 + rand.N(wait/2)
+	var failed *callError
+	if errors.As(err, &failed) && failed.after > 0 {
+		wait = failed.after + rand.N(firstPause)
+	}
+	return sleep(ctx, wait)
+}
+
+func sleep(ctx context.Context, wait time.Duration) error {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// insist reads path until it gets an answer, trying again up to retries times.
+func (a *api) insist(ctx context.Context, retries int, path string, into any) error {
+	for attempt := 0; ; attempt++ {
+		err := a.read(ctx, path, into)
+		if err == nil || attempt == retries || !mayRetry(ctx, err) {
+			return err
+		}
+		if err := pause(ctx, attempt, err); err != nil {
+			return err
+		}
+	}
+}
+
+func mayRetry(ctx context.Context, err error) bool {
+	var failed *callError
+	return ctx.Err() == nil && errors.As(err, &failed) && failed.again
+}

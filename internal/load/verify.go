@@ -1,0 +1,187 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	maxDifferences = 20 // that are told one by one
+	settlePoll     = 100 * time.Millisecond
+)
+
+// verifier compares what the API tells with the ledger.
+type verifier struct {
+	*driver
+	earlier map[string]map[identity]bool // events from before the load, by entity
+	mu      sync.Mutex
+	result  Verify
+}
+
+func (v *verifier) differ(format string, args ...any) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.result.Differences++
+	if len(v.result.First) < maxDifferences {
+		v.result.First = append(v.result.First, fmt.Sprintf(format, args...))
+	}
+}
+
+// prepare reads what is there before the load, so that a load on a target with
+// data can be verified. Requests that happen when sent have no earlier events.
+func (v *verifier) prepare(ctx context.Context) error {
+	names := map[string]bool{ProbeCounter: true}
+	spans := map[string]span{}
+	for r, err := range v.Source.Requests() {
+		if err != nil {
+			return err
+		}
+		names[r.Counter()] = true
+		if v.Source.Timed {
+			spans[r.Entity()] = spans[r.Entity()].with(r.Time)
+		}
+	}
+	values, err := v.readCounters(ctx, slices.Sorted(maps.Keys(names)), strong)
+	if err != nil {
+		return err
+	}
+	for name, value := range values {
+		v.ledger.before(name, value)
+	}
+	v.earlier = map[string]map[identity]bool{}
+	return v.eachEntity(ctx, spans, func(entity string, events []stored) {
+		there := map[identity]bool{}
+		for _, e := range events {
+			there[e.identity()] = true
+		}
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.earlier[entity] = there
+	})
+}
+
+// eachEntity reads the events of each entity's span and hands them to do, in
+// several goroutines.
+func (v *verifier) eachEntity(ctx context.Context, spans map[string]span, do func(string, []stored)) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(v.Concurrency)
+	for entity, s := range spans {
+		group.Go(func() error {
+			events, err := v.readEvents(ctx, entity, s)
+			if err == nil {
+				do(entity, events)
+			}
+			return err
+		})
+	}
+	return group.Wait()
+}
+
+// compare waits for quiescence and compares everything.
+func (v *verifier) compare(ctx context.Context) (*Verify, error) {
+	begin := time.Now()
+	names := slices.Sorted(maps.Keys(v.ledger.counters))
+	if err := v.quiesce(ctx, names); err != nil {
+		return nil, err
+	}
+	readings, err := v.readBoth(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range readings {
+		if r.off() > 0 {
+			v.differ("%s", r)
+		}
+	}
+	spans := v.ledger.spans()
+	err = v.eachEntity(ctx, spans, func(entity string, events []stored) {
+		compareEvents(entity, events, v.ledger.events[entity], v.earlier[entity], v.differ)
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.result.Events += len(events)
+	})
+	v.result.Counters, v.result.Entities = len(names), len(spans)
+	v.result.Seconds = time.Since(begin).Seconds()
+	slices.Sort(v.result.First)
+	return &v.result, err
+}
+
+// quiesce polls until no counter is off, or they have come no nearer to that
+// for as long as Settle says. Each step nearer makes a whole number smaller, so
+// it ends.
+func (v *verifier) quiesce(ctx context.Context, names []string) error {
+	var nearest uint64
+	var since time.Time
+	for {
+		readings, err := v.readBoth(ctx, names)
+		if err != nil {
+			return err
+		}
+		names = names[:0:0]
+		var off uint64
+		for _, r := range readings {
+			if r.off() > 0 {
+				off += r.off()
+				names = append(names, r.counter)
+			}
+		}
+		if off == 0 {
+			return nil
+		}
+		if since.IsZero() || off < nearest {
+			nearest, since = off, time.Now()
+		}
+		if time.Since(since) >= v.Settle {
+			return nil
+		}
+		if err := sleep(ctx, settlePoll); err != nil {
+			return err
+		}
+	}
+}
+
+// reading is a counter's two values beside what they should be.
+type reading struct {
+	counter          string
+	eventual, strong int64
+	low, high        int64 // what the ledger allows; different only for lost answers
+}
+
+// off is the distance from what should be; 0 for no difference.
+func (r reading) off() uint64 {
+	apart := func(a, b int64) uint64 { return uint64(max(a, b) - min(a, b)) }
+	return apart(r.eventual, r.strong) + apart(r.strong, min(max(r.strong, r.low), r.high))
+}
+
+func (r reading) String() string {
+	want := fmt.Sprint(r.low)
+	if r.high != r.low {
+		want = fmt.Sprintf("%d to %d", r.low, r.high)
+	}
+	return fmt.Sprintf("counter %q: summary %d, write shards %d, want %s", r.counter, r.eventual, r.strong, want)
+}
+
+// readBoth reads counters both ways.
+func (v *verifier) readBoth(ctx context.Context, names []string) ([]reading, error) {
+	summaries, err := v.readCounters(ctx, names, eventual)
+	if err != nil {
+		return nil, err
+	}
+	sums, err := v.readCounters(ctx, names, strong)
+	if err != nil {
+		return nil, err
+	}
+	readings := make([]reading, len(names))
+	for i, name := range names {
+		t := v.ledger.counters[name]
+		low := t.before + t.accepted
+		readings[i] = reading{name, summaries[name], sums[name], low, low + t.unknown}
+	}
+	return readings, nil
+}

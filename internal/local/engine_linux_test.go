@@ -1,0 +1,50 @@
+package local_test
+
+import (
+	"bufio"
+	"errors"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A killed process leaves no engine behind.
+func TestEngineDiesWithItsParent(t *testing.T) {
+	holder := exec.Command(os.Args[0])
+	holder.Env = append(os.Environ(), engineHolder+"=1")
+	stdin, err := holder.StdinPipe() // held open, so that only the kill ends it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	stdout, err := holder.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := holder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	endpoint, urlErr := url.Parse(strings.TrimSpace(line))
+	if err := errors.Join(err, urlErr); err != nil || !listens(endpoint.Host) {
+		t.Fatalf("the engine was not started: %q, %v", line, err)
+	}
+	if err := holder.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	holder.Wait()
+	eventually(t, "the engine to end", func() bool { return !listens(endpoint.Host) })
+}
+
+func listens(address string) bool {
+	conn, err := net.DialTimeout("tcp", address, time.Second)
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
+}

@@ -1,0 +1,92 @@
+// Package enginetest gives tests databases of their own on one DynamoDB Local,
+// which is started when first needed and ends with the test process. With
+// HOTSHARD_ENDPOINT set it uses that engine instead.
+//
+//	func TestX(t *testing.T) {
+//		db := enginetest.Client(t)
+//		names := enginetest.Tables(t, db)
+//		...
+//	}
+package enginetest
+
+import (
+	"context"
+	"crypto/rand"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+
+	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+const hint = "tests need Amazon's DynamoDB Local: install Java 17 and npm, or set HOTSHARD_ENDPOINT to the URL of a running one"
+
+// start gives the endpoint. The engine is not stopped here: it dies with the
+// process (on Linux), however that ends.
+var start = sync.OnceValues(func() (string, error) {
+	if endpoint := os.Getenv("HOTSHARD_ENDPOINT"); endpoint != "" {
+		return endpoint, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	engine, err := local.StartEngine(ctx, local.Options{Notice: os.Stderr})
+	if err != nil {
+		return "", err
+	}
+	return engine.Endpoint(), nil
+})
+
+// Endpoint returns the engine's URL, and fails the test when there is none.
+func Endpoint(t testing.TB) string {
+	t.Helper()
+	endpoint, err := start()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, hint)
+	}
+	return endpoint
+}
+
+// Client returns a client with a database of its own.
+func Client(t testing.TB, optFns ...func(*dynamodb.Options)) *dynamodb.Client {
+	t.Helper()
+	return local.DynamoDB(Endpoint(t), "t"+rand.Text(), optFns...)
+}
+
+// Streams returns a client for the streams of the tables that db sees.
+func Streams(t testing.TB, db *dynamodb.Client) *dynamodbstreams.Client {
+	t.Helper()
+	o := db.Options()
+	keys, err := o.Credentials.Retrieve(t.Context())
+	if err != nil {
+		t.Fatalf("read the client's access key: %v", err)
+	}
+	return local.Streams(aws.ToString(o.BaseEndpoint), keys.AccessKeyID)
+}
+
+// Tables makes the tables of a deployment under a prefix of its own, and deletes
+// them when the test ends.
+func Tables(t testing.TB, db *dynamodb.Client) schema.Names {
+	t.Helper()
+	names := schema.NamesFor("t" + rand.Text() + "-")
+	if err := local.CreateTables(t.Context(), db, names); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { deleteTables(t, db, names) })
+	return names
+}
+
+func deleteTables(t testing.TB, db *dynamodb.Client, names schema.Names) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for _, table := range local.Tables(names) {
+		if _, err := db.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: &table.Name}); err != nil {
+			t.Errorf("delete table %s: %v", table.Name, err)
+		}
+	}
+}

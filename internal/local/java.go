@@ -1,0 +1,48 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"strconv"
+)
+
+const minJava = 17
+
+var javaVersion = regexp.MustCompile(`version "(\d+)(?:\.(\d+))?`)
+
+// findJava returns the path of a java that can run the engine.
+func findJava(ctx context.Context) (string, error) {
+	path, err := exec.LookPath("java")
+	if err != nil {
+		return "", fmt.Errorf("java was not found: install Java %d or newer (a JRE is enough), which runs DynamoDB Local", minJava)
+	}
+	out, err := exec.CommandContext(ctx, path, "-version").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("run %s -version: %w: install Java %d or newer", path, err, minJava)
+	}
+	major, err := parseJavaVersion(string(out))
+	if err != nil {
+		return "", fmt.Errorf("%s -version: %w: install Java %d or newer", path, err, minJava)
+	}
+	if major < minJava {
+		return "", fmt.Errorf("%s is Java %d: install Java %d or newer, which DynamoDB Local needs", path, major, minJava)
+	}
+	return path, nil
+}
+
+// parseJavaVersion takes the major version from what `java -version` prints.
+// Until Java 8 it was the second number ("1.8.0_392").
+func parseJavaVersion(out string) (int, error) {
+	m := javaVersion.FindStringSubmatch(out)
+	if m == nil {
+		return 0, errors.New("its version could not be read")
+	}
+	major := m[1]
+	if major == "1" && m[2] != "" {
+		major = m[2]
+	}
+	return strconv.Atoi(major)
+}

@@ -1,0 +1,114 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+)
+
+// The engine has no limit of 1 MB on a page, so large records could fill its
+// heap. The page is therefore fitted to the size of the records seen.
+const (
+	firstPage = 100
+	maxPage   = 1000    // GetRecords' own limit
+	pageBytes = 4 << 20 // aimed at
+)
+
+// streamReader reads one stream shard with an iterator that it renews.
+type streamReader struct {
+	stream   *Stream
+	shard    string
+	after    string  // the last record read; "" for none
+	iterator *string // nil when one is to be asked for
+	page     int     // records to ask for
+}
+
+// Next implements Reader.
+func (r *streamReader) Next(ctx context.Context, limit int) ([]Record, bool, error) {
+	if r.iterator == nil {
+		if err := r.renew(ctx); err != nil {
+			return nil, false, err
+		}
+	}
+	out, err := r.stream.client.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{
+		ShardIterator: r.iterator, Limit: aws.Int32(int32(min(limit, r.page))),
+	})
+	if err != nil {
+		return nil, false, r.fail(err)
+	}
+	records := r.stream.records(out.Records)
+	if n := len(records); n > 0 {
+		r.after = records[n-1].Sequence()
+		r.fitPage(records)
+	}
+	r.iterator = out.NextShardIterator
+	return records, r.iterator == nil, nil
+}
+
+func (r *streamReader) renew(ctx context.Context) error {
+	in := &dynamodbstreams.GetShardIteratorInput{
+		StreamArn: &r.stream.arn, ShardId: &r.shard, ShardIteratorType: types.ShardIteratorTypeTrimHorizon,
+	}
+	if r.after != "" {
+		in.ShardIteratorType, in.SequenceNumber = types.ShardIteratorTypeAfterSequenceNumber, &r.after
+	}
+	out, err := r.stream.client.GetShardIterator(ctx, in)
+	if err != nil {
+		return r.fail(err)
+	}
+	r.iterator = out.ShardIterator
+	return nil
+}
+
+// fail prepares the next try: with a new iterator, since this one may have
+// expired, and from the oldest record when the position has been trimmed.
+func (r *streamReader) fail(err error) error {
+	r.iterator = nil
+	var trimmed *types.TrimmedDataAccessException
+	if errors.As(err, &trimmed) {
+		r.after = ""
+	}
+	return fmt.Errorf("read stream shard %s: %w", r.shard, err)
+}
+
+func (r *streamReader) fitPage(records []Record) {
+	total := int64(1)
+	for _, rec := range records {
+		total += aws.ToInt64(rec.Change.Dynamodb.SizeBytes)
+	}
+	r.page = int(max(1, min(maxPage, pageBytes*int64(len(records))/total)))
+}
+
+// engineRegion is what DynamoDB Local writes into records as their region.
+const engineRegion = "ddblocal"
+
+func (s *Stream) records(changes []types.Record) []Record {
+	now := s.now().UTC().Truncate(time.Second)
+	records := make([]Record, 0, len(changes))
+	for _, change := range changes {
+		if change.Dynamodb == nil {
+			continue // nothing that could be delivered
+		}
+		created := aws.ToTime(change.Dynamodb.ApproximateCreationDateTime).UTC()
+		if aws.ToString(change.AwsRegion) == engineRegion {
+			created = stamp(created, now)
+		}
+		records = append(records, Record{Change: change, Created: created})
+	}
+	return records
+}
+
+// stamp gives the second of a record that the engine has stamped to the minute:
+// the second in which it is read, or, when it is read late, the last one of its
+// minute, so that a backlog does not look as if it had been written just now.
+func stamp(minute, read time.Time) time.Time {
+	if last := minute.Add(time.Minute - time.Second); read.After(last) {
+		return last
+	}
+	return read
+}

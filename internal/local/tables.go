@@ -1,0 +1,130 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// tableTimeout bounds the wait for one table to become active.
+const tableTimeout = 2 * time.Minute
+
+// CheckpointTable names the table in which the mappings of a deployment keep
+// their checkpoints: <prefix>checkpoints.
+func CheckpointTable(names schema.Names) string {
+	return strings.TrimSuffix(names.Items, "items") + "checkpoints"
+}
+
+// Tables are the tables of a deployment on one machine: the schema's, and the
+// checkpoints'.
+func Tables(names schema.Names) []schema.Table {
+	return append(schema.Tables(names), schema.Table{
+		Name: CheckpointTable(names), PartitionKey: checkpointPK, SortKey: checkpointSK,
+	})
+}
+
+// CreateTables makes the tables of a deployment and waits until they are
+// active. A table that exists is left as it is; it is an error when its keys,
+// its indexes or its stream are other than the schema's.
+func CreateTables(ctx context.Context, client *dynamodb.Client, names schema.Names) error {
+	for _, t := range Tables(names) {
+		if err := createTable(ctx, client, t); err != nil {
+			return fmt.Errorf("create table %s: %w", t.Name, err)
+		}
+	}
+	return nil
+}
+
+func createTable(ctx context.Context, client *dynamodb.Client, t schema.Table) error {
+	_, err := client.CreateTable(ctx, tableInput(t))
+	var exists *types.ResourceInUseException
+	if err != nil && !errors.As(err, &exists) {
+		return err
+	}
+	waiter := dynamodb.NewTableExistsWaiter(client, func(o *dynamodb.TableExistsWaiterOptions) {
+		o.MinDelay, o.MaxDelay = 20*time.Millisecond, time.Second
+	})
+	out, err := waiter.WaitForOutput(ctx, &dynamodb.DescribeTableInput{TableName: &t.Name}, tableTimeout)
+	if err != nil {
+		return err
+	}
+	if err := checkTable(out.Table, t); err != nil {
+		return err
+	}
+	return enableTTL(ctx, client, t)
+}
+
+func tableInput(t schema.Table) *dynamodb.CreateTableInput {
+	in := &dynamodb.CreateTableInput{
+		TableName:   &t.Name,
+		BillingMode: types.BillingModePayPerRequest,
+		KeySchema:   keySchema(t.PartitionKey, t.SortKey),
+	}
+	attributes := []string{t.PartitionKey, t.SortKey}
+	for _, index := range t.Indexes {
+		attributes = append(attributes, index.PartitionKey, index.SortKey)
+		in.GlobalSecondaryIndexes = append(in.GlobalSecondaryIndexes, types.GlobalSecondaryIndex{
+			IndexName:  &index.Name,
+			KeySchema:  keySchema(index.PartitionKey, index.SortKey),
+			Projection: &types.Projection{ProjectionType: types.ProjectionTypeAll},
+		})
+	}
+	slices.Sort(attributes)
+	for _, name := range slices.Compact(attributes) {
+		if name != "" {
+			in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{
+				AttributeName: aws.String(name), AttributeType: types.ScalarAttributeTypeS,
+			})
+		}
+	}
+	if t.Stream {
+		in.StreamSpecification = &types.StreamSpecification{
+			StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewAndOldImages,
+		}
+	}
+	return in
+}
+
+func keySchema(partition, sort string) []types.KeySchemaElement {
+	keys := []types.KeySchemaElement{{AttributeName: &partition, KeyType: types.KeyTypeHash}}
+	if sort != "" {
+		keys = append(keys, types.KeySchemaElement{AttributeName: &sort, KeyType: types.KeyTypeRange})
+	}
+	return keys
+}
+
+// enableTTL turns expiry on unless it is on: saying so twice is an error.
+func enableTTL(ctx context.Context, client *dynamodb.Client, t schema.Table) error {
+	if t.TTL == "" {
+		return nil
+	}
+	out, err := client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &t.Name})
+	if err != nil {
+		return fmt.Errorf("describe its expiry: %w", err)
+	}
+	if d := out.TimeToLiveDescription; d != nil && d.TimeToLiveStatus != types.TimeToLiveStatusDisabled {
+		if have := aws.ToString(d.AttributeName); have != t.TTL {
+			return fmt.Errorf("its items expire by attribute %q instead of %q", have, t.TTL)
+		}
+		return nil
+	}
+	_, err = client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
+		TableName: &t.Name,
+		TimeToLiveSpecification: &types.TimeToLiveSpecification{
+			AttributeName: &t.TTL, Enabled: aws.Bool(true),
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("enable its expiry: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+package query
+
+import (
+	"context"
+	"encoding/json"
+	"math/big"
+	"reflect"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/httpapi"
+)
+
+// Consistency says what a counter's value is read from.
+const (
+	eventual = "eventual" // the summary
+	strong   = "strong"   // all write shards, consistently
+)
+
+type countersInput struct {
+	Names       []httpapi.Name `query:"name,explode" required:"true" minItems:"1" maxItems:"100" doc:"The counter; repeat it for several"`
+	Consistency string         `query:"consistency" enum:"eventual,strong" default:"eventual"`
+}
+
+type counterValue struct {
+	Counter     httpapi.Name `json:"counter"`
+	Value       whole        `json:"value"`
+	AsOf        string       `json:"as_of" format:"date-time"`
+	Shards      int          `json:"shards"`
+	Consistency string       `json:"consistency" enum:"eventual,strong"`
+}
+
+// whole is a whole number of any size, as a JSON number.
+type whole struct{ *big.Int }
+
+// Schema describes it in the OpenAPI document.
+func (whole) Schema(huma.Registry) *huma.Schema { return &huma.Schema{Type: huma.TypeInteger} }
+
+type countersOutput struct{ Body countersAnswer }
+
+// countersAnswer is one counter's value, or a list where several were asked for.
+type countersAnswer []counterValue
+
+// MarshalJSON writes one of the two forms.
+func (a countersAnswer) MarshalJSON() ([]byte, error) {
+	if len(a) == 1 {
+		return json.Marshal(a[0])
+	}
+	return json.Marshal(map[string][]counterValue{"counters": a})
+}
+
+// Schema describes both forms in the OpenAPI document.
+func (countersAnswer) Schema(r huma.Registry) *huma.Schema {
+	one := r.Schema(reflect.TypeFor[counterValue](), true, "CounterValue")
+	many := &huma.Schema{
+		Type: huma.TypeObject, Required: []string{"counters"},
+		Properties: map[string]*huma.Schema{"counters": {Type: huma.TypeArray, Items: one}},
+	}
+	return &huma.Schema{OneOf: []*huma.Schema{one, many}}
+}
+
+func (s *Service) getCounters(ctx context.Context, in *countersInput) (*countersOutput, error) {
+	ctx, cancel := s.deadline(ctx)
+	defer cancel()
+	names := make([]string, len(in.Names))
+	for i, n := range in.Names {
+		names[i] = string(n)
+	}
+	read := s.readSummaries
+	if in.Consistency == strong {
+		read = s.readStrong
+	}
+	answer, err := read(ctx, names, s.now())
+	if err != nil {
+		return nil, err
+	}
+	return &countersOutput{answer}, nil
+}
+
+func (s *Service) readSummaries(ctx context.Context, names []string, now time.Time) (countersAnswer, error) {
+	summaries, err := s.summaries.Read(ctx, names, now)
+	if err != nil {
+		return nil, err
+	}
+	answer := make(countersAnswer, len(names))
+	for i, sum := range summaries {
+		if sum.AsOf.IsZero() {
+			sum.AsOf = now // nothing was ever folded: it is 0 as of this read
+		}
+		answer[i] = counterValue{httpapi.Name(names[i]), whole{sum.Value}, httpapi.FormatTime(sum.AsOf), sum.Shards, eventual}
+	}
+	return answer, nil
+}
+
+// maxSums bounds the counters summed at a time for one request.
+const maxSums = 8
+
+func (s *Service) readStrong(ctx context.Context, names []string, now time.Time) (countersAnswer, error) {
+	answer := make(countersAnswer, len(names))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxSums)
+	for i, name := range names {
+		group.Go(func() error {
+			sum, err := s.counter.Sum(ctx, name)
+			if err != nil {
+				return err
+			}
+			answer[i] = counterValue{httpapi.Name(name), whole{sum.Value}, httpapi.FormatTime(now), sum.Shards, strong}
+			return nil
+		})
+	}
+	return answer, group.Wait()
+}

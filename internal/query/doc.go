@@ -1,0 +1,7 @@
+// Package query answers reads over HTTP: counters, events and hot keys.
+//
+//	service, err := query.New(settings, client)
+//	http.ListenAndServe(addr, httpapi.New(log, query.Routes(service)))
+//
+// It only reads.
+package query

@@ -1,0 +1,123 @@
+package query
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/hotshard/hotshard/internal/document"
+	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+type eventsInput struct {
+	Entity httpapi.Name `query:"entity" required:"true"`
+	From   time.Time    `query:"from" doc:"RFC 3339; included. Default: as long ago as events are kept, 30 days unless set otherwise"`
+	To     time.Time    `query:"to" doc:"RFC 3339; not included. Default: everything from from on"`
+	Limit  int          `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Events a page. A page may hold fewer and still have a cursor"`
+	Order  string       `query:"order" enum:"asc,desc" default:"asc" doc:"By time, then id"`
+	Cursor string       `query:"cursor" doc:"From the page before, with the same entity, range and order"`
+}
+
+type event struct {
+	ID   string          `json:"id"`
+	Time string          `json:"time" format:"date-time"`
+	Data json.RawMessage `json:"data"`
+}
+
+type eventsOutput struct {
+	Body struct {
+		Events []event `json:"events"`
+		Cursor string  `json:"cursor,omitempty" doc:"Asks for the next page; absent on the last"`
+	}
+}
+
+// ahead covers the events that lie in the future, at most 5 s by ingest's rule.
+const ahead = time.Minute
+
+func (s *Service) listEvents(ctx context.Context, in *eventsInput) (*eventsOutput, error) {
+	ctx, cancel := s.deadline(ctx)
+	defer cancel()
+	now := s.now()
+	r, err := s.rangeOf(in, now)
+	if err != nil {
+		return nil, err
+	}
+	page, err := s.events.Query(ctx, r, now)
+	if err != nil {
+		return nil, err
+	}
+	out := &eventsOutput{}
+	out.Body.Events = make([]event, len(page.Events))
+	for i, ev := range page.Events {
+		if out.Body.Events[i], err = present(ev); err != nil {
+			return nil, err
+		}
+	}
+	if page.Next != "" {
+		out.Body.Cursor = encodeCursor(r, page.Next)
+	}
+	return out, nil
+}
+
+func (s *Service) rangeOf(in *eventsInput, now time.Time) (ddb.Range, error) {
+	r := ddb.Range{Entity: string(in.Entity), From: in.From, To: in.To, Limit: in.Limit, Desc: in.Order == "desc"}
+	if r.To.IsZero() {
+		r.To = now.Add(ahead)
+	}
+	if r.From.IsZero() {
+		r.From = now.Add(-s.settings.DefaultSpan)
+		if r.To.Before(now) {
+			r.From = r.To.Add(-s.settings.DefaultSpan)
+		}
+	}
+	if r.To.Before(r.From) {
+		return r, invalid("query.to", "it is before from", in.To)
+	}
+	if in.Cursor != "" {
+		after, err := decodeCursor(r, in.Cursor)
+		if err != nil {
+			return r, invalid("query.cursor", err.Error(), in.Cursor)
+		}
+		r.After = after
+	}
+	return r, nil
+}
+
+func present(ev ddb.Event) (event, error) {
+	data, err := document.Append(nil, ev.Data)
+	if err != nil {
+		return event{}, fmt.Errorf("event %q of %q: %w", ev.ID, ev.Entity, err)
+	}
+	return event{ID: ev.ID, Time: httpapi.FormatTime(ev.Time), Data: data}, nil
+}
+
+type eventInput struct {
+	ID     httpapi.Name `path:"id" doc:"Percent-encoded"`
+	Entity httpapi.Name `query:"entity" required:"true"`
+	Time   time.Time    `query:"time" doc:"RFC 3339; needed unless the id is a ULID"`
+}
+
+type eventOutput struct{ Body event }
+
+func (s *Service) getEvent(ctx context.Context, in *eventInput) (*eventOutput, error) {
+	ctx, cancel := s.deadline(ctx)
+	defer cancel()
+	if in.Time.IsZero() {
+		id, err := ulid.ParseStrict(string(in.ID))
+		if err != nil {
+			return nil, invalid("query.time", "an event whose id is not a ULID is found by its time", nil)
+		}
+		in.Time = id.Timestamp()
+	}
+	ev, err := s.events.Get(ctx, string(in.Entity), string(in.ID), in.Time.Truncate(time.Millisecond), s.now())
+	if err != nil {
+		return nil, err
+	}
+	out := &eventOutput{}
+	out.Body, err = present(ev)
+	return out, err
+}

@@ -1,0 +1,157 @@
+package query
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+// Bounds of since. A day is 24 hours of 8 partitions each to query.
+const (
+	minSince = time.Second
+	maxSince = 24 * time.Hour
+)
+
+type hotKeysInput struct {
+	Since string `query:"since" default:"15m" doc:"How far back to look, 1s to 24h"`
+	Limit int    `query:"limit" minimum:"1" maximum:"200" default:"20"`
+}
+
+type hotKey struct {
+	Key    string  `json:"key" doc:"The partition key"`
+	Type   string  `json:"type" enum:"entity,counter,board,sessions,other"`
+	Name   string  `json:"name" doc:"The base key's; for type other the partition key"`
+	Status string  `json:"status" enum:"hot,saturated,warm"`
+	Rate   float64 `json:"write_units_per_second" doc:"Certified mean rate of the key's hottest window: a lower bound"`
+	Error  float64 `json:"error" doc:"The true rate of recorded writes is at most this much higher"`
+	Peak   float64 `json:"peak" doc:"Write units in its heaviest second"`
+	Shards int     `json:"shards" doc:"The base key's newest shard count"`
+	First  string  `json:"first_seen" format:"date-time"`
+	Last   string  `json:"last_seen" format:"date-time"`
+	Advice string  `json:"advice"`
+}
+
+type hotKeysOutput struct {
+	Body struct {
+		Keys []hotKey `json:"keys"`
+	}
+}
+
+func (s *Service) listHotKeys(ctx context.Context, in *hotKeysInput) (*hotKeysOutput, error) {
+	since, err := time.ParseDuration(in.Since)
+	if err != nil || since < minSince || since > maxSince {
+		return nil, invalid("query.since", "it must be a duration from 1s to 24h, such as 15m", in.Since)
+	}
+	ctx, cancel := s.deadline(ctx)
+	defer cancel()
+	now := s.now()
+	items, err := s.readHeat(ctx, now.Add(-since), now.Add(ahead))
+	if err != nil {
+		return nil, err
+	}
+	rows := heat.Merge(items)
+	out := &hotKeysOutput{}
+	out.Body.Keys = []hotKey{}
+	for _, row := range rows[:min(in.Limit, len(rows))] {
+		key, err := s.describe(ctx, row, now)
+		if err != nil {
+			return nil, err
+		}
+		out.Body.Keys = append(out.Body.Keys, key)
+	}
+	return out, nil
+}
+
+// describe says what a row is about.
+func (s *Service) describe(ctx context.Context, row heat.Row, now time.Time) (hotKey, error) {
+	out := hotKey{
+		Key: row.Key, Type: "other", Name: row.Key, Status: row.Status.String(), Shards: 1,
+		Rate: round(row.WriteUnitsPerSecond), Error: round(row.Error), Peak: float64(row.Peak),
+		First: httpapi.FormatTime(row.FirstSeen), Last: httpapi.FormatTime(row.LastSeen),
+	}
+	key, err := schema.ParseKey(row.Key)
+	if err == nil {
+		entry, err := s.shards.Lookup(ctx, key.Base.String(), now)
+		if err != nil {
+			return out, err
+		}
+		out.Type, out.Name, out.Shards = string(key.Base.Type), key.Base.Name, entry.History.Newest()
+	}
+	out.Advice = advice(out)
+	return out, nil
+}
+
+// advice says in words what to make of a key.
+func advice(k hotKey) string {
+	switch {
+	case k.Status == heat.Warm.String():
+		return "below the threshold: nothing to do"
+	case k.Type == "other":
+		return "over the threshold, and not a key that hotshard shards: spread its writes over several partition keys"
+	}
+	return fmt.Sprintf("over the threshold on one of its %d write shards: give it more", k.Shards)
+}
+
+// round keeps what two decimals can tell, downwards: a rate is a lower bound.
+func round(rate float64) float64 { return math.Floor(rate*100) / 100 }
+
+// maxHeatReads bounds the partitions of heat items read at a time.
+const maxHeatReads = 16
+
+func (s *Service) readHeat(ctx context.Context, from, to time.Time) ([]heat.Item, error) {
+	partitions := heat.Partitions(from, to)
+	found := make([][]heat.Item, len(partitions))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxHeatReads)
+	for i, pk := range partitions {
+		group.Go(func() (err error) {
+			found[i], err = s.readHeatPartition(ctx, pk, from, to)
+			return err
+		})
+	}
+	err := group.Wait()
+	var items []heat.Item
+	for _, list := range found {
+		items = append(items, list...)
+	}
+	return items, err
+}
+
+func (s *Service) readHeatPartition(ctx context.Context, pk string, from, to time.Time) ([]heat.Item, error) {
+	low, high := heat.SortBounds(from, to)
+	pages := dynamodb.NewQueryPaginator(s.client, &dynamodb.QueryInput{
+		TableName:              &s.settings.RollupsTable,
+		KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{
+			":pk":   &types.AttributeValueMemberS{Value: pk},
+			":low":  &types.AttributeValueMemberS{Value: low},
+			":high": &types.AttributeValueMemberS{Value: high},
+		},
+	})
+	var items []heat.Item
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("reading heat items of %q: %w", pk, ddb.Kind(err))
+		}
+		for _, attributes := range page.Items {
+			item, err := heat.Parse(attributes)
+			if err != nil {
+				return nil, err
+			}
+			items = append(items, item)
+		}
+	}
+	return items, nil
+}

@@ -1,0 +1,110 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+// Settings are the function's environment variables.
+type Settings struct {
+	// The tables' names. Required.
+	ItemsTable    string `env:"HOTSHARD_ITEMS_TABLE,notEmpty"`
+	RollupsTable  string `env:"HOTSHARD_ROLLUPS_TABLE,notEmpty"`
+	ShardMapTable string `env:"HOTSHARD_SHARD_MAP_TABLE,notEmpty"`
+	// Deadline bounds the work for one request, retries included; 100ms to 25s.
+	Deadline time.Duration `env:"HOTSHARD_DEADLINE" envDefault:"5s"`
+	// DefaultSpan is how far back a range of events goes that names no start;
+	// 1m or more. It suits the retention of events.
+	DefaultSpan time.Duration `env:"HOTSHARD_EVENT_SPAN" envDefault:"720h"`
+}
+
+// Validate reports all faults at once.
+func (s Settings) Validate() error {
+	var faults []error
+	if s.Deadline < 100*time.Millisecond || s.Deadline > 25*time.Second {
+		faults = append(faults, fmt.Errorf("HOTSHARD_DEADLINE is %v: want 100ms to 25s", s.Deadline))
+	}
+	if s.DefaultSpan < time.Minute {
+		faults = append(faults, fmt.Errorf("HOTSHARD_EVENT_SPAN is %v: want at least 1m", s.DefaultSpan))
+	}
+	return errors.Join(faults...)
+}
+
+// Client is what query calls of DynamoDB.
+type Client interface {
+	ddb.MapClient
+	BatchGetItem(context.Context, *dynamodb.BatchGetItemInput, ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error)
+	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
+}
+
+// Service reads what callers ask for.
+type Service struct {
+	settings  Settings
+	client    Client
+	shards    *ddb.Map
+	events    *ddb.EventReader
+	counter   *ddb.CounterReader
+	summaries *ddb.Summaries
+	now       func() time.Time
+}
+
+// New returns a Service, or an error that lists all faults of the settings.
+func New(settings Settings, client Client) (*Service, error) {
+	if err := settings.Validate(); err != nil {
+		return nil, err
+	}
+	shards := ddb.NewMap(client, settings.ShardMapTable)
+	return &Service{
+		settings:  settings,
+		client:    client,
+		shards:    shards,
+		events:    ddb.NewEventReader(client, settings.ItemsTable, shards),
+		counter:   ddb.NewCounterReader(client, settings.ItemsTable, shards),
+		summaries: ddb.NewSummaries(client, settings.RollupsTable, shards),
+		now:       time.Now,
+	}, nil
+}
+
+// Routes registers the service's calls. A nil service serves to document them.
+func Routes(s *Service) httpapi.Routes {
+	return func(api huma.API) {
+		get(api, "/v1/counters", "get-counters", "Read counters", s.getCounters)
+		get(api, "/v1/events", "list-events", "Read an entity's events in order", s.listEvents)
+		get(api, "/v1/events/{id}", "get-event", "Read one event", s.getEvent, http.StatusNotFound)
+		get(api, "/v1/hot-keys", "list-hot-keys", "Name the hottest keys", s.listHotKeys)
+	}
+}
+
+// get registers a read, with the service's deadline and its errors as answers.
+func get[I, O any](api huma.API, path, id, summary string,
+	read func(context.Context, *I) (*O, error), more ...int,
+) {
+	op := httpapi.Operation(http.MethodGet, path, id, summary)
+	op.Errors = append(op.Errors, more...)
+	huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
+		out, err := read(ctx, in)
+		if err != nil {
+			return nil, httpapi.Problem(ctx, err)
+		}
+		return out, nil
+	})
+}
+
+func (s *Service) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, s.settings.Deadline)
+}
+
+// invalid is the answer to a parameter that breaks a rule.
+func invalid(location, message string, value any) error {
+	return huma.Error422UnprocessableEntity("validation failed",
+		&huma.ErrorDetail{Location: location, Message: message, Value: value})
+}

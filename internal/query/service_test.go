@@ -1,0 +1,254 @@
+package query
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/document"
+	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+type rig struct {
+	t       *testing.T
+	client  *dynamodb.Client
+	names   schema.Names
+	handler http.Handler
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	client := enginetest.Client(t)
+	names := enginetest.Tables(t, client)
+	service, err := New(Settings{
+		ItemsTable: names.Items, RollupsTable: names.Rollups, ShardMapTable: names.ShardMap,
+		Deadline: 5 * time.Second, DefaultSpan: 720 * time.Hour,
+	}, client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &rig{t, client, names, httpapi.New(slog.New(slog.DiscardHandler), Routes(service))}
+}
+
+// get reads a path into an answer, and returns the status.
+func (r *rig) get(path string, into any) int {
+	r.t.Helper()
+	recorder := httptest.NewRecorder()
+	r.handler.ServeHTTP(recorder, httptest.NewRequestWithContext(r.t.Context(), http.MethodGet, path, nil))
+	if into != nil {
+		if err := json.Unmarshal(recorder.Body.Bytes(), into); err != nil {
+			r.t.Fatalf("%s: %d %s: %v", path, recorder.Code, recorder.Body, err)
+		}
+	}
+	return recorder.Code
+}
+
+func (r *rig) add(counter string, delta int64) {
+	r.t.Helper()
+	writer := ddb.NewCounterWriter(r.client, r.names.Items, ddb.NewMap(r.client, r.names.ShardMap))
+	if err := writer.Add(r.t.Context(), counter, delta, time.Now()); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rig) put(events ...ddb.Event) {
+	r.t.Helper()
+	writer := ddb.NewEventWriter(r.client, r.names.Items, ddb.NewMap(r.client, r.names.ShardMap), 0)
+	for _, err := range writer.Put(r.t.Context(), events, time.Now()) {
+		if err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+func TestCounters(t *testing.T) {
+	r := newRig(t)
+	name := "a/b#c,d&ü"
+	r.add(name, 1<<60+1)
+	var one counterAnswerJSON
+	if got := r.get("/v1/counters?consistency=strong&name="+url.QueryEscape(name), &one); got != 200 {
+		t.Fatalf("status %d", got)
+	}
+	if one.Value.String() != "1152921504606846977" || one.Counter != name || one.Shards != 1 || one.Consistency != "strong" || one.AsOf == "" {
+		t.Errorf("got %+v", one)
+	}
+	if got := r.get("/v1/counters?name=never", &one); got != 200 || one.Value.String() != "0" || one.Consistency != "eventual" {
+		t.Errorf("never written: %d %+v", got, one)
+	}
+	var many struct{ Counters []counterAnswerJSON }
+	r.get("/v1/counters?consistency=strong&name=x&name="+url.QueryEscape(name)+"&name=x", &many)
+	if len(many.Counters) != 3 || many.Counters[1].Counter != name || many.Counters[2].Counter != "x" {
+		t.Errorf("got %+v", many)
+	}
+	r.get("/v1/counters?name=x&name=x", &many)
+	if len(many.Counters) != 2 || many.Counters[1].Value.String() != "0" {
+		t.Errorf("one name twice: %+v", many)
+	}
+}
+
+type counterAnswerJSON struct {
+	Counter, Consistency string
+	Value                json.Number
+	AsOf                 string `json:"as_of"`
+	Shards               int
+}
+
+func TestBadParameters(t *testing.T) {
+	r := newRig(t)
+	names := ""
+	for i := range 101 {
+		names += fmt.Sprintf("&name=%d", i)
+	}
+	for path, location := range map[string]string{
+		"/v1/counters":                         "query.name",
+		"/v1/counters?name=":                   "query.name",
+		"/v1/counters?name=%00":                "query.name",
+		"/v1/counters?name=%ff":                "query.name",
+		"/v1/counters?" + names[1:]:            "query.name",
+		"/v1/counters?name=x&consistency=none": "query.consistency",
+		"/v1/events":                           "query.entity",
+		"/v1/events?entity=e&limit=0":          "query.limit",
+		"/v1/events?entity=e&limit=1001":       "query.limit",
+		"/v1/events?entity=e&limit=x":          "query.limit",
+		"/v1/events?entity=e&order=up":         "query.order",
+		"/v1/events?entity=e&from=today":       "query.from",
+		"/v1/events?entity=e&from=2026-01-05T00:00:00Z&to=2026-01-04T00:00:00Z": "query.to",
+		"/v1/events?entity=e&cursor=x":                                          "query.cursor",
+		"/v1/events/x?entity=e":                                                 "query.time",
+		"/v1/events/x":                                                          "query.entity",
+		"/v1/hot-keys?since=1y":                                                 "query.since",
+		"/v1/hot-keys?since=25h":                                                "query.since",
+		"/v1/hot-keys?limit=201":                                                "query.limit",
+	} {
+		var problem struct {
+			Status int
+			Errors []struct{ Location, Message string }
+		}
+		got := r.get(path, &problem)
+		if got != 422 || problem.Status != 422 || len(problem.Errors) == 0 || problem.Errors[0].Message == "" {
+			t.Errorf("%s: %d %+v", path, got, problem)
+			continue
+		}
+		if at := problem.Errors[0].Location; len(at) < len(location) || at[:len(location)] != location {
+			t.Errorf("%s: error at %q, want %q", path, at, location)
+		}
+	}
+}
+
+type eventsJSON struct {
+	Events []struct {
+		ID, Time string
+		Data     json.RawMessage
+	}
+	Cursor string
+}
+
+func TestEventsPageThroughEqualTimes(t *testing.T) {
+	r := newRig(t)
+	start := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+	data, err := document.Parse([]byte(`{"b":12345678901234567890,"a":[1.5,null,{"x":"ü"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		r.put(ddb.Event{Entity: "a/b", ID: fmt.Sprintf("%02d", i), Time: start, Data: data})
+	}
+	for _, order := range []string{"asc", "desc"} {
+		path := "/v1/events?entity=a%2Fb&from=2026-01-05T00:00:00Z&to=2026-01-06T00:00:00Z&limit=3&order=" + order
+		var ids []string
+		cursor := ""
+		for {
+			var page eventsJSON
+			if got := r.get(path+cursor, &page); got != 200 {
+				t.Fatalf("status %d", got)
+			}
+			for _, ev := range page.Events {
+				ids = append(ids, ev.ID)
+				if string(ev.Data) != `{"a":[1.5,null,{"x":"ü"}],"b":12345678901234567890}` || ev.Time != "2026-01-05T12:00:00.000Z" {
+					t.Fatalf("event %+v", ev)
+				}
+			}
+			if page.Cursor == "" {
+				break
+			}
+			cursor = "&cursor=" + page.Cursor
+			var other struct{ Status int }
+			if got := r.get("/v1/events?entity=other&order="+order+cursor, &other); got != 422 {
+				t.Fatalf("another entity's cursor: %d", got)
+			}
+		}
+		if len(ids) != 20 || (ids[0] == "00") != (order == "asc") || ids[0] == ids[1] {
+			t.Errorf("%s: %v", order, ids)
+		}
+	}
+}
+
+func TestOneEvent(t *testing.T) {
+	r := newRig(t)
+	at := time.Date(2026, 1, 5, 12, 0, 0, 7e6, time.UTC)
+	for _, id := range []string{"a/b//c", "..", "x#ü %41?"} {
+		r.put(ddb.Event{Entity: "e", ID: id, Time: at})
+		var got struct{ ID, Time string }
+		path := "/v1/events/" + url.PathEscape(id)
+		if status := r.get(path+"?entity=e&time=2026-01-05T12:00:00.007Z", &got); status != 200 || got.ID != id || got.Time != "2026-01-05T12:00:00.007Z" {
+			t.Errorf("%q: %d %+v", id, status, got)
+		}
+		if status := r.get(path+"?entity=e&time=2026-01-05T12:00:00.008Z", nil); status != 404 {
+			t.Errorf("%q at another time: %d", id, status)
+		}
+	}
+	made := "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+	r.put(ddb.Event{Entity: "e", ID: made, Time: time.UnixMilli(1469922850259)})
+	if status := r.get("/v1/events/"+made+"?entity=e", nil); status != 200 {
+		t.Errorf("a ULID's event: %d", status)
+	}
+}
+
+func TestHotKeys(t *testing.T) {
+	r := newRig(t)
+	start := time.Now().Truncate(10 * time.Second).Add(-time.Minute)
+	for i, shard := range []string{"shard-a", "shard-b"} {
+		item := heat.Item{
+			Start: start, Window: 10 * time.Second, StreamShard: shard, HotRate: 700,
+			Keys: []heat.Key{
+				{Key: "C#a#b#3", Units: uint64(4000 - i*1000), Peak: 800, PeakAt: start, Status: heat.Hot},
+				{Key: "E#sensor#2026-01-05#0", Units: 50, Err: 10, Peak: 6, PeakAt: start},
+			},
+		}
+		_, err := r.client.PutItem(t.Context(), &dynamodb.PutItemInput{
+			TableName: &r.names.Rollups, Item: map[string]types.AttributeValue(item.Attributes(start.Add(time.Hour))),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out struct{ Keys []hotKey }
+	if got := r.get("/v1/hot-keys?since=15m", &out); got != 200 || len(out.Keys) != 2 {
+		t.Fatalf("status %d, %+v", got, out)
+	}
+	hot, warm := out.Keys[0], out.Keys[1]
+	if hot.Type != "counter" || hot.Name != "a#b" || hot.Status != "hot" || hot.Rate != 700 || hot.Shards != 1 || hot.Advice == "" {
+		t.Errorf("got %+v", hot)
+	}
+	if warm.Type != "entity" || warm.Name != "sensor" || warm.Status != "warm" || warm.Rate != 10 || warm.Error != 2 {
+		t.Errorf("got %+v", warm)
+	}
+	if r.get("/v1/hot-keys?since=10s", &out); len(out.Keys) != 0 {
+		t.Errorf("an old window within 10 s: %+v", out)
+	}
+	if got := r.get("/healthz", &struct{ Status string }{}); got != 200 {
+		t.Errorf("health: %d", got)
+	}
+}
