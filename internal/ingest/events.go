@@ -13,7 +13,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
-type event struct {
+type newEvent struct {
 	Entity httpapi.Name    `json:"entity"`
 	ID     httpapi.Name    `json:"id,omitempty" doc:"Default: a ULID with the event's time"`
 	Time   *time.Time      `json:"time,omitempty" doc:"RFC 3339, kept to the millisecond, at most 5 s ahead. Default: the time in the id, which must be a ULID then; without an id now"`
@@ -23,7 +23,7 @@ type event struct {
 type eventsInput struct {
 	CallKey
 	Body struct {
-		Events []event `json:"events" minItems:"1" maxItems:"500"`
+		Events []newEvent `json:"events" minItems:"1" maxItems:"500"`
 	}
 	RawBody []byte
 }
@@ -119,7 +119,7 @@ func distinct(events []ddb.Event) []ddb.Event {
 }
 
 // identify completes the identity of each event, reads its data, and checks both.
-func identify(in []event, now time.Time) ([]ddb.Event, error) {
+func identify(in []newEvent, now time.Time) ([]ddb.Event, error) {
 	events := make([]ddb.Event, len(in))
 	var faults []error
 	for i, ev := range in {

@@ -20,7 +20,7 @@ var epoch = time.Unix(0, 0)
 
 // identify returns the event with its identity complete and its data read. Its
 // fault's location is relative to the event.
-func (e event) identify(now time.Time) (ddb.Event, *huma.ErrorDetail) {
+func (e newEvent) identify(now time.Time) (ddb.Event, *huma.ErrorDetail) {
 	out := ddb.Event{Entity: string(e.Entity), ID: string(e.ID)}
 	t, fault := e.time(now)
 	if fault != nil {
@@ -42,7 +42,7 @@ func (e event) identify(now time.Time) (ddb.Event, *huma.ErrorDetail) {
 }
 
 // time is the given time, else the id's, else now.
-func (e event) time(now time.Time) (time.Time, *huma.ErrorDetail) {
+func (e newEvent) time(now time.Time) (time.Time, *huma.ErrorDetail) {
 	if e.Time != nil {
 		return *e.Time, nil
 	}

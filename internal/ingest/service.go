@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
@@ -23,11 +22,10 @@ type Service struct {
 	counter  *ddb.CounterWriter
 	once     *ddb.Once
 	now      func() time.Time
-	log      *slog.Logger
 }
 
 // New returns a Service, or an error that lists all faults of the settings.
-func New(settings Settings, client Client, log *slog.Logger) (*Service, error) {
+func New(settings Settings, client Client) (*Service, error) {
 	if err := settings.Validate(); err != nil {
 		return nil, err
 	}
@@ -38,7 +36,6 @@ func New(settings Settings, client Client, log *slog.Logger) (*Service, error) {
 		counter:  ddb.NewCounterWriter(client, settings.ItemsTable, shards),
 		once:     ddb.NewOnce(client, settings.ItemsTable),
 		now:      time.Now,
-		log:      log,
 	}, nil
 }
 

@@ -47,7 +47,7 @@ func (r *rig) use(client Client) {
 		ItemsTable: r.names.Items, ShardMapTable: r.names.ShardMap,
 		EventRetention: 720 * time.Hour, Deadline: 5 * time.Second,
 	}
-	service, err := New(settings, client, log)
+	service, err := New(settings, client)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -1,0 +1,157 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// System is a running system.
+type System struct {
+	options  Options
+	listener net.Listener
+	engine   *local.Engine // nil with an endpoint of the caller's
+	endpoint string
+	db       *dynamodb.Client
+	names    schema.Names
+	server   *http.Server
+	mappings []*local.Mapping
+}
+
+// Start makes everything ready: the port first, since that fails at once when it
+// is taken, then the engine, the tables and the functions. After an error
+// nothing is left running.
+func Start(ctx context.Context, o Options) (_ *System, err error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	s := &System{options: o, names: schema.NamesFor(o.Prefix)}
+	if s.listener, err = net.Listen("tcp", o.Addr); err != nil {
+		return nil, fmt.Errorf("listening on %s: %w", o.Addr, err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	if err := s.reachEngine(ctx); err != nil {
+		return nil, err
+	}
+	s.db = local.DynamoDB(s.endpoint, "")
+	if err := local.CreateTables(ctx, s.db, s.names); err != nil {
+		return nil, fmt.Errorf("tables at %s: %w", s.endpoint, err)
+	}
+	if err := s.wire(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *System) reachEngine(ctx context.Context) error {
+	if s.endpoint = s.options.Endpoint; s.endpoint != "" {
+		return nil
+	}
+	engine, err := local.StartEngine(ctx, local.Options{DataDir: s.options.DataDir, SharedDB: true, Notice: s.options.Notices})
+	if err != nil {
+		return err
+	}
+	s.engine, s.endpoint = engine, engine.Endpoint()
+	return nil
+}
+
+// URL is where the API answers.
+func (s *System) URL() string { return "http://" + s.listener.Addr().String() }
+
+// Endpoint is the engine's URL.
+func (s *System) Endpoint() string { return s.endpoint }
+
+// Run serves until ctx ends or a part fails. Then it finishes the requests under
+// way, drains the stream, and stops the engine that it started.
+func (s *System) Run(ctx context.Context) error {
+	group, running := errgroup.WithContext(ctx)
+	group.Go(func() error { return serve(s.server, s.listener) })
+	for _, m := range s.mappings {
+		group.Go(func() error { return m.Run(running) })
+	}
+	if s.engine != nil {
+		group.Go(func() error {
+			select {
+			case <-s.engine.Done():
+				return fmt.Errorf("the engine ended: %w", s.engine.Err())
+			case <-running.Done():
+				return nil
+			}
+		})
+	}
+	group.Go(func() error {
+		<-running.Done()
+		return s.shutDownServer()
+	})
+	err := group.Wait()
+	if err == nil {
+		err = s.drain()
+	}
+	return errors.Join(err, s.close())
+}
+
+func serve(server *http.Server, listener net.Listener) error {
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serving HTTP: %w", err)
+	}
+	return nil
+}
+
+// Bounds of an orderly end.
+const (
+	shutdownTime = 10 * time.Second
+	drainTime    = time.Minute
+)
+
+func (s *System) shutDownServer() error {
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTime)
+	defer cancel()
+	if err := s.server.Shutdown(ctx); err != nil {
+		return fmt.Errorf("finishing the requests under way: %w", err)
+	}
+	return nil
+}
+
+func (s *System) drain() error {
+	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
+	group, ctx := errgroup.WithContext(ctx)
+	for _, m := range s.mappings {
+		group.Go(func() error { return m.Drain(ctx) })
+	}
+	if err := group.Wait(); err != nil {
+		return fmt.Errorf("draining the stream: %w", err)
+	}
+	return nil
+}
+
+// close lets go of what Start took.
+func (s *System) close() error {
+	_ = s.listener.Close() // closed already after a served shutdown
+	if s.engine == nil {
+		return nil
+	}
+	return s.engine.Stop()
+}
+
+// GivenUp is how many records the functions have given up; they are in the
+// failure file.
+func (s *System) GivenUp() (records int64) {
+	for _, m := range s.mappings {
+		records += m.Stats().GivenUp
+	}
+	return records
+}
