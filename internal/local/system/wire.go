@@ -37,7 +37,9 @@ func (s *System) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	detector, err := hotkey.New(heat, hotkey.Dependencies{Rollups: s.db, Metrics: metrics.NewMemory(maxMetrics), Log: s.options.Log})
+	detector, err := hotkey.New(heat, hotkey.Deps{
+		Rollups: s.db, Metrics: metrics.NewMemory(maxMetrics), Log: s.options.Log, Now: time.Now,
+	})
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"bufio"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/load"
+	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/workload"
+)
+
+// build compiles the command once for a test.
+func build(t *testing.T) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "hotshard")
+	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("building: %v\n%s", err, out)
+	}
+	return binary
+}
+
+// process is a hotshard local that the test may kill.
+type process struct {
+	*exec.Cmd
+	lines chan string
+}
+
+func start(t *testing.T, binary string, args ...string) *process {
+	t.Helper()
+	p := &process{Cmd: exec.Command(binary, append([]string{"local"}, args...)...), lines: make(chan string, 1000)}
+	out, err := p.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Stderr = os.Stderr
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Process.Kill() })
+	go func() {
+		defer close(p.lines)
+		for scanner := bufio.NewScanner(out); scanner.Scan(); {
+			p.lines <- scanner.Text()
+		}
+	}()
+	p.expect(t, "API docs")
+	return p
+}
+
+func (p *process) expect(t *testing.T, text string) {
+	t.Helper()
+	timeout := time.After(time.Minute)
+	for {
+		select {
+		case line, ok := <-p.lines:
+			if !ok {
+				t.Fatalf("hotshard local ended without saying %q", text)
+			}
+			if strings.Contains(line, text) {
+				return
+			}
+		case <-timeout:
+			t.Fatalf("hotshard local did not say %q", text)
+		}
+	}
+}
+
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// TestKilledAndStartedAgain kills hotshard local again and again in the middle of
+// a load, while the engine goes on. Afterwards every accepted write is there, and
+// every summary is exact; and it ends when it is told to.
+func TestKilledAndStartedAgain(t *testing.T) {
+	const kills = 3
+	binary, addr := build(t), freeAddr(t)
+	args := []string{
+		"--addr", addr, "--endpoint", enginetest.Endpoint(t), "--window", "1s",
+		"--prefix", "killed" + strings.ReplaceAll(time.Now().Format("150405.000000"), ".", "-") + "-",
+		"--failures", filepath.Join(t.TempDir(), "failures.jsonl"),
+	}
+	source, err := workload.Synthetic{Kind: workload.Zipf, Seed: 7, Count: 3000, Keys: 200}.Source()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var done atomic.Int64
+	type outcome struct {
+		result load.Result
+		err    error
+	}
+	running := start(t, binary, args...)
+	loaded := make(chan outcome, 1)
+	go func() {
+		result, err := load.Run(t.Context(), load.Options{
+			Target: "http://" + addr, Source: source, Keyed: true, Verify: true, Retries: 200,
+			Progress: func(n int) { done.Add(int64(n)) },
+		})
+		loaded <- outcome{result, err}
+	}()
+	for kill := range kills {
+		for done.Load() < int64(500*(kill+1)) && len(loaded) == 0 {
+			time.Sleep(5 * time.Millisecond)
+		}
+		_ = running.Process.Signal(syscall.SIGKILL)
+		_ = running.Wait()
+		running = start(t, binary, args...)
+	}
+	got := <-loaded
+	if got.err != nil {
+		t.Fatal(got.err)
+	}
+	if got.result.Accepted != 3000 || got.result.Verify.Differences != 0 {
+		t.Fatalf("after %d kills: %+v, verification %+v", kills, got.result, got.result.Verify)
+	}
+	_ = running.Process.Signal(syscall.SIGTERM)
+	running.expect(t, "the stream is drained")
+	if err := running.Wait(); err != nil {
+		t.Fatalf("after SIGTERM: %v", err)
+	}
+}
+
+func TestTakenPortIsOneLine(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	code, out, text := hotshard(t, "local", "--addr", listener.Addr().String(), "--endpoint", enginetest.Endpoint(t))
+	if code != exitBad || out != "" || strings.Count(text, "\n") != 1 || !strings.Contains(text, "address already in use") {
+		t.Fatalf("exit %d, out %q, err %q", code, out, text)
+	}
+}

@@ -1,0 +1,194 @@
+package heat
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// The stored form, version 1: pk, sk, v, start and window (milliseconds), shard,
+// part, records, units, limit and hot (hundredths of a unit a second), rest, keys
+// (binary, see pack) and expires_at.
+const version = "1"
+
+// maxPackedNumbers is what a key takes beside its text: four numbers of up to ten
+// bytes, a time of up to ten and a status.
+const maxPackedNumbers = 51
+
+// Attributes returns the item as it is stored, to be deleted by TTL some time
+// after expires. Of the keys it keeps the heaviest: [MaxKeys], or as many as fit
+// in about 100 KB.
+func (it *Item) Attributes(expires time.Time) map[string]types.AttributeValue {
+	pk, sk := it.key()
+	keys, rest := it.trim()
+	return map[string]types.AttributeValue{
+		schema.PK:        text(pk),
+		schema.SK:        text(sk),
+		schema.Version:   &types.AttributeValueMemberN{Value: version},
+		"start":          number(uint64(it.Start.UnixMilli())),
+		"window":         number(uint64(it.Window.Milliseconds())),
+		"shard":          text(it.StreamShard),
+		"part":           text(it.Part),
+		"records":        number(it.Records),
+		"units":          number(it.Units),
+		"limit":          number(uint64(math.Round(it.Limit * 100))),
+		"hot":            number(uint64(math.Round(it.HotRate * 100))),
+		"rest":           number(rest),
+		"keys":           &types.AttributeValueMemberB{Value: it.pack(keys)},
+		schema.ExpiresAt: number(uint64(expires.Unix())),
+	}
+}
+
+func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
+func number(n uint64) types.AttributeValue {
+	return &types.AttributeValueMemberN{Value: strconv.FormatUint(n, 10)}
+}
+
+// pack writes each key as: length and text; units, err, peak; the peak's second
+// from the window's start; status. All numbers are varints.
+func (it *Item) pack(keys []Key) []byte {
+	var b []byte
+	for _, k := range keys {
+		b = binary.AppendUvarint(b, uint64(len(k.Key)))
+		b = append(b, k.Key...)
+		b = binary.AppendUvarint(b, k.Units)
+		b = binary.AppendUvarint(b, k.Err)
+		b = binary.AppendUvarint(b, k.Peak)
+		b = binary.AppendVarint(b, k.PeakAt.Unix()-it.Start.Unix())
+		b = append(b, byte(k.Status))
+	}
+	return b
+}
+
+// Parse reads an item as Attributes makes it. An item of another version and a
+// damaged one are errors that name its sort key.
+func Parse(attributes map[string]types.AttributeValue) (Item, error) {
+	p := parser{attributes: attributes}
+	if v := p.number(schema.Version); p.err == nil && strconv.FormatUint(v, 10) != version {
+		p.err = fmt.Errorf("version %d is not known", v)
+	}
+	it := Item{
+		Start:       time.UnixMilli(int64(p.number("start"))).UTC(),
+		Window:      time.Duration(p.number("window")) * time.Millisecond,
+		StreamShard: p.text("shard"),
+		Part:        p.text("part"),
+		Records:     p.number("records"),
+		Units:       p.number("units"),
+		Limit:       float64(p.number("limit")) / 100,
+		HotRate:     float64(p.number("hot")) / 100,
+		Rest:        p.number("rest"),
+	}
+	p.unpack(&it)
+	if p.err == nil && (it.Window <= 0 || it.Limit <= 0) {
+		p.err = errors.New("its window has no length or its partitions no limit")
+	}
+	if p.err != nil {
+		sk, _ := attributes[schema.SK].(*types.AttributeValueMemberS)
+		if sk == nil {
+			sk = new(types.AttributeValueMemberS)
+		}
+		return Item{}, fmt.Errorf("heat: item %q: %w", sk.Value, p.err)
+	}
+	return it, nil
+}
+
+// parser takes attributes and keeps the first error.
+type parser struct {
+	attributes map[string]types.AttributeValue
+	err        error
+}
+
+func (p *parser) fail(name string) {
+	if p.err == nil {
+		p.err = fmt.Errorf("attribute %s is missing or damaged", name)
+	}
+}
+
+func (p *parser) text(name string) string {
+	v, ok := p.attributes[name].(*types.AttributeValueMemberS)
+	if !ok {
+		p.fail(name)
+		return ""
+	}
+	return v.Value
+}
+
+func (p *parser) number(name string) uint64 {
+	v, ok := p.attributes[name].(*types.AttributeValueMemberN)
+	if !ok {
+		p.fail(name)
+		return 0
+	}
+	n, err := strconv.ParseUint(v.Value, 10, 63)
+	if err != nil {
+		p.fail(name)
+	}
+	return n
+}
+
+func (p *parser) unpack(it *Item) {
+	v, ok := p.attributes["keys"].(*types.AttributeValueMemberB)
+	if !ok {
+		p.fail("keys")
+		return
+	}
+	for r := (unpacker{b: v.Value}); len(r.b) > 0; {
+		k := Key{Key: r.text(), Units: r.uint(), Err: r.uint(), Peak: r.uint()}
+		k.PeakAt = time.Unix(it.Start.Unix()+r.int(), 0).UTC()
+		k.Status = Status(r.byte())
+		if r.failed {
+			p.fail("keys")
+			return
+		}
+		it.Keys = append(it.Keys, k)
+	}
+}
+
+type unpacker struct {
+	b      []byte
+	failed bool
+}
+
+// take uses up n bytes, of which a failed read has none.
+func (u *unpacker) take(n int) []byte {
+	if n <= 0 || n > len(u.b) {
+		u.b, u.failed = nil, true
+		return nil
+	}
+	taken := u.b[:n]
+	u.b = u.b[n:]
+	return taken
+}
+
+func (u *unpacker) uint() uint64 {
+	v, n := binary.Uvarint(u.b)
+	u.take(n)
+	return v
+}
+
+func (u *unpacker) int() int64 {
+	v, n := binary.Varint(u.b)
+	u.take(n)
+	return v
+}
+
+// text reads a key, which is never empty.
+func (u *unpacker) text() string {
+	n := u.uint()
+	return string(u.take(int(min(n, uint64(len(u.b)+1)))))
+}
+
+func (u *unpacker) byte() byte {
+	if b := u.take(1); b != nil {
+		return b[0]
+	}
+	return 0
+}

@@ -1,0 +1,159 @@
+// Package heat is the memory of the hot-key detector: how one window of one
+// stream shard is stored as an item of the rollups table, where such items are
+// found, and what many of them say together. It does no input or output.
+//
+// The detector puts one item a window and stream shard:
+//
+//	put(item.Attributes(item.End().Add(retention)))
+//
+// A reader of the time from..to (starts of windows; from included, to not)
+// queries each of a fixed number of partitions for each hour, and merges:
+//
+//	low, high := heat.SortBounds(from, to)
+//	for _, pk := range heat.Partitions(from, to) {
+//		for _, attributes := range query(pk, low, high) { // sk BETWEEN low AND high
+//			item, err := heat.Parse(attributes)
+//			items = append(items, item)
+//		}
+//	}
+//	rows := heat.Merge(items) // one for each partition key, hottest first
+package heat
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// Item is what was counted in one window on one stream shard. Units are write
+// units.
+type Item struct {
+	Start  time.Time     // whole milliseconds, UTC
+	Window time.Duration // length; whole milliseconds, more than 0
+
+	// StreamShard and Part tell items of one window apart. Part is empty unless a
+	// window was counted in several parts: then each has a part of its own, and
+	// their sum is the window's. An item that is put again replaces itself.
+	StreamShard string
+	Part        string
+
+	Records uint64  // all of them, listed keys or not
+	Units   uint64  // likewise
+	Limit   float64 // units a second that a partition takes; above 0, kept to hundredths
+	HotRate float64 // certified units a second from which on a key was hot; kept to hundredths
+
+	// Keys are the heaviest, by certified units, each once. Rest is the most that a key that
+	// is not among them can weigh.
+	Keys []Key
+	Rest uint64
+}
+
+// Key is what one partition key got in the window.
+type Key struct {
+	Key    string
+	Units  uint64    // certain: it got at least these
+	Err    uint64    // and at most so many more
+	Peak   uint64    // units in the heaviest second, a lower bound
+	PeakAt time.Time // that second
+	Status Status
+}
+
+// Status is the detector's verdict on a key. A greater one is worse.
+type Status uint8
+
+// The verdicts.
+const (
+	Warm Status = iota // among the heaviest, and not hot
+	Hot                // its certified rate has reached the threshold
+)
+
+// String returns the status as callers see it.
+func (s Status) String() string {
+	switch s {
+	case Warm:
+		return "warm"
+	case Hot:
+		return "hot"
+	}
+	return fmt.Sprintf("status %d", uint8(s))
+}
+
+// End is when the window ends.
+func (it *Item) End() time.Time { return it.Start.Add(it.Window) }
+
+// Salts is over how many partitions an hour's items are spread. One stream shard
+// writes to one of them: up to 100 write units each window, a few as a rule.
+const Salts = 8
+
+// prefix of the partition keys; no summary's key starts with it.
+const prefix = "K#"
+
+func partition(hour string, salt int) string { return shard.Hash.Join(prefix+hour, salt) }
+
+// key returns the item's primary key. It depends on the window's start, the
+// stream shard and the part alone.
+func (it *Item) key() (pk, sk string) {
+	source := it.StreamShard + "#" + it.Part
+	pk = partition(shard.Hour.Label(it.Start, 0), shard.Calculated(source, Salts))
+	return pk, it.Start.UTC().Format(schema.TimeLayout) + "#" + source
+}
+
+// Partitions returns the partition keys that hold the windows that start at from
+// or later and before to: [Salts] for each hour begun. It is empty when to is not
+// after from. Bounding the range is the caller's part.
+func Partitions(from, to time.Time) []string {
+	var list []string
+	for _, hour := range shard.Hour.Labels(from, to, 0) {
+		for salt := range Salts {
+			list = append(list, partition(hour, salt))
+		}
+	}
+	return list
+}
+
+// SortBounds returns the sort keys between which, in each of these partitions,
+// just those windows lie that start at from or later and before to.
+func SortBounds(from, to time.Time) (low, high string) {
+	return bound(from), bound(to)
+}
+
+// bound is less than the sort key of every window that starts at t or later, and
+// greater than that of every earlier one: those have more text after the time.
+func bound(t time.Time) string {
+	whole := t.UTC().Truncate(time.Millisecond)
+	if whole.Before(t) {
+		whole = whole.Add(time.Millisecond)
+	}
+	return whole.Format(schema.TimeLayout)
+}
+
+// Bounds of a stored item.
+const (
+	MaxKeys  = 200
+	maxBytes = 100_000 // of packed keys
+)
+
+// trim keeps the heaviest keys that fit in an item, and accounts for the others
+// in rest.
+func (it *Item) trim() (keys []Key, rest uint64) {
+	keys, rest = slices.Clone(it.Keys), it.Rest
+	slices.SortFunc(keys, func(a, b Key) int {
+		return cmp.Or(cmp.Compare(b.Units, a.Units), strings.Compare(a.Key, b.Key))
+	})
+	size := 0
+	for i, k := range keys {
+		size += len(k.Key) + maxPackedNumbers
+		if i == MaxKeys || size > maxBytes {
+			for _, left := range keys[i:] {
+				rest = max(rest, left.Units+left.Err)
+			}
+			return keys[:i], rest
+		}
+	}
+	return keys, rest
+}

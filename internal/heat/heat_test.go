@@ -1,0 +1,243 @@
+package heat_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/hotshard/hotshard/internal/heat"
+)
+
+var noon = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+
+func str(t *testing.T, attributes map[string]types.AttributeValue, name string) string {
+	t.Helper()
+	v, ok := attributes[name].(*types.AttributeValueMemberS)
+	if !ok {
+		t.Fatalf("%s is %T", name, attributes[name])
+	}
+	return v.Value
+}
+
+func genItem(t *rapid.T) heat.Item {
+	item := heat.Item{
+		Start:       noon.Add(time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "start")) * time.Millisecond),
+		Window:      time.Duration(rapid.Int64Range(1, 900_000).Draw(t, "window")) * time.Millisecond,
+		StreamShard: rapid.SampledFrom([]string{"", "shardId-1", "shardId-2"}).Draw(t, "shard"),
+		Part:        rapid.SampledFrom([]string{"", "100000000000000000000001"}).Draw(t, "part"),
+		Records:     uint64(rapid.Uint32().Draw(t, "records")), Units: uint64(rapid.Uint32().Draw(t, "units")),
+		Limit: 1000, HotRate: 700, Rest: uint64(rapid.Uint16().Draw(t, "rest")),
+	}
+	weight := uint64(rapid.Uint32().Draw(t, "weight")) + 1000
+	for _, key := range rapid.SliceOfNDistinct(rapid.StringN(1, 100, 2000), 0, 20, rapid.ID).Draw(t, "keys") {
+		weight -= uint64(rapid.IntRange(1, 50).Draw(t, "less")) // heaviest first, as they come back
+		item.Keys = append(item.Keys, heat.Key{
+			Key: key, Units: weight, Err: uint64(rapid.Uint8().Draw(t, "err")), Peak: uint64(rapid.Uint16().Draw(t, "peak")),
+			PeakAt: item.Start.Truncate(time.Second).Add(time.Duration(rapid.Int64Range(-3, 900).Draw(t, "at")) * time.Second),
+			Status: heat.Status(rapid.IntRange(0, 1).Draw(t, "status")),
+		})
+	}
+	return item
+}
+
+func TestStoredForm(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := genItem(t)
+		got, err := heat.Parse(want.Attributes(noon))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("item (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestKeyForm pins the keys, which are a stored form.
+func TestKeyForm(t *testing.T) {
+	item := heat.Item{Start: noon.Add(10 * time.Second), Window: 10 * time.Second, StreamShard: "shardId-1", Part: "77"}
+	attributes := item.Attributes(item.End().Add(time.Hour))
+	if pk, sk := str(t, attributes, "pk"), str(t, attributes, "sk"); pk != "K#2026-01-05T12#4" || sk != "2026-01-05T12:00:10.000Z#shardId-1#77" {
+		t.Errorf("keys are %s and %s", pk, sk)
+	}
+	if v := attributes["expires_at"].(*types.AttributeValueMemberN).Value; v != fmt.Sprint(noon.Unix()+3620) {
+		t.Errorf("expires_at is %s", v)
+	}
+}
+
+// TestFound: a window is found by exactly those queries whose time it starts in.
+func TestFound(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		item := genItem(rt)
+		offset := rapid.SampledFrom([]time.Duration{0, 1, -1, time.Millisecond, -time.Millisecond, time.Hour, -time.Hour})
+		from := item.Start.Add(offset.Draw(rt, "from"))
+		to := item.Start.Add(offset.Draw(rt, "to")).In(time.FixedZone("east", 7200))
+		attributes := item.Attributes(noon)
+		pk, sk := str(t, attributes, "pk"), str(t, attributes, "sk")
+		low, high := heat.SortBounds(from, to)
+		found := slices.Contains(heat.Partitions(from, to), pk) && low <= sk && sk <= high
+		if want := !item.Start.Before(from) && item.Start.Before(to); found != want {
+			rt.Fatalf("%s in [%v, %v): found %v", sk, from, to, found)
+		}
+	})
+}
+
+func TestPartitions(t *testing.T) {
+	list := heat.Partitions(noon.Add(-time.Second), noon.Add(time.Second))
+	if len(list) != 2*heat.Salts || list[0] != "K#2026-01-05T11#0" || list[len(list)-1] != "K#2026-01-05T12#7" {
+		t.Errorf("got %v", list)
+	}
+	if list := heat.Partitions(noon, noon); len(list) != 0 {
+		t.Errorf("an empty time has %v", list)
+	}
+}
+
+// TestTrim: an item is bounded, keeps the heaviest keys and says what the others
+// can weigh.
+func TestTrim(t *testing.T) {
+	cases := []struct{ keys, keyBytes, want int }{
+		{heat.MaxKeys, 20, heat.MaxKeys}, {heat.MaxKeys + 1, 20, heat.MaxKeys}, {100, 2048, 47},
+	}
+	for _, c := range cases {
+		item := heat.Item{Start: noon, Window: time.Second, Limit: 1000, Rest: 2}
+		for i := range c.keys {
+			key := fmt.Sprintf("%0*d", c.keyBytes, i)
+			item.Keys = append(item.Keys, heat.Key{Key: key, Units: uint64(i), Err: 3, PeakAt: noon})
+		}
+		attributes := item.Attributes(noon)
+		got, err := heat.Parse(attributes)
+		wantRest := uint64(2)
+		if c.want < c.keys {
+			wantRest = uint64(c.keys-c.want-1) + 3
+		}
+		if err != nil || len(got.Keys) != c.want || got.Keys[0].Units != uint64(c.keys-1) || got.Rest != wantRest {
+			t.Errorf("%d keys: %v, %d kept, rest %d; want %d, rest %d", c.keys, err, len(got.Keys), got.Rest, c.want, wantRest)
+		}
+		if size := len(attributes["keys"].(*types.AttributeValueMemberB).Value); size > 100_000 {
+			t.Errorf("%d keys take %d B", c.keys, size)
+		}
+	}
+}
+
+func TestParseDamaged(t *testing.T) {
+	item := heat.Item{Start: noon, Window: time.Second, Limit: 1000, Keys: []heat.Key{{Key: "k", Units: 300, PeakAt: noon}}}
+	packed := item.Attributes(noon)["keys"].(*types.AttributeValueMemberB).Value
+	number := func(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
+	cases := []struct {
+		name  string
+		value types.AttributeValue
+		want  string
+	}{
+		{"v", number("2"), "version 2"},
+		{"v", nil, "attribute v"},
+		{"start", number("-5"), "attribute start"},
+		{"window", number("0"), "no length"},
+		{"limit", number("0"), "no limit"},
+		{"shard", number("1"), "attribute shard"},
+		{"keys", number("1"), "attribute keys"},
+		{"keys", &types.AttributeValueMemberB{Value: []byte{0}}, "attribute keys"},
+	}
+	for n := range len(packed) - 1 {
+		cut := &types.AttributeValueMemberB{Value: packed[:n+1]}
+		cases = append(cases, struct {
+			name  string
+			value types.AttributeValue
+			want  string
+		}{"keys", cut, "attribute keys"})
+	}
+	for _, c := range cases {
+		attributes := item.Attributes(noon)
+		attributes[c.name] = c.value
+		_, err := heat.Parse(attributes)
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "2026-01-05T12:00:00.000Z") {
+			t.Errorf("%s = %v: %v; want %q", c.name, c.value, err, c.want)
+		}
+	}
+	if _, err := heat.Parse(nil); err == nil {
+		t.Error("no attributes parse")
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	item := heat.Item{Start: noon, Window: time.Second, Limit: 1000, Keys: []heat.Key{{Key: "k", Units: 300, PeakAt: noon}}}
+	f.Add(item.Attributes(noon)["keys"].(*types.AttributeValueMemberB).Value)
+	f.Add([]byte("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01k"))
+	f.Fuzz(func(t *testing.T, packed []byte) {
+		attributes := item.Attributes(noon)
+		attributes["keys"] = &types.AttributeValueMemberB{Value: packed}
+		got, err := heat.Parse(attributes)
+		if err == nil && len(got.Keys) > len(packed)/7 {
+			t.Errorf("%d keys out of %d bytes", len(got.Keys), len(packed))
+		}
+	})
+}
+
+func key(name string, units, spread, peak uint64, second int) heat.Key {
+	return heat.Key{Key: name, Units: units, Err: spread, Peak: peak, PeakAt: noon.Add(time.Duration(second) * time.Second)}
+}
+
+func TestMerge(t *testing.T) {
+	window := func(n int, stream, part string, rest uint64, keys ...heat.Key) heat.Item {
+		return heat.Item{
+			Start: noon.Add(time.Duration(n) * 10 * time.Second), Window: 10 * time.Second,
+			StreamShard: stream, Part: part, Limit: 200, HotRate: 100, Rest: rest, Keys: keys,
+		}
+	}
+	hot := key("hot", 900, 0, 90, 21)
+	hot.Status = heat.Hot
+	items := []heat.Item{
+		window(0, "1", "", 5, key("a", 100, 2, 30, 3), key("b", 50, 0, 9, 0)),
+		window(0, "2", "", 7, key("a", 200, 1, 25, 4)),
+		window(0, "2", "99", 0, key("a", 10, 0, 6, 3)),
+		window(1, "1", "", 0, key("a", 40, 0, 8, 11)),
+		window(2, "1", "", 0, hot, key("sum", 600, 0, 60, 20)),
+		window(2, "2", "", 0, key("sum", 500, 0, 50, 22)),
+		window(5, "1", "", 0, key("b", 50, 0, 7, 50)),
+	}
+	at := func(seconds int) time.Time { return noon.Add(time.Duration(seconds) * time.Second) }
+	want := []heat.Row{
+		{Key: "sum", WriteUnitsPerSecond: 110, Limit: 200, Peak: 60, PeakAt: at(20), FirstSeen: at(20), LastSeen: at(30), Status: heat.Hot},
+		{Key: "hot", WriteUnitsPerSecond: 90, Limit: 200, Peak: 90, PeakAt: at(21), FirstSeen: at(20), LastSeen: at(30), Status: heat.Hot},
+		{Key: "a", WriteUnitsPerSecond: 31, Error: 0.3, Limit: 200, Peak: 36, PeakAt: at(3), FirstSeen: noon, LastSeen: at(20)},
+		{Key: "b", WriteUnitsPerSecond: 5, Error: 0.7, Limit: 200, Peak: 9, PeakAt: at(0), FirstSeen: noon, LastSeen: at(60)},
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 20 {
+		if diff := cmp.Diff(want, heat.Merge(items)); diff != "" {
+			t.Fatalf("rows (-want +got):\n%s", diff)
+		}
+		rng.Shuffle(len(items), func(i, j int) { items[i], items[j] = items[j], items[i] })
+	}
+	if rows := heat.Merge(nil); len(rows) != 0 {
+		t.Errorf("nothing merges to %v", rows)
+	}
+}
+
+func TestAdvice(t *testing.T) {
+	cases := []struct {
+		key    string
+		rate   float64
+		status heat.Status
+		want   string
+	}{
+		{"C#a#0", 12.9, heat.Warm, "at least 1 % of the 1000 write units a second that a partition takes: nothing to do"},
+		{"C#a#0", 1000, heat.Hot, "at least 100 % of the 1000 write units a second that a partition takes: raise its 4 write shards to 16"},
+		{"E#a#2026-01-05#0", 1000, heat.Hot, "raise its 4 write shards to 32"},
+		{"S#a#3", 300, heat.Hot, "raise its 4 write shards to 8"},
+		{"L#a#all#player", 700, heat.Hot, "it has no write shards"},
+		{"of another table", 700, heat.Hot, "it has no write shards"},
+	}
+	for _, c := range cases {
+		row := heat.Row{Key: c.key, WriteUnitsPerSecond: c.rate, Limit: 1000, Status: c.status}
+		if got := row.Advice(4); !strings.HasSuffix(got, c.want) {
+			t.Errorf("%s at %v: %q, want %q", c.key, c.rate, got, c.want)
+		}
+	}
+}

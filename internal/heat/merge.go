@@ -1,0 +1,127 @@
+package heat
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Row is what the items of a time say about one partition key.
+type Row struct {
+	Key string
+
+	// WriteUnitsPerSecond is the certified mean rate of the key's hottest window,
+	// over the stream shards and parts in which it was counted. Its true rate in
+	// that window is no less, and no more than Error above it.
+	WriteUnitsPerSecond float64
+	Error               float64
+	Limit               float64 // units a second that a partition took then
+
+	Peak      uint64    // write units in its heaviest second in any window, a lower bound
+	PeakAt    time.Time // that second
+	FirstSeen time.Time // start of the first window in which the key is listed
+	LastSeen  time.Time // end of the last one
+	Status    Status    // the worst in any window
+}
+
+// Merge puts items together, which must have different keys: for each partition
+// key the stream shards and parts of a window are added up, then the windows are
+// compared. The rows come hottest first, those of equal rate by key. The order of
+// the items does not matter.
+func Merge(items []Item) []Row {
+	entries, rests := flatten(items)
+	slices.SortFunc(entries, compareEntries)
+	var rows []Row
+	for i := 0; i < len(entries); {
+		row := Row{Key: entries[i].key.Key, WriteUnitsPerSecond: -1, FirstSeen: entries[i].item.Start}
+		for i < len(entries) && entries[i].key.Key == row.Key {
+			window := sameWindow(entries[i:])
+			row.add(window, rests[window[0].window()])
+			i += len(window)
+		}
+		rows = append(rows, row)
+	}
+	slices.SortFunc(rows, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(b.WriteUnitsPerSecond, a.WriteUnitsPerSecond), strings.Compare(a.Key, b.Key))
+	})
+	return rows
+}
+
+// entry is a key in an item.
+type entry struct {
+	key  *Key
+	item *Item
+}
+
+type window struct {
+	start  int64 // milliseconds
+	length time.Duration
+}
+
+func (e entry) window() window { return window{e.item.Start.UnixMilli(), e.item.Window} }
+
+// flatten lists all keys of all items, and sums up, for each window, what an
+// unlisted key may have got on its stream shards.
+func flatten(items []Item) (entries []entry, rests map[window]uint64) {
+	rests = make(map[window]uint64)
+	for i := range items {
+		item := &items[i]
+		rests[entry{item: item}.window()] += item.Rest
+		for j := range item.Keys {
+			entries = append(entries, entry{&item.Keys[j], item})
+		}
+	}
+	return entries, rests
+}
+
+// compareEntries orders by key, window and second of the peak.
+func compareEntries(a, b entry) int {
+	return cmp.Or(
+		strings.Compare(a.key.Key, b.key.Key),
+		a.item.Start.Compare(b.item.Start),
+		cmp.Compare(a.item.Window, b.item.Window),
+		a.key.PeakAt.Compare(b.key.PeakAt),
+	)
+}
+
+// sameWindow returns the entries at the front that have one key and window.
+func sameWindow(entries []entry) []entry {
+	for i, e := range entries {
+		if e.key.Key != entries[0].key.Key || e.window() != entries[0].window() {
+			return entries[:i]
+		}
+	}
+	return entries
+}
+
+// add takes one window's entries into the row. Rest is what the window's items
+// may hide of a key that they don't list.
+func (r *Row) add(entries []entry, rest uint64) {
+	var units, spread, second uint64
+	for i, e := range entries {
+		units += e.key.Units
+		spread += e.key.Err
+		rest -= e.item.Rest
+		if i == 0 || !e.key.PeakAt.Equal(entries[i-1].key.PeakAt) {
+			second = 0
+		}
+		if second += e.key.Peak; second > r.Peak {
+			r.Peak, r.PeakAt = second, e.key.PeakAt
+		}
+		r.Status = max(r.Status, e.key.Status)
+	}
+	item := entries[0].item
+	rate := float64(units) / item.Window.Seconds()
+	if rate >= item.HotRate {
+		r.Status = max(r.Status, Hot)
+	}
+	if rate > r.WriteUnitsPerSecond {
+		r.WriteUnitsPerSecond = rate
+		r.Error = float64(spread+rest) / item.Window.Seconds()
+		r.Limit = item.Limit
+	}
+	if end := item.End(); end.After(r.LastSeen) {
+		r.LastSeen = end
+	}
+}
