@@ -109,8 +109,8 @@ func (d *decoder) window() error {
 		}
 		return at(string(name), err)
 	})
-	if err == nil && (b.WindowStart.IsZero() || !b.WindowEnd.After(b.WindowStart)) {
-		err = errors.New("want a start and a later end")
+	if err == nil && (b.WindowStart.Unix() < 0 || !b.WindowEnd.After(b.WindowStart)) {
+		err = errors.New("want a start after 1970 and a later end")
 	}
 	return at("window", err)
 }
@@ -152,13 +152,14 @@ func boolean(raw []byte) (bool, error) {
 	}
 }
 
+// rfc3339 reads a window's bound, which is kept to the millisecond.
 func rfc3339(raw []byte) (time.Time, error) {
 	s, err := text(raw)
 	if err != nil {
 		return time.Time{}, err
 	}
 	t, err := time.Parse(time.RFC3339, s)
-	return t.UTC(), err
+	return t.UTC().Truncate(time.Millisecond), err
 }
 
 // epoch reads Unix seconds in any notation that JSON has, 1.7E9 included. Like

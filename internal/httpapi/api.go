@@ -79,8 +79,12 @@ func config() huma.Config {
 
 // Operation describes a call of the API.
 func Operation(method, path, id, summary string) huma.Operation {
+	tag := "writes"
+	if method == http.MethodGet {
+		tag = "reads"
+	}
 	return huma.Operation{
-		OperationID: id, Method: method, Path: path, Summary: summary,
+		OperationID: id, Method: method, Path: path, Summary: summary, Tags: []string{tag},
 		MaxBodyBytes: MaxBody, Errors: []int{400, 422, 429, 503},
 	}
 }

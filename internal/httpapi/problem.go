@@ -97,6 +97,9 @@ func trimProblem(_ huma.Context, _ string, answer any) (any, error) {
 	if !ok {
 		return answer, nil
 	}
+	if problem.Status == http.StatusUnsupportedMediaType {
+		problem.Detail, problem.Errors = "the body must be sent with Content-Type: application/json", nil
+	}
 	for _, e := range problem.Errors {
 		splitPlace(e)
 		switch v := e.Value.(type) {

@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -14,10 +13,10 @@ import (
 )
 
 type newEvent struct {
-	Entity httpapi.Name    `json:"entity"`
-	ID     httpapi.Name    `json:"id,omitempty" doc:"Default: a ULID with the event's time"`
-	Time   *time.Time      `json:"time,omitempty" doc:"RFC 3339, kept to the millisecond, at most 5 s ahead. Default: the time in the id, which must be a ULID then; without an id now"`
-	Data   json.RawMessage `json:"data,omitempty" doc:"A JSON object"`
+	Entity httpapi.Name   `json:"entity"`
+	ID     httpapi.Name   `json:"id,omitempty" doc:"Default: a ULID with the event's time"`
+	Time   *time.Time     `json:"time,omitempty" doc:"RFC 3339, kept to the millisecond, at most 5 s ahead. Default: the time in the id, which must be a ULID then; without an id now"`
+	Data   httpapi.Object `json:"data,omitempty" doc:"Numbers keep all their digits, 38 at most"`
 }
 
 type eventsInput struct {

@@ -35,7 +35,7 @@ func (e newEvent) identify(now time.Time) (ddb.Event, *huma.ErrorDetail) {
 	case out.ID == "":
 		out.ID = ulid.MustNew(ulid.Timestamp(out.Time), ulid.DefaultEntropy()).String()
 	}
-	if out.Data, fault = parseData(e.Data); fault != nil {
+	if out.Data, fault = parseData(e.Data.RawMessage); fault != nil {
 		return out, fault
 	}
 	return out, nil

@@ -56,19 +56,19 @@ func (d *driver) probeOnce(ctx context.Context, value int64) (int64, error) {
 		return values[ProbeCounter], err
 	}
 	value++
-	shown := d.awaitProbe(ctx, value)
+	shown := d.awaitSummary(ctx, ProbeCounter, value)
 	d.meter.freshness(time.Since(begin), shown)
 	return value, nil
 }
 
-// awaitProbe reads the summary until it has the value. A read that fails is one
-// that did not show it.
-func (d *driver) awaitProbe(ctx context.Context, value int64) bool {
+// awaitSummary reads a counter's summary until it has at least the value. A read
+// that fails is one that did not show it.
+func (d *driver) awaitSummary(ctx context.Context, counter string, value int64) bool {
 	ctx, cancel := context.WithTimeout(ctx, probeGiveUp)
 	defer cancel()
 	for {
-		values, err := d.readCounters(ctx, []string{ProbeCounter}, eventual)
-		if err == nil && values[ProbeCounter] >= value {
+		values, err := d.readCounters(ctx, []string{counter}, eventual)
+		if err == nil && values[counter] >= value {
 			return true
 		}
 		if sleep(ctx, probePoll) != nil {

@@ -80,7 +80,8 @@ const turn = 1000
 
 // takeTurns sends each thousand requests through the API and past it, so that
 // both meet the same noise of the machine; who goes first alternates. The folds
-// that follow the API's turn may run into the baseline's.
+// that an API's turn leaves behind are waited for, so that they don't run into
+// the baseline's.
 func (d *driver) takeTurns(ctx context.Context, took *spent) error {
 	apiFirst := true
 	for chunk, err := range chunks(d.Source.Requests(), turn) {
@@ -89,7 +90,10 @@ func (d *driver) takeTurns(ctx context.Context, took *spent) error {
 		}
 		stamp(chunk) // the same events for both
 		ways := []func() error{
-			func() error { return d.timed(&took.api, func() error { return d.pump(ctx, each(chunk), d.send) }) },
+			func() error {
+				err := d.timed(&took.api, func() error { return d.pump(ctx, each(chunk), d.send) })
+				return errors.Join(err, d.awaitFold(ctx, chunk[len(chunk)-1].Counter()))
+			},
 			func() error {
 				return d.timed(&took.bare, func() error { return d.pump(ctx, each(chunk), d.Bare.send) })
 			},
@@ -105,6 +109,16 @@ func (d *driver) takeTurns(ctx context.Context, took *spent) error {
 		}
 	}
 	return nil
+}
+
+// awaitFold waits until a counter's summary shows what its write shards have, or
+// it is clear that it won't.
+func (d *driver) awaitFold(ctx context.Context, counter string) error {
+	values, err := d.readCounters(ctx, []string{counter}, strong)
+	if err == nil {
+		d.awaitSummary(ctx, counter, values[counter])
+	}
+	return err
 }
 
 func (d *driver) pump(ctx context.Context, requests iter.Seq2[workload.Request, error],

@@ -2,7 +2,6 @@ package query
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -23,9 +22,9 @@ type eventsInput struct {
 }
 
 type event struct {
-	ID   string          `json:"id"`
-	Time string          `json:"time" format:"date-time"`
-	Data json.RawMessage `json:"data"`
+	ID   string         `json:"id"`
+	Time string         `json:"time" format:"date-time"`
+	Data httpapi.Object `json:"data"`
 }
 
 type eventsOutput struct {
@@ -92,7 +91,7 @@ func present(ev ddb.Event) (event, error) {
 	if err != nil {
 		return event{}, fmt.Errorf("event %q of %q: %w", ev.ID, ev.Entity, err)
 	}
-	return event{ID: ev.ID, Time: httpapi.FormatTime(ev.Time), Data: data}, nil
+	return event{ID: ev.ID, Time: httpapi.FormatTime(ev.Time), Data: httpapi.Object{RawMessage: data}}, nil
 }
 
 type eventInput struct {

@@ -88,19 +88,8 @@ func (s *Service) describe(ctx context.Context, row heat.Row, now time.Time) (ho
 		}
 		out.Type, out.Name, out.Shards = string(key.Base.Type), key.Base.Name, entry.History.Newest()
 	}
-	out.Advice = advice(out)
+	out.Advice = row.Advice(out.Shards)
 	return out, nil
-}
-
-// advice says in words what to make of a key.
-func advice(k hotKey) string {
-	switch {
-	case k.Status == heat.Warm.String():
-		return "below the threshold: nothing to do"
-	case k.Type == "other":
-		return "over the threshold, and not a key that hotshard shards: spread its writes over several partition keys"
-	}
-	return fmt.Sprintf("over the threshold on one of its %d write shards: give it more", k.Shards)
 }
 
 // round keeps what two decimals can tell, downwards: a rate is a lower bound.

@@ -39,7 +39,7 @@ func newRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &rig{t, client, names, httpapi.New(slog.New(slog.DiscardHandler), Routes(service))}
+	return &rig{t, client, names, httpapi.New(slog.New(slog.NewTextHandler(t.Output(), nil)), Routes(service))}
 }
 
 // get reads a path into an answer, and returns the status.
@@ -221,7 +221,7 @@ func TestHotKeys(t *testing.T) {
 	start := time.Now().Truncate(10 * time.Second).Add(-time.Minute)
 	for i, shard := range []string{"shard-a", "shard-b"} {
 		item := heat.Item{
-			Start: start, Window: 10 * time.Second, StreamShard: shard, HotRate: 700,
+			Start: start, Window: 10 * time.Second, StreamShard: shard, HotRate: 700, Limit: 1000,
 			Keys: []heat.Key{
 				{Key: "C#a#b#3", Units: uint64(4000 - i*1000), Peak: 800, PeakAt: start, Status: heat.Hot},
 				{Key: "E#sensor#2026-01-05#0", Units: 50, Err: 10, Peak: 6, PeakAt: start},

@@ -59,6 +59,9 @@ func (b Bucket) Start(label string, offset time.Duration) (time.Time, error) {
 // Labels names, in order, every bucket that holds an instant of [from, to). It
 // is empty when to is not after from.
 func (b Bucket) Labels(from, to time.Time, offset time.Duration) []string {
+	if !from.Before(to) {
+		return nil
+	}
 	var labels []string
 	at := from.Add(-offset).UTC().Truncate(b.Width())
 	for end := to.Add(-offset); at.Before(end); at = at.Add(b.Width()) {

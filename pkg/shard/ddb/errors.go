@@ -103,8 +103,8 @@ func hasReason(e *types.TransactionCanceledException, codes ...string) bool {
 	return false
 }
 
-// kindOf wraps an error in the kind that callers act on.
-func kindOf(err error) error {
+// Kind wraps an error of the SDK in the kind that callers act on, if it has one.
+func Kind(err error) error {
 	var kind error
 	switch {
 	case err == nil:

@@ -30,7 +30,7 @@ func persist(ctx context.Context, attempt func(ctx context.Context) error) error
 	if err != nil && last == nil {
 		last = err // the context had ended before the first attempt
 	}
-	return kindOf(last)
+	return Kind(last)
 }
 
 // jittered grows from about 25 ms to at most about a second.
@@ -54,6 +54,6 @@ func worthRetrying(err error) bool {
 	if isTimeout(err) {
 		return false
 	}
-	kind := kindOf(err)
+	kind := Kind(err)
 	return errors.Is(kind, ErrThrottled) || errors.Is(kind, ErrUnavailable)
 }

@@ -1,0 +1,259 @@
+package hotkey_test
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caarlos0/env/v11"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/internal/hotkey"
+)
+
+var (
+	discard = slog.New(slog.DiscardHandler)
+	errPut  = errors.New("no puts today")
+)
+
+// lambda delivers a window as Lambda does: what fails comes again from the state
+// before it, and is split in two first. A failed record is lost after a while.
+type lambda struct {
+	fixture *fixture
+	state   map[string]string
+}
+
+func (l *lambda) deliver(t testing.TB, w writes, first int, final bool) {
+	t.Helper()
+	b := batch{writes: w, first: first, state: l.state, final: final}
+	a, err := l.fixture.invoke(t, b.payload())
+	switch {
+	case err == nil:
+		if len(a.Failures) > 0 {
+			t.Fatalf("failures %v", a.Failures)
+		}
+		l.state = a.State
+	case len(w) > 1:
+		half := len(w) / 2
+		l.deliver(t, w[:half], first, false)
+		l.deliver(t, w[half:], first+half, final)
+	default:
+		l.deliver(t, w, first, final)
+	}
+}
+
+// TestSameReport: however a window is cut into batches, and whichever puts fail,
+// the heat items come out the same.
+func TestSameReport(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		s := settings()
+		s.TopK = 10 // so that keys have to make room
+		all := make(writes, rapid.IntRange(1, 120).Draw(rt, "writes"))
+		for i := range all {
+			all[i] = write{
+				key: fmt.Sprint("C#", rapid.IntRange(0, 20).Draw(rt, "key"), "#0"), at: float64(i * 10 / len(all)),
+				ttl: rapid.IntRange(0, 5).Draw(rt, "ttl") == 0,
+			}
+		}
+		calm, rough := newFixture(s), newFixture(s)
+		(&lambda{fixture: calm}).deliver(t, all, 1, true)
+		failing := rapid.SliceOfN(rapid.IntRange(1, 6), 0, 3).Draw(rt, "failing puts")
+		rough.table.fail = func(put int) error {
+			if slices.Contains(failing, put) {
+				return errPut
+			}
+			return nil
+		}
+		l := lambda{fixture: rough}
+		for first := 0; first < len(all); {
+			n := rapid.IntRange(1, len(all)-first).Draw(rt, "batch")
+			if before := l.state; rapid.Bool().Draw(rt, "answer lost") {
+				l.deliver(t, all[first:first+n], 1+first, false)
+				l.state = before
+			}
+			l.deliver(t, all[first:first+n], 1+first, first+n == len(all))
+			first += n
+		}
+		if diff := cmp.Diff(parsed(t, calm), parsed(t, rough)); diff != "" {
+			rt.Fatalf("heat items (-calm +rough):\n%s", diff)
+		}
+		if calm, rough := calm.values("WriteUnits"), rough.values("WriteUnits"); !cmp.Equal(calm, rough) {
+			rt.Fatalf("write units %v, then %v", calm, rough)
+		}
+	})
+}
+
+func parsed(t testing.TB, f *fixture) map[string]heat.Item {
+	items := make(map[string]heat.Item)
+	for key, attributes := range f.table.items {
+		item, err := heat.Parse(attributes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		items[key] = item
+	}
+	return items
+}
+
+// TestUnwindowedSplit: a batch whose put failed is delivered in halves, and adds
+// up all the same.
+func TestUnwindowedSplit(t *testing.T) {
+	all := slices.Concat(repeat("C#a#0", 30, 1), repeat("C#a#0", 50, 15))
+	f := newFixture(settings())
+	// One of the two windows' items is written, and replaced later.
+	f.table.fail = func(put int) error {
+		if put == 2 {
+			return errPut
+		}
+		return nil
+	}
+	if _, err := f.invoke(t, unwindowed(all, 1)); !errors.Is(err, errPut) {
+		t.Fatalf("got %v", err)
+	}
+	f.must(t, unwindowed(all[:20], 1))
+	f.must(t, unwindowed(all[20:], 21))
+	whole := newFixture(settings())
+	whole.must(t, unwindowed(all, 1))
+	if diff := cmp.Diff(whole.rows(t), f.rows(t)); diff != "" {
+		t.Errorf("rows (-whole +split):\n%s", diff)
+	}
+}
+
+func TestFailedPut(t *testing.T) {
+	f := newFixture(settings())
+	f.table.fail = func(int) error { return errPut }
+	payload := batch{writes: repeat("C#a#0", 5, 1), first: 1, final: true}.payload()
+	_, err := f.invoke(t, payload)
+	if !errors.Is(err, errPut) || !strings.Contains(err.Error(), "2026-01-05T13:00:00Z") || !strings.Contains(err.Error(), "shardId-1") {
+		t.Errorf("got %v", err)
+	}
+	if v := f.values("HeatItemFailures"); len(v["hotshard-items"]) != 1 || len(f.values("WriteUnits")) != 0 {
+		t.Errorf("metrics %v", f.sink.Data())
+	}
+}
+
+// TestBadRecord: counting stops before a record that can't be read, so that what
+// Lambda delivers again from there on is not counted twice.
+func TestBadRecord(t *testing.T) {
+	good := repeat("C#a#0", 3, 1)
+	for name, raw := range map[string]string{
+		"no partition key": `{"eventName":"INSERT","dynamodb":{"SequenceNumber":"4","ApproximateCreationDateTime":1767618001,"Keys":{"id":{"S":"x"}}}}`,
+		"empty key":        `{"eventName":"INSERT","dynamodb":{"SequenceNumber":"4","ApproximateCreationDateTime":1767618001,"Keys":{"pk":{"S":""}}}}`,
+		"no time":          `{"eventName":"INSERT","dynamodb":{"SequenceNumber":"4","Keys":{"pk":{"S":"x"}}}}`,
+		"unknown event":    `{"eventName":"UPSERT","dynamodb":{"SequenceNumber":"4","ApproximateCreationDateTime":1767618001,"Keys":{"pk":{"S":"x"}}}}`,
+		"bad image":        `{"eventName":"INSERT","dynamodb":{"SequenceNumber":"4","ApproximateCreationDateTime":1767618001,"Keys":{"pk":{"S":"x"}},"NewImage":{"a":{"Q":1}}}}`,
+	} {
+		f := newFixture(settings())
+		all := slices.Concat(good, writes{{raw: raw}}, repeat("C#a#0", 5, 2))
+		a, err := f.invoke(t, batch{writes: all, first: 1, final: true}.payload())
+		if err != nil || len(a.Failures) != 1 || a.Failures[0].Item != "4" {
+			t.Errorf("%s: %v, failures %v", name, err, a.Failures)
+			continue
+		}
+		if rows := f.rows(t); len(rows) != 1 || rows[0].Peak != 3 {
+			t.Errorf("%s: rows so far %+v", name, rows)
+		}
+		if len(f.values("WriteUnits")) != 0 || len(f.values("RecordsFailed")["hotshard-items"]) != 1 {
+			t.Errorf("%s: metrics %v", name, f.sink.Data())
+		}
+		// Lambda gives the record up and goes on behind it.
+		f.must(t, batch{writes: all[4:], first: 5, state: a.State, final: true}.payload())
+		rows := f.rows(t)
+		if len(f.table.items) != 1 || len(rows) != 1 || rows[0].WriteUnitsPerSecond != 0.8 {
+			t.Errorf("%s: rows %+v", name, rows)
+		}
+		if v := f.values("WriteUnits")["hotshard-items"]; !slices.Equal(v, []float64{8}) {
+			t.Errorf("%s: write units %v", name, v)
+		}
+	}
+}
+
+func TestBadPayload(t *testing.T) {
+	f := newFixture(settings())
+	for _, payload := range []string{``, `{}`, `null`, `{"Records":[{}]}`, `{"Records":[`} {
+		if a, err := f.invoke(t, []byte(payload)); err == nil || !strings.Contains(err.Error(), "reading the batch") {
+			t.Errorf("%s: %v, %v", payload, a, err)
+		}
+	}
+}
+
+func TestUnreadableState(t *testing.T) {
+	f := newFixture(settings())
+	good := f.must(t, batch{writes: repeat("C#a#0", 5, 1), first: 1}.payload())
+	cut := good["window"][:len(good["window"])-8]
+	for name, state := range map[string]map[string]string{
+		"of the future": {"v": "2", "window": good["window"]},
+		"no version":    {"window": good["window"]},
+		"nothing":       {"v": "1"},
+		"cut":           {"v": "1", "window": cut},
+		"no base64":     {"v": "1", "window": "?"},
+		"another's":     {"v": "1", "window": "gIDQ7q1nkE6AAQ=="},
+	} {
+		f := newFixture(settings())
+		f.must(t, batch{writes: repeat("C#b#0", 7, 1), first: 6, state: state, final: true}.payload())
+		if rows := f.rows(t); len(rows) != 1 || rows[0].Key != "C#b#0" || rows[0].Peak != 7 {
+			t.Errorf("%s: rows %+v", name, rows)
+		}
+		if v := f.values("WindowStatesDropped")["hotshard-items"]; len(v) != 1 || !strings.Contains(f.logs.String(), "window state dropped") {
+			t.Errorf("%s: not reported: %v", name, f.sink.Data())
+		}
+	}
+}
+
+// TestStateSize fills a window with the longest keys that DynamoDB has, in
+// characters that JSON would escape, and with as many short ones as may be: the
+// state stays below 1 MB.
+func TestStateSize(t *testing.T) {
+	s := settings()
+	s.TopK = 20_000
+	for _, c := range []struct{ length, keys, least int }{{0, 25_000, 200_000}, {36, 15_000, 500_000}, {2043, 600, 900_000}} {
+		var w writes
+		for i := range c.keys {
+			w = append(w, write{key: strings.Repeat("\x01", c.length) + fmt.Sprintf("%05d", i), at: 9})
+		}
+		f := newFixture(s)
+		state := f.must(t, batch{writes: w, first: 1}.payload())
+		size := 0
+		for k, v := range state {
+			size += len(k) + len(v) + len(`"":"",`)
+		}
+		if size > 1_000_000 || size < c.least {
+			t.Errorf("keys of %d bytes: the state has %d", c.length+5, size)
+		}
+		f.must(t, batch{state: state, final: true}.payload())
+		if len(f.table.items) != 1 {
+			t.Errorf("keys of %d bytes: %d heat items", c.length+5, len(f.table.items))
+		}
+	}
+}
+
+func TestSettings(t *testing.T) {
+	defaults, err := env.ParseAsWithOptions[hotkey.Settings](env.Options{Environment: map[string]string{
+		"HOTSHARD_ITEMS_TABLE": "items", "HOTSHARD_ROLLUPS_TABLE": "rollups", "HOTSHARD_SHARD_MAP_TABLE": "shard-map",
+	}})
+	if err = errors.Join(err, defaults.Validate()); err != nil || defaults.Window != 10*time.Second || defaults.PartitionKey != "pk" {
+		t.Errorf("defaults: %v, %+v", err, defaults)
+	}
+	bad := hotkey.Settings{Window: 1500 * time.Millisecond, Threshold: 1.1, TopK: 1, MetricKeys: -1}
+	err = bad.Validate()
+	for _, name := range []string{
+		"ITEMS_TABLE", "ROLLUPS_TABLE", "SHARD_MAP_TABLE", "PARTITION_KEY", "WINDOW", "THRESHOLD",
+		"PARTITION_WCU", "TOP_K", "HEAT_RETENTION", "METRIC_KEYS",
+	} {
+		if err == nil || !strings.Contains(err.Error(), "HOTSHARD_"+name) {
+			t.Errorf("HOTSHARD_%s is not among the faults: %v", name, err)
+		}
+	}
+	if _, err := hotkey.New(bad, hotkey.Deps{}); err == nil {
+		t.Error("bad settings make a handler")
+	}
+	if _, err := hotkey.New(settings(), hotkey.Deps{}); err == nil {
+		t.Error("missing dependencies make a handler")
+	}
+}

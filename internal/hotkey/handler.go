@@ -1,0 +1,174 @@
+// Package hotkey is the detector: it counts the write units of each partition key
+// in the batches of a DynamoDB stream, and reports each window's heaviest keys,
+// with certified rates, as a heat item and as metrics.
+//
+//	handler, err := hotkey.New(settings, hotkey.Deps{Rollups: client, Metrics: sink, Log: log, Now: time.Now})
+//	lambda.Start(handler)
+//
+// A stream holds only writes that succeeded and changed something. A key that
+// throttles looks flat in it, just below a partition's limit, so all rates here
+// are lower bounds of what callers wanted.
+package hotkey
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/ddbstream"
+	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/internal/metrics"
+)
+
+// Table is what the detector needs of the rollups table.
+type Table interface {
+	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
+}
+
+// Deps are what a Handler works with. All are required.
+type Deps struct {
+	Rollups Table
+	Metrics metrics.Sink
+	Log     *slog.Logger
+	Now     func() time.Time
+}
+
+// Handler answers the deliveries of a stream. It is safe for concurrent use.
+type Handler struct {
+	settings Settings
+	deps     Deps
+	budget   budget
+}
+
+// New returns a Handler, or all faults of the settings.
+func New(settings Settings, deps Deps) (*Handler, error) {
+	if err := settings.Validate(); err != nil {
+		return nil, fmt.Errorf("hotkey: settings: %w", err)
+	}
+	if deps.Rollups == nil || deps.Metrics == nil || deps.Log == nil || deps.Now == nil {
+		return nil, errors.New("hotkey: a dependency is missing")
+	}
+	return &Handler{settings: settings, deps: deps, budget: budget{limit: settings.MetricKeys}}, nil
+}
+
+// Invoke counts one batch: Lambda's payload in, its answer out.
+//
+// With a tumbling window the counts travel in the window's state, and are
+// reported when it ends. The answer depends on the payload alone, so a delivery
+// that is repeated or split after a failure comes to the same counts, and its
+// heat item replaces the first one. Without a tumbling window each batch is
+// reported by itself, in parts of the windows in which its records were made.
+//
+// A state that can't be read is dropped: the window goes on with what it gets
+// from then on. A record that can't be read is reported as the batch item that
+// failed, and counting stops before it. A heat item that can't be written fails
+// the invocation, and Lambda repeats it, which is safe; metrics are sent after
+// that, at least once and not again when sending fails.
+func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	batch, err := ddbstream.Decode(payload)
+	if err != nil {
+		return nil, fmt.Errorf("hotkey: reading the batch: %w", err)
+	}
+	r := run{Handler: h, table: batch.TableName()}
+	if r.table == "" {
+		r.table = h.settings.ItemsTable
+	}
+	state, failed, err := r.count(ctx, batch)
+	r.send(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return ddbstream.Answer(state, failed...)
+}
+
+// run is one invocation.
+type run struct {
+	*Handler
+	table string
+	data  []metrics.Datum
+}
+
+// count returns the state to hand on and the records that failed, none or one.
+func (r *run) count(ctx context.Context, batch *ddbstream.Batch) (state map[string]string, failed []string, err error) {
+	t := newTally(r.settings, r.resume(batch))
+	sequence, fault := t.addAll(batch.Records)
+	if fault != nil {
+		r.deps.Log.ErrorContext(ctx, "record not counted", "error", fault)
+		r.event("RecordsFailed")
+		failed = []string{sequence}
+	}
+	ended := batch.Final || batch.TerminatedEarly
+	reports, err := r.report(ctx, t.done(batch.ShardID, ended, batch.TerminatedEarly))
+	if err != nil {
+		return nil, nil, err
+	}
+	// A window with a failed record will be delivered once more as ended, with
+	// the records after it: its heat item is replaced then, but sums of metrics
+	// would count twice.
+	for _, report := range reports {
+		if own := t.own != nil && report.Item.Start.Equal(t.own.start); !own || fault == nil {
+			r.data = append(r.data, report.data(r.allow)...)
+		}
+	}
+	if t.own != nil && (!ended || fault != nil) {
+		state = t.own.state()
+	}
+	return state, failed, nil
+}
+
+// resume returns the batch's window as far as it was counted, nil if it has none.
+func (r *run) resume(batch *ddbstream.Batch) *window {
+	if !batch.Windowed {
+		return nil
+	}
+	length := batch.WindowEnd.Sub(batch.WindowStart)
+	if len(batch.State) > 0 {
+		w, err := resume(batch.State, batch.WindowStart, length, r.settings.limits())
+		if err == nil {
+			return w
+		}
+		r.deps.Log.Warn("window state dropped", "error", err, "streamShard", batch.ShardID)
+		r.event("WindowStatesDropped")
+	}
+	return newWindow(batch.WindowStart, length, r.settings.limits())
+}
+
+// maxPuts bounds the heat items that are written at a time.
+const maxPuts = 8
+
+// report stores the items and returns their reports.
+func (r *run) report(ctx context.Context, items []heat.Item) ([]Report, error) {
+	reports := make([]Report, len(items))
+	group, puts := errgroup.WithContext(ctx)
+	group.SetLimit(maxPuts)
+	for i, item := range items {
+		reports[i] = newReport(r.table, item)
+		group.Go(func() error { return r.store(puts, &item) })
+	}
+	if err := group.Wait(); err != nil {
+		r.event("HeatItemFailures")
+		r.deps.Log.ErrorContext(ctx, "heat item not written", "error", err)
+		return nil, err
+	}
+	for i := range reports {
+		r.log(ctx, &reports[i])
+	}
+	return reports, nil
+}
+
+func (r *run) store(ctx context.Context, item *heat.Item) error {
+	_, err := r.deps.Rollups.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName: &r.settings.RollupsTable,
+		Item:      item.Attributes(item.End().Add(r.settings.HeatRetention)),
+	})
+	if err != nil {
+		return fmt.Errorf("hotkey: putting the heat item of window %s, stream shard %q: %w",
+			item.Start.Format(time.RFC3339), item.StreamShard, err)
+	}
+	return nil
+}

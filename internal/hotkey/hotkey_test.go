@@ -1,0 +1,226 @@
+package hotkey_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/internal/hotkey"
+	"github.com/hotshard/hotshard/internal/metrics"
+)
+
+func repeat(key string, n int, at float64) writes {
+	return slices.Repeat(writes{{key: key, at: at}}, n)
+}
+
+// TestDetection hides keys just over and just under the threshold of 700 units a
+// window among 100,000 others, and wants just the former named.
+func TestDetection(t *testing.T) {
+	for seed := range uint64(3) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		zipf := rand.NewZipf(rng, 1.05, 50, 100_000)
+		var all writes
+		var want []string
+		for i := range 5 {
+			hot := fmt.Sprintf("C#hot-%d#0", i)
+			want = append(want, hot)
+			all = append(all, repeat(hot, 735, 0)...)
+			all = append(all, repeat(fmt.Sprintf("C#decoy-%d#0", i), 665, 0)...)
+		}
+		for range 8000 {
+			all = append(all, write{key: fmt.Sprintf("C#zipf-%d#0", zipf.Uint64())})
+		}
+		rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		exact := make(map[string]int)
+		for i := range all {
+			all[i].at = math.Floor(float64(i) * 10 / float64(len(all)))
+			exact[all[i].key]++
+		}
+		f := newFixture(settings())
+		deliver(t, f, all, 1000)
+		var got []string
+		for _, row := range f.rows(t) {
+			if row.Status == heat.Hot {
+				got = append(got, row.Key)
+			}
+			if n := float64(exact[row.Key]) / 10; n < row.WriteUnitsPerSecond || n > row.WriteUnitsPerSecond+row.Error+1e-9 {
+				t.Errorf("seed %d: %s is at %v, outside of %v + %v", seed, row.Key, n, row.WriteUnitsPerSecond, row.Error)
+			}
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("seed %d: hot keys (-want +got):\n%s", seed, diff)
+		}
+		if n := len(f.values("KeyWriteUnitsPerSecond")); n != 5 {
+			t.Errorf("seed %d: %d keys have metrics, want 5", seed, n)
+		}
+	}
+}
+
+// deliver sends a window in batches of n writes.
+func deliver(t testing.TB, f *fixture, all writes, n int) {
+	t.Helper()
+	var state map[string]string
+	first := 1
+	for part := range slices.Chunk(all, n) {
+		state = f.must(t, batch{writes: part, first: first, state: state}.payload())
+		first += len(part)
+	}
+	if state = f.must(t, batch{state: state, final: true}.payload()); len(state) != 0 {
+		t.Errorf("the state after the window is %v", state)
+	}
+}
+
+func TestReport(t *testing.T) {
+	f := newFixture(settings())
+	all := slices.Concat(
+		repeat("C#a#0", 100, 1), repeat("C#a#0", 700, 3), // hot
+		repeat("C#a#1", 710, 4),                  // its sibling, hot too
+		repeat("E#b#2026-01-05#0", 699, 5),       // just not
+		writes{{key: "C#a#0", at: 6, ttl: true}}, // free
+	)
+	deliver(t, f, all, 500)
+	at := func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
+	want := []heat.Row{
+		{Key: "C#a#0", WriteUnitsPerSecond: 80, Limit: 100, Peak: 700, PeakAt: at(3), FirstSeen: start, LastSeen: at(10), Status: heat.Hot},
+		{Key: "C#a#1", WriteUnitsPerSecond: 71, Limit: 100, Peak: 710, PeakAt: at(4), FirstSeen: start, LastSeen: at(10), Status: heat.Hot},
+		{Key: "E#b#2026-01-05#0", WriteUnitsPerSecond: 69.9, Limit: 100, Peak: 699, PeakAt: at(5), FirstSeen: start, LastSeen: at(10)},
+	}
+	if diff := cmp.Diff(want, f.rows(t)); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	table := "hotshard-items"
+	for name, want := range map[string]map[string][]float64{
+		"HotKeys": {table: {2}}, "MaxKeyWriteUnitsPerSecond": {table: {80}},
+		"WriteUnits": {table: {2209}}, "Records": {table: {2210}}, "KeyWriteUnitsPerSecond": {table + " C#a": {80}},
+		"SaturatedKeys": {}, "ShardCountChanges": {},
+	} {
+		if diff := cmp.Diff(want, f.values(name)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if logs := f.logs.String(); strings.Count(logs, "hot key") != 2 || strings.Contains(logs, "E#b") {
+		t.Errorf("logs:\n%s", logs)
+	}
+}
+
+// TestUnwindowed: without a tumbling window the batches come to the same rows.
+func TestUnwindowed(t *testing.T) {
+	with, without := newFixture(settings()), newFixture(settings())
+	all := slices.Concat(repeat("C#a#0", 400, 1), repeat("C#b#0", 30, 2), repeat("C#a#0", 500, 7))
+	deliver(t, with, all, 300)
+	for i, part := range slices.Collect(slices.Chunk(all, 300)) {
+		without.must(t, unwindowed(part, 1+300*i))
+	}
+	if diff := cmp.Diff(with.rows(t), without.rows(t)); diff != "" {
+		t.Errorf("rows (-with +without):\n%s", diff)
+	}
+	if len(without.table.items) != 4 {
+		t.Errorf("%d heat items, want 4", len(without.table.items))
+	}
+	if v := without.values("WriteUnits"); len(v["items"]) != 4 {
+		t.Errorf("write units: %v", v)
+	}
+}
+
+// TestBacklog: a consumer that gets an hour's records at once sees the rate at
+// which they were made, also when they come in one tumbling window.
+func TestBacklog(t *testing.T) {
+	var hour writes
+	for s := range 3600 {
+		hour = append(hour, write{key: "C#steady#0", at: float64(s)})
+	}
+	for name, payload := range map[string][]byte{
+		"unwindowed": unwindowed(hour, 1), "one window": batch{writes: hour, first: 1, final: true}.payload(),
+	} {
+		f := newFixture(settings())
+		f.must(t, payload)
+		rows := f.rows(t)
+		if len(rows) != 1 || rows[0].WriteUnitsPerSecond != 1 || rows[0].Peak != 1 || rows[0].LastSeen != start.Add(time.Hour) {
+			t.Errorf("%s: rows %+v", name, rows)
+		}
+		if len(f.table.items) != 360 {
+			t.Errorf("%s: %d heat items, want 360", name, len(f.table.items))
+		}
+	}
+}
+
+// TestEarlyTermination: a window that is interrupted goes on with an empty state,
+// and both parts are kept.
+func TestEarlyTermination(t *testing.T) {
+	f := newFixture(settings())
+	f.must(t, batch{writes: repeat("C#a#0", 400, 1), first: 1, early: true}.payload())
+	f.must(t, batch{writes: repeat("C#a#0", 400, 2), first: 401, early: true, final: true}.payload())
+	f.must(t, batch{writes: repeat("C#a#0", 5, 3), first: 801, final: true}.payload())
+	rows := f.rows(t)
+	if len(f.table.items) != 3 || len(rows) != 1 || rows[0].WriteUnitsPerSecond != 80.5 || rows[0].Status != heat.Hot {
+		t.Errorf("%d items, rows %+v", len(f.table.items), rows)
+	}
+}
+
+// TestSplitKey: a key that is split over stream shards is hot by its sum.
+func TestSplitKey(t *testing.T) {
+	f := newFixture(settings())
+	for _, shard := range []string{"a", "b"} {
+		f.must(t, batch{writes: repeat("C#a#0", 400, 1), first: 1, shard: shard, final: true}.payload())
+	}
+	rows := f.rows(t)
+	if len(rows) != 1 || rows[0].WriteUnitsPerSecond != 80 || rows[0].Peak != 800 || rows[0].Status != heat.Hot {
+		t.Errorf("rows %+v", rows)
+	}
+}
+
+func TestEmptyWindow(t *testing.T) {
+	f := newFixture(settings())
+	f.must(t, batch{final: true}.payload())
+	if len(f.table.items) != 0 || len(f.sink.Data()) != 0 {
+		t.Errorf("an empty window has %d items and %d metrics", len(f.table.items), len(f.sink.Data()))
+	}
+}
+
+// TestMetricKeys: the budget bounds names, not values.
+func TestMetricKeys(t *testing.T) {
+	s := settings()
+	s.MetricKeys = 2
+	f := newFixture(s)
+	var all writes
+	for i := range 4 {
+		all = append(all, repeat(fmt.Sprintf("C#%d#0", i), 800-i, 1)...)
+	}
+	deliver(t, f, all, 5000)
+	deliver(t, f, all, 5000)
+	want := map[string][]float64{"hotshard-items C#0": {80, 80}, "hotshard-items C#1": {79.9, 79.9}}
+	if diff := cmp.Diff(want, f.values("KeyWriteUnitsPerSecond")); diff != "" {
+		t.Errorf("metrics (-want +got):\n%s", diff)
+	}
+}
+
+type brokenSink struct{ puts int }
+
+func (b *brokenSink) Put(context.Context, []metrics.Datum) error {
+	b.puts++
+	return errors.New("no metrics today")
+}
+
+func TestBrokenMetrics(t *testing.T) {
+	f := newFixture(settings())
+	sink := new(brokenSink)
+	handler, err := hotkey.New(settings(), hotkey.Deps{Rollups: f.table, Metrics: sink, Log: discard, Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.handler = handler
+	f.must(t, batch{writes: repeat("C#a#0", 1, 1), first: 1, final: true}.payload())
+	if sink.puts != 1 || len(f.table.items) != 1 {
+		t.Errorf("%d puts, %d items", sink.puts, len(f.table.items))
+	}
+}

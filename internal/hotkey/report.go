@@ -1,0 +1,76 @@
+package hotkey
+
+import (
+	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/internal/metrics"
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// Report is what one window, or one part of it, comes to.
+type Report struct {
+	Table string     // whose stream it is
+	Item  heat.Item  // the counts, as they are stored
+	Rows  []heat.Row // hottest first: certified rate, error, peak, status
+}
+
+func newReport(table string, item heat.Item) Report {
+	return Report{Table: table, Item: item, Rows: heat.Merge([]heat.Item{item})}
+}
+
+// hot returns the rows of the hot keys, which are not always the first ones.
+func (r *Report) hot() []heat.Row {
+	var hot []heat.Row
+	for _, row := range r.Rows {
+		if row.Status >= heat.Hot {
+			hot = append(hot, row)
+		}
+	}
+	return hot
+}
+
+// data makes the report's metrics, at the time of the window's start. Allow says
+// whether a base key may have a metric of its own.
+func (r *Report) data(allow func(base string) bool) []metrics.Datum {
+	hot := r.hot()
+	fastest := 0.0
+	if len(r.Rows) > 0 {
+		fastest = r.Rows[0].WriteUnitsPerSecond
+	}
+	data := []metrics.Datum{
+		r.datum("HotKeys", float64(len(hot)), metrics.Count),
+		r.datum("MaxKeyWriteUnitsPerSecond", fastest, metrics.CountPerSecond),
+		r.datum("WriteUnits", float64(r.Item.Units), metrics.Count),
+		r.datum("Records", float64(r.Item.Records), metrics.Count),
+	}
+	sent := make(map[string]bool)
+	for _, row := range hot {
+		// The hottest partition key of a base key comes first and stands for it.
+		base := baseKey(row.Key)
+		if sent[base] || !allow(base) {
+			continue
+		}
+		sent[base] = true
+		d := r.datum("KeyWriteUnitsPerSecond", row.WriteUnitsPerSecond, metrics.CountPerSecond)
+		d.Dimensions = append(d.Dimensions, metrics.Dimension{Name: "Key", Value: base})
+		data = append(data, d)
+	}
+	return data
+}
+
+func (r *Report) datum(name string, value float64, unit metrics.Unit) metrics.Datum {
+	return metrics.Datum{Name: name, Value: value, Unit: unit, Time: r.Item.Start, Dimensions: tableDimension(r.Table)}
+}
+
+func tableDimension(table string) []metrics.Dimension {
+	return []metrics.Dimension{{Name: "TableName", Value: table}}
+}
+
+// baseKey returns the base key's text, or the partition key itself if it has
+// none. A leaderboard entry's partition key is a player's, without write shards.
+func baseKey(pk string) string {
+	key, err := schema.ParseKey(pk)
+	if err != nil || key.Base.Type == schema.Board {
+		return pk
+	}
+	return key.Base.String()
+}

@@ -1,0 +1,45 @@
+package hotkey
+
+import (
+	"context"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/metrics"
+)
+
+// maxLogged bounds the hot keys that are logged for each window.
+const maxLogged = 10
+
+func (r *run) log(ctx context.Context, report *Report) {
+	hot := report.hot()
+	for _, row := range hot[:min(len(hot), maxLogged)] {
+		r.deps.Log.InfoContext(ctx, "hot key", "table", report.Table, "key", row.Key,
+			"writeUnitsPerSecond", row.WriteUnitsPerSecond, "error", row.Error, "peak", row.Peak,
+			"window", report.Item.Start, "hotKeys", len(hot), "advice", row.Status.Advice())
+	}
+}
+
+func (r *run) allow(base string) bool { return r.budget.allow(base, r.deps.Now()) }
+
+// event counts something that happened to the function itself.
+func (r *run) event(name string) {
+	r.data = append(r.data, metrics.Datum{
+		Name: name, Value: 1, Unit: metrics.Count, Time: r.deps.Now(), Dimensions: tableDimension(r.table),
+	})
+}
+
+// sendTimeout bounds how long metrics may keep a batch waiting.
+const sendTimeout = 5 * time.Second
+
+// send is the last thing to do. It may fail: a batch must not be repeated for the
+// sake of metrics, which would count twice then.
+func (r *run) send(ctx context.Context) {
+	if len(r.data) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
+	if err := r.deps.Metrics.Put(ctx, r.data); err != nil {
+		r.deps.Log.WarnContext(ctx, "metrics not sent", "error", err)
+	}
+}

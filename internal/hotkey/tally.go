@@ -1,0 +1,134 @@
+package hotkey
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/ddbstream"
+	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/internal/topk"
+)
+
+// tally files the records of a batch under the windows in which they were made.
+// With a tumbling window that is, as a rule, always the same one, own, which goes
+// from one delivery to the next. A record that was made at another time, late or
+// after an outage, counts for that time, so that catching up heats nothing; such
+// windows, and all windows without a tumbling one, are reported with the batch.
+type tally struct {
+	settings Settings
+	own      *window // nil without a tumbling window
+	others   map[int64]*window
+}
+
+func newTally(settings Settings, own *window) *tally {
+	return &tally{settings: settings, own: own, others: make(map[int64]*window)}
+}
+
+func (s Settings) limits() topk.Limits { return topk.Limits{Entries: s.TopK, Bytes: maxKeyBytes} }
+
+// addAll counts records up to the first that can't be read, and returns the
+// sequence number and fault of that one. Lambda delivers it and all after it
+// again, so these must not be counted now.
+func (t *tally) addAll(records []ddbstream.Record) (failed string, err error) {
+	for i := range records {
+		if err := t.add(&records[i]); err != nil {
+			return records[i].Sequence, err
+		}
+	}
+	return "", nil
+}
+
+func (t *tally) add(rec *ddbstream.Record) error {
+	if rec.Err != nil {
+		return rec.Err
+	}
+	key, ok := rec.Keys.Key(t.settings.PartitionKey)
+	if !ok || key == "" {
+		return fmt.Errorf("hotkey: record %.60s: its keys have no %q", rec.Sequence, t.settings.PartitionKey)
+	}
+	if rec.Created.IsZero() {
+		return fmt.Errorf("hotkey: record %.60s: %w", rec.Sequence, errNoTime)
+	}
+	units, err := rec.WriteUnits()
+	if err != nil {
+		return err
+	}
+	t.window(rec.Created).add(key, units, rec)
+	return nil
+}
+
+var errNoTime = errors.New("it has no creation time")
+
+// window returns the window that holds an instant. Without a tumbling window they
+// are aligned with the Unix epoch, else with that one.
+func (t *tally) window(at time.Time) *window {
+	base, length := int64(0), t.settings.Window // milliseconds of the Unix epoch
+	if t.own != nil {
+		base, length = t.own.start.UnixMilli(), t.own.length
+	}
+	n := floorDiv(at.UnixMilli()-base, length.Milliseconds())
+	if n == 0 && t.own != nil {
+		return t.own
+	}
+	w, ok := t.others[n]
+	if !ok {
+		w = newWindow(time.UnixMilli(base+n*length.Milliseconds()), length, t.settings.limits())
+		t.others[n] = w
+	}
+	return w
+}
+
+// floorDiv is a/b rounded down, also for an instant before the base.
+func floorDiv(a, b int64) int64 {
+	n := a / b
+	if a%b < 0 {
+		n--
+	}
+	return n
+}
+
+// done returns what there is to report, in order of time. Whole says that own has
+// ended, early that it is interrupted and will go on with an empty state.
+//
+// An item that stands for its whole window has no part. Every other is one of
+// several and is told apart by its first record, which stays the same however
+// often the batch is delivered again.
+func (t *tally) done(streamShard string, whole, early bool) []heat.Item {
+	var items []heat.Item
+	for _, w := range t.others {
+		items = append(items, w.item(t.settings, streamShard, w.first))
+	}
+	if own := t.own; own != nil && own.records > 0 && (whole || early) {
+		part := ""
+		if early {
+			part = own.first
+		}
+		items = append(items, own.item(t.settings, streamShard, part))
+	}
+	slices.SortFunc(items, func(a, b heat.Item) int { return a.Start.Compare(b.Start) })
+	return items
+}
+
+// item makes the report of a window in its stored form.
+func (w *window) item(s Settings, streamShard, part string) heat.Item {
+	it := heat.Item{
+		Start: w.start, Window: w.length, StreamShard: streamShard, Part: part,
+		Records: w.records, Units: w.sketch.Total(),
+		Limit: float64(s.PartitionWCU), HotRate: s.hotRate(), Rest: w.sketch.Floor(),
+	}
+	entries := w.sketch.Top(w.sketch.Len())
+	for i, e := range entries {
+		if i >= heat.MaxKeys {
+			it.Rest = max(it.Rest, e.Count)
+			continue
+		}
+		key := heat.Key{Key: e.Key, Units: e.Low(), Err: e.Err, Peak: e.Peak, PeakAt: time.Unix(e.PeakSecond, 0).UTC()}
+		if float64(e.Low()) >= it.HotRate*w.length.Seconds() {
+			key.Status = heat.Hot
+		}
+		it.Keys = append(it.Keys, key)
+	}
+	return it
+}

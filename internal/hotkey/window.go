@@ -1,0 +1,104 @@
+package hotkey
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/ddbstream"
+	"github.com/hotshard/hotshard/internal/topk"
+)
+
+// maxKeyBytes bounds the keys in a window's state, as topk counts them. The state
+// may have 1 MB at Lambda, and base64 makes four bytes of three.
+const maxKeyBytes = 720_000
+
+// window counts the records that were made in a time.
+type window struct {
+	start   time.Time // UTC
+	length  time.Duration
+	first   string // sequence number of the first record counted
+	records uint64
+	sketch  *topk.Sketch // write units by partition key
+}
+
+func newWindow(start time.Time, length time.Duration, limits topk.Limits) *window {
+	return &window{start: start.UTC(), length: length, sketch: topk.New(limits)}
+}
+
+func (w *window) add(key string, units int, rec *ddbstream.Record) {
+	if w.records == 0 {
+		w.first = rec.Sequence
+	}
+	w.records++
+	w.sketch.Add(key, uint64(units), rec.Created.Unix())
+}
+
+// The window's state: its version, and in base64 what pack makes.
+const (
+	stateVersion = "1"
+	versionField = "v"
+	windowField  = "window"
+)
+
+// state is what the window's next delivery needs. It depends on the window alone,
+// so that a batch delivered again with the same state comes to the same state.
+func (w *window) state() map[string]string {
+	b := binary.AppendVarint(nil, w.start.UnixMilli())
+	b = binary.AppendVarint(b, w.length.Milliseconds())
+	b = binary.AppendUvarint(b, w.records)
+	b = binary.AppendUvarint(b, uint64(len(w.first)))
+	b = append(b, w.first...)
+	b = w.sketch.AppendBinary(b)
+	return map[string]string{versionField: stateVersion, windowField: base64.StdEncoding.EncodeToString(b)}
+}
+
+var errState = errors.New("it is damaged")
+
+// resume reads a state back. It must be of the window with this start and length.
+func resume(state map[string]string, start time.Time, length time.Duration, limits topk.Limits) (*window, error) {
+	if v := state[versionField]; v != stateVersion {
+		return nil, fmt.Errorf("hotkey: window state: version %.20q is not known", v)
+	}
+	b, err := base64.StdEncoding.DecodeString(state[windowField])
+	if err != nil {
+		return nil, fmt.Errorf("hotkey: window state: %w", err)
+	}
+	w := newWindow(start, length, limits)
+	if b, err = w.header(b); err != nil {
+		return nil, fmt.Errorf("hotkey: window state: %w", err)
+	}
+	if w.sketch, err = topk.Decode(b, limits); err != nil {
+		return nil, fmt.Errorf("hotkey: window state: %w", err)
+	}
+	return w, nil
+}
+
+// header reads what comes before the sketch, and returns the rest.
+func (w *window) header(b []byte) ([]byte, error) {
+	var numbers [4]int64 // start, length, records, length of first
+	for i := range numbers {
+		var n int
+		if i < 2 {
+			numbers[i], n = binary.Varint(b)
+		} else {
+			var u uint64
+			u, n = binary.Uvarint(b)
+			numbers[i] = int64(u)
+		}
+		if n <= 0 {
+			return nil, errState
+		}
+		b = b[n:]
+	}
+	if numbers[0] != w.start.UnixMilli() || numbers[1] != w.length.Milliseconds() {
+		return nil, errors.New("it is another window's")
+	}
+	if numbers[3] < 0 || numbers[3] > int64(len(b)) {
+		return nil, errState
+	}
+	w.records, w.first = uint64(numbers[2]), string(b[:numbers[3]])
+	return b[numbers[3]:], nil
+}

@@ -1,0 +1,64 @@
+package schema
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestKeysAreInverse(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		key := Key{
+			Base: BaseKey{
+				Type: rapid.SampledFrom([]Type{Entity, Counter, Board, Sessions}).Draw(t, "type"),
+				Name: rapid.StringN(1, 100, 512).Draw(t, "name"),
+			},
+			Shard: rapid.IntRange(0, 1e6).Draw(t, "shard"),
+		}
+		if key.Base.Type == Entity {
+			key.Bucket = EventBucket.Label(time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "at"), 0), 0)
+		}
+		if got, err := ParseKey(key.String()); err != nil || got != key {
+			t.Fatalf("%q was read as %+v, %v", key.String(), got, err)
+		}
+		if got, err := ParseBaseKey(key.Base.String()); err != nil || got != key.Base {
+			t.Fatalf("%q was read as %+v, %v", key.Base.String(), got, err)
+		}
+	})
+}
+
+func TestOtherKeysHaveNoBaseKey(t *testing.T) {
+	for _, pk := range []string{"", "I#key", "I#a#1", "H#x#0", "C#a", "E#a#0", "E#a#2026-13-01#0", "E#a#b#0", "K#2026-01-05T00#1"} {
+		if key, err := ParseKey(pk); err == nil {
+			t.Errorf("%q was read as %+v", pk, key)
+		}
+	}
+}
+
+func TestSortKeysAreInOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ids := rapid.StringN(1, 10, 40)
+		a, b := rapid.Int64Range(0, 4e12).Draw(t, "a"), rapid.Int64Range(0, 4e12).Draw(t, "b")
+		x, y := ids.Draw(t, "x"), ids.Draw(t, "y")
+		first, second := EventSortKey(time.UnixMilli(a), x), EventSortKey(time.UnixMilli(b), y)
+		if want := a < b || a == b && x < y; (first < second) != want {
+			t.Fatalf("%q and %q are out of order", first, second)
+		}
+		at, id, err := ParseEventSortKey(first)
+		if err != nil || at.UnixMilli() != a || id != x {
+			t.Fatalf("%q was read as %v, %q, %v", first, at, id, err)
+		}
+	})
+}
+
+func TestSummaryAttributes(t *testing.T) {
+	for name, want := range map[string]bool{"x0": true, "x63": true, "x": false, "xx": false, "r1": false, "v": false, "as_of": false} {
+		if IsValueAttr(name) != want {
+			t.Errorf("%q", name)
+		}
+	}
+	if SummaryKey("a#b", 63) != "C#a#b#0" || SummaryKey("a#b", 64) != "C#a#b#1" {
+		t.Error("a partial holds 64 write shards")
+	}
+}

@@ -1,0 +1,70 @@
+package shard_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// A write goes to one write shard; a reader asks all of them.
+func Example() {
+	const n = 4
+	write := shard.Hash.Join("page/home", shard.Random(n))
+	name, _, err := shard.Hash.Split(write)
+	fmt.Println(name, err)
+	for i := range n {
+		fmt.Println(shard.Hash.Join("page/home", i))
+	}
+	// Output:
+	// page/home <nil>
+	// page/home#0
+	// page/home#1
+	// page/home#2
+	// page/home#3
+}
+
+// An item that is found again by an attribute has its write shard calculated.
+func ExampleCalculated() {
+	fmt.Println(shard.Hash.Join("orders", shard.Calculated("order-1234", 10)))
+	// Output: orders#5
+}
+
+// Keys that were sharded by other means are read and written too.
+func ExampleFormat() {
+	name, n, err := shard.HashShard.Split("BASE#SHARD_7")
+	fmt.Println(name, n, err)
+	fmt.Println(shard.Underscore.Join("path", 3))
+	// Output:
+	// BASE 7 <nil>
+	// path_3
+}
+
+func ExampleBucket_Labels() {
+	from := time.Date(2026, 1, 5, 22, 30, 0, 0, time.UTC)
+	fmt.Println(shard.Hour.Labels(from, from.Add(2*time.Hour), 0))
+	// Output: [2026-01-05T22 2026-01-05T23 2026-01-06T00]
+}
+
+// With an offset each key opens its buckets at a moment of its own.
+func ExampleBucket_Offset() {
+	midnight := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
+	for _, name := range []string{"sensor-1", "sensor-2"} {
+		offset := shard.Day.Offset(name)
+		fmt.Println(name, shard.Day.Label(midnight, offset), offset.Truncate(time.Minute))
+	}
+	// Output:
+	// sensor-1 2026-01-04 13h23m0s
+	// sensor-2 2026-01-04 10h19m0s
+}
+
+func ExampleHistory() {
+	h, err := shard.ParseHistory([]string{"1767571200:4", "1767574800:10"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	grown := time.Unix(1767574800, 0)
+	fmt.Println(h.At(grown.Add(-time.Second)), h.At(grown), h.Newest())
+	// Output: 4 10 10
+}

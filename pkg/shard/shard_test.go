@@ -1,0 +1,197 @@
+package shard_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"math/big"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"crypto/sha256"
+
+	"pgregory.net/rapid"
+
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+var formats = []shard.Format{shard.Hash, shard.HashShard, shard.Underscore}
+
+func FuzzJoinAndSplitAreInverse(f *testing.F) {
+	for _, name := range []string{"", "a", "a#7", "a#SHARD_3", "_", "a_b_", "日本#", "\xff#1"} {
+		f.Add(name, 7)
+	}
+	f.Fuzz(func(t *testing.T, name string, n int) {
+		n &= 1<<31 - 1
+		for _, format := range formats {
+			key := format.Join(name, n)
+			gotName, gotShard, err := format.Split(key)
+			if err != nil || gotName != name || gotShard != n {
+				t.Fatalf("%q: %q, %d came back as %q, %d, %v", format, name, n, gotName, gotShard, err)
+			}
+			if back, m, err := format.Split(name); err == nil && format.Join(back, m) != name {
+				t.Fatalf("%q: %q was read as %q, %d, which is another key", format, name, back, m)
+			}
+		}
+	})
+}
+
+func TestSplitRefuses(t *testing.T) {
+	for _, key := range []string{"", "a", "a#", "a#-1", "a#+1", "a#01", "a# 1", "a#1x", "a#99999999999999999999", "7"} {
+		_, _, err := shard.Hash.Split(key)
+		if fault, ok := errors.AsType[*shard.KeyError](err); !ok || fault.Key != key {
+			t.Errorf("%q: %v", key, err)
+		}
+	}
+	if _, _, err := shard.Format("").Split("a1"); err == nil {
+		t.Error("a format without a separator reads keys")
+	}
+}
+
+func TestCalculatedIsWhatPythonGives(t *testing.T) {
+	file, err := os.Open("testdata/calculated.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	scanner := bufio.NewScanner(file)
+	scanner.Buffer(nil, 1<<20)
+	attributes := 0
+	for scanner.Scan() {
+		quoted, list, _ := strings.Cut(scanner.Text(), "\t")
+		var attribute string
+		if err := json.Unmarshal([]byte(quoted), &attribute); err != nil {
+			t.Fatal(err)
+		}
+		attributes++
+		for i, want := range strings.Split(list, ",") {
+			if got := shard.Calculated(attribute, i+1); strconv.Itoa(got) != want {
+				t.Fatalf("%q among %d: %d, want %s", attribute, i+1, got, want)
+			}
+		}
+	}
+	if err := scanner.Err(); err != nil || attributes < 10 {
+		t.Fatalf("%d attributes, %v", attributes, err)
+	}
+}
+
+func TestCalculatedIsTheDigestModuloN(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		attribute := rapid.String().Draw(t, "attribute")
+		n := rapid.IntRange(1, 1<<31).Draw(t, "n")
+		digest := sha256.Sum256([]byte(attribute))
+		want := new(big.Int).SetBytes(digest[:])
+		want.Mod(want, big.NewInt(int64(n)))
+		if got := shard.Calculated(attribute, n); int64(got) != want.Int64() {
+			t.Fatalf("%d, want %v (valid UTF-8: %v)", got, want, utf8.ValidString(attribute))
+		}
+	})
+}
+
+func TestRandomReachesEveryShard(t *testing.T) {
+	var seen [16]int
+	for range 16_000 {
+		seen[shard.Random(len(seen))]++
+	}
+	for n, count := range seen {
+		if count < 500 {
+			t.Errorf("write shard %d got %d of 16,000 writes", n, count)
+		}
+	}
+}
+
+func TestCountsMustBePositive(t *testing.T) {
+	for name, call := range map[string]func(){
+		"Random":     func() { shard.Random(0) },
+		"Calculated": func() { shard.Calculated("a", -1) },
+		"Join":       func() { shard.Hash.Join("a", -1) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s did not panic", name)
+				}
+			}()
+			call()
+		}()
+	}
+}
+
+func TestBuckets(t *testing.T) {
+	at := time.Date(2026, 1, 5, 13, 4, 59, 999, time.FixedZone("", 3600))
+	for bucket, want := range map[shard.Bucket]string{
+		shard.Minute: "2026-01-05T12:04", shard.Hour: "2026-01-05T12", shard.Day: "2026-01-05",
+	} {
+		if got := bucket.Label(at, 0); got != want {
+			t.Errorf("%s: %s, want %s", bucket, got, want)
+		}
+	}
+	if _, err := shard.Day.Start("2026-02-30", 0); err == nil {
+		t.Error("the 30th of February is a day")
+	}
+}
+
+// TestBucketsCoverTimeOnce: an instant lies in the bucket that names it, and a
+// range's labels are those of its instants.
+func TestBucketsCoverTimeOnce(t *testing.T) {
+	buckets := []shard.Bucket{shard.Minute, shard.Hour, shard.Day}
+	rapid.Check(t, func(t *rapid.T) {
+		b := rapid.SampledFrom(buckets).Draw(t, "bucket")
+		offset := b.Offset(rapid.String().Draw(t, "name"))
+		if offset < 0 || offset >= b.Width() {
+			t.Fatalf("offset %v", offset)
+		}
+		at := time.Unix(rapid.Int64Range(-1e9, 4e9).Draw(t, "at"), rapid.Int64Range(0, 999_999_999).Draw(t, "ns"))
+		start, err := b.Start(b.Label(at, offset), offset)
+		if err != nil || at.Before(start) || !at.Before(start.Add(b.Width())) {
+			t.Fatalf("%v is in the bucket %s from %v: %v", at, b.Label(at, offset), start, err)
+		}
+		to := at.Add(time.Duration(rapid.Int64Range(1, int64(20*b.Width())).Draw(t, "length")))
+		labels := b.Labels(at, to, offset)
+		last := b.Label(to.Add(-1), offset)
+		if labels[0] != b.Label(at, offset) || labels[len(labels)-1] != last || !slices.IsSorted(labels) {
+			t.Fatalf("%v to %v: %v", at, to, labels)
+		}
+		if none := b.Labels(at, at, offset); len(none) != 0 {
+			t.Fatalf("an empty range has %v", none)
+		}
+	})
+}
+
+func TestHistory(t *testing.T) {
+	at := func(s int64) time.Time { return time.Unix(s, 0) }
+	h, err := shard.ParseHistory([]string{"30:2", "10:4", "20:8"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for s, want := range map[int64]int{9: 1, 10: 4, 19: 4, 20: 8, 29: 8, 30: 2, 99: 2} {
+		if got := h.At(at(s)); got != want {
+			t.Errorf("at %d: %d, want %d", s, got, want)
+		}
+	}
+	if got := h.Max(at(5), at(15)); got != 4 {
+		t.Errorf("5 to 15: %d", got)
+	}
+	if got := h.Max(at(25), at(50)); got != 8 {
+		t.Errorf("25 to 50: %d", got)
+	}
+	if got := h.Counts(at(9), at(30)); !slices.Equal(got, []int{1, 4, 8, 2}) {
+		t.Errorf("counts %v", got)
+	}
+	if got := h.Strings(); !slices.Equal(got, []string{"10:4", "20:8", "30:2"}) || h.Newest() != 2 {
+		t.Errorf("stored as %v, newest %d", got, h.Newest())
+	}
+	for _, bad := range [][]string{{"1"}, {"x:1"}, {"1:0"}, {"1:-2"}, {"1:2", "1:3"}, {"1:2:3"}} {
+		if _, err := shard.ParseHistory(bad); err == nil {
+			t.Errorf("%v was read", bad)
+		}
+	}
+	if none := (shard.History)(nil); none.At(at(1)) != 1 || none.Newest() != 1 || none.Max(at(1), at(2)) != 1 {
+		t.Error("without a change the count is not 1")
+	}
+}
