@@ -5,32 +5,17 @@ package main
 import (
 	"context"
 	"log/slog"
-	"os"
 
-	"github.com/aws/aws-lambda-go/lambda"
-	"github.com/caarlos0/env/v11"
-
-	"github.com/hotshard/hotshard/internal/awsclient"
+	"github.com/hotshard/hotshard/internal/function"
 	"github.com/hotshard/hotshard/internal/rollup"
 )
 
-func main() {
-	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
-	if err := run(log); err != nil {
-		log.Error("aggregator can't start", "error", err)
-		os.Exit(1)
-	}
-}
+func main() { function.Run("aggregator", build) }
 
-func run(log *slog.Logger) error {
-	settings, err := env.ParseAs[rollup.Settings]()
+func build(ctx context.Context, settings rollup.Settings, log *slog.Logger) (any, error) {
+	client, err := function.DynamoDB(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	client, err := awsclient.DynamoDB(context.Background())
-	if err != nil {
-		return err
-	}
-	lambda.Start(rollup.New(settings, client, log))
-	return nil
+	return rollup.New(settings, client, log), nil
 }

@@ -4,37 +4,22 @@ package main
 import (
 	"context"
 	"log/slog"
-	"os"
 
-	"github.com/aws/aws-lambda-go/lambda"
-	"github.com/caarlos0/env/v11"
-
-	"github.com/hotshard/hotshard/internal/awsclient"
+	"github.com/hotshard/hotshard/internal/function"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/ingest"
 )
 
-func main() {
-	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
-	if err := run(log); err != nil {
-		log.Error("ingest can't start", "error", err)
-		os.Exit(1)
-	}
-}
+func main() { function.Run("ingest", build) }
 
-func run(log *slog.Logger) error {
-	settings, err := env.ParseAs[ingest.Settings]()
+func build(ctx context.Context, settings ingest.Settings, log *slog.Logger) (any, error) {
+	client, err := function.DynamoDB(ctx)
 	if err != nil {
-		return err
-	}
-	client, err := awsclient.DynamoDB(context.Background())
-	if err != nil {
-		return err
+		return nil, err
 	}
 	service, err := ingest.New(settings, client)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	lambda.Start(httpapi.Lambda(httpapi.New(log, ingest.Routes(service))))
-	return nil
+	return httpapi.Lambda(httpapi.New(log, ingest.Routes(service))), nil
 }

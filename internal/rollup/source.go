@@ -32,8 +32,9 @@ func read(r *ddbstream.Record) (c change, ok bool, err error) {
 		return c, false, fmt.Errorf("record %s: %w", r.Sequence, r.Err)
 	}
 	pk, _ := r.Keys.String(schema.PK)
+	sk, _ := r.Keys.String(schema.SK)
 	key, err := schema.ParseKey(pk)
-	if err != nil || key.Base.Type != schema.Counter {
+	if err != nil || key.Base.Type != schema.Counter || sk != schema.SoleSK {
 		return c, false, nil
 	}
 	c = change{counter: key.Base.Name, source: key.Shard}

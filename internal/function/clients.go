@@ -1,10 +1,4 @@
-// Package awsclient makes the functions' AWS clients from their environment:
-//
-//	db, err := awsclient.DynamoDB(ctx)
-//
-// AWS_ENDPOINT_URL_DYNAMODB and AWS_ENDPOINT_URL_CLOUDWATCH name other endpoints
-// than AWS's own, as in every AWS SDK.
-package awsclient
+package function
 
 import (
 	"context"

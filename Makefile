@@ -1,0 +1,97 @@
+# Everything that is done to this repository by hand or by a machine is a target
+# here. `make` lists them. Variables:
+#
+#   ARGS              for run: the flags of `hotshard local`
+#   TESTFLAGS         for test: more flags of `go test`
+#   FUZZTIME          for fuzz: how long for each target
+#   FN, EVENT         for invoke: a function's name and an event's file
+#   HOTSHARD_ENDPOINT another DynamoDB-compatible endpoint than the fetched engine
+
+FUNCTIONS   := ingest hotkeys aggregator query
+ARCHS       := arm64 amd64
+DIST        := dist
+SOURCES     := cmd functions internal pkg
+FUZZTIME    := 30s
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
+
+# The same source and Go version give the same bytes, wherever it is built. lambda.norpc leaves
+# out a protocol that Lambda no longer speaks, and its share of a cold start.
+FUNCTION_BUILD := CGO_ENABLED=0 GOOS=linux GOAMD64=v1 GOARM64=v8.0 go build -tags lambda.norpc \
+	-trimpath -buildvcs=false -ldflags '-s -w -buildid='
+
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+.DELETE_ON_ERROR:
+.PHONY: help run test build functions cli lint bench fuzz invoke clean need-go need-cc need-engine
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+run: cli ## run the whole system on this machine: make run ARGS="--addr 127.0.0.1:9000"
+	@bin/hotshard local $(ARGS)
+
+test: need-go need-cc need-engine ## run go vet and every test, with the race detector
+	go vet ./...
+	go test -race -timeout 15m $(TESTFLAGS) ./...
+
+build: functions cli ## build dist/<function>/bootstrap (arm64; amd64 below dist/amd64) and bin/hotshard
+
+# What is deployed is arm64, so that has the short path; DIST and ARCHS may be set.
+functions: need-go
+	@for arch in $(ARCHS); do for f in $(FUNCTIONS); do \
+		case $$arch in arm64) out=$(DIST)/$$f ;; *) out=$(DIST)/$$arch/$$f ;; esac; \
+		mkdir -p "$$out" && \
+		GOARCH=$$arch $(FUNCTION_BUILD) -o "$$out/bootstrap" ./functions/$$f && \
+		chmod 755 "$$out/bootstrap" && echo "$$out/bootstrap" || exit 1; \
+	done; done
+
+cli: need-go
+	@go build -o bin/hotshard ./cmd/hotshard
+
+lint: need-go ## check the form of the code: gofmt, go vet, staticcheck
+	@unformatted=$$(gofmt -l $(SOURCES)) && test -z "$$unformatted" || \
+		{ echo "not formatted, run gofmt -w on:" $$unformatted >&2; exit 1; }
+	go vet ./...
+	go run $(STATICCHECK) ./...
+
+bench: need-go ## run every benchmark
+	go test -run '^$$' -bench . -benchmem ./...
+
+fuzz: need-go ## run every fuzz target for FUZZTIME (30s)
+	@for file in $$(grep -rl --include='*_test.go' '^func Fuzz' $(SOURCES)); do \
+		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\).*/\1/p' "$$file"); do \
+			echo "$$target in $$(dirname "$$file")"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")" || exit 1; \
+		done; \
+	done
+
+invoke: need-go ## hand a function an event: make invoke FN=query EVENT=events/api-health.json
+	@test -n "$(FN)" && test -n "$(EVENT)" || { echo "say which: make invoke FN=query EVENT=events/api-health.json" >&2; exit 2; }
+	@go build -tags lambda.norpc -o .cache/functions/$(FN)/bootstrap ./functions/$(FN)
+	@go build -o .cache/invoke ./internal/runtimeapi/invoke
+	@.cache/invoke .cache/functions/$(FN)/bootstrap $(EVENT)
+
+clean: ## delete what was built; the fetched engine stays
+	rm -rf dist bin .cache/functions .cache/fetchengine .cache/invoke
+
+# One line for each thing that is missing: need,command,what to install.
+define need
+@command -v $(1) >/dev/null || { echo "$(1) was not found: install $(2)" >&2; exit 1; }
+endef
+
+need-go:
+	$(call need,go,Go 1.26 or newer (https://go.dev/dl))
+
+need-cc: need-go
+	$(call need,$$(go env CC),a C compiler (gcc or clang)$(comma) which Go's race detector needs)
+
+# Fetches the engine once, before many test processes look for it at the same
+# time. What it says about Java and npm is more exact, but comes after a build.
+need-engine: need-go
+ifndef HOTSHARD_ENDPOINT
+	$(call need,java,Java 17 or newer (a JRE is enough)$(comma) which runs DynamoDB Local)
+	@go build -o .cache/fetchengine ./internal/local/fetchengine
+	@.cache/fetchengine
+endif
+
+comma := ,

@@ -1,0 +1,124 @@
+package functions_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const root = ".." // of the module
+
+var names = []string{"ingest", "hotkeys", "aggregator", "query"}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if dist != "" {
+		os.RemoveAll(dist)
+	}
+	os.Exit(code)
+}
+
+var (
+	dist  string
+	built = sync.OnceValue(func() error {
+		if err := dependOnSources(); err != nil {
+			return err
+		}
+		var err error
+		if dist, err = os.MkdirTemp("", "hotshard-functions-"); err != nil {
+			return err
+		}
+		return makeFunctions(root, dist, names...)
+	})
+)
+
+// dependOnSources makes `go test` take an earlier result for this one only when
+// no source has changed: it looks at the files of the folders that a test opens,
+// and would not see what make reads.
+func dependOnSources() error {
+	for _, dir := range []string{"functions", "internal", "pkg", "events"} {
+		err := filepath.WalkDir(filepath.Join(root, dir), func(_ string, _ fs.DirEntry, err error) error { return err })
+		if err != nil {
+			return err
+		}
+	}
+	for _, file := range []string{"Makefile", "go.mod", "go.sum"} {
+		if _, err := os.Stat(filepath.Join(root, file)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeFunctions does `make functions` for amd64.
+func makeFunctions(dir, dist string, names ...string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "make", "--no-print-directory", "functions",
+		"ARCHS=amd64", "DIST="+dist, "FUNCTIONS="+strings.Join(names, " "))
+	cmd.Dir = dir
+	for _, v := range os.Environ() { // of a make that runs this test
+		if !strings.HasPrefix(v, "MAKE") && !strings.HasPrefix(v, "MFLAGS") {
+			cmd.Env = append(cmd.Env, v)
+		}
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("make functions: %w: %s", err, out)
+	}
+	return nil
+}
+
+// binary is the path of a function built as `make build` does.
+func binary(t *testing.T, name string) string {
+	t.Helper()
+	if err := built(); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dist, "amd64", name, "bootstrap")
+}
+
+// The same source gives the same bytes in another folder.
+func TestBuildIsReproducible(t *testing.T) {
+	const name = "aggregator"
+	elsewhere := filepath.Join(t.TempDir(), "a", "copy")
+	for _, dir := range []string{"functions", "internal", "pkg"} {
+		if err := os.CopyFS(filepath.Join(elsewhere, dir), os.DirFS(filepath.Join(root, dir))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{"Makefile", "go.mod", "go.sum"} {
+		content, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(elsewhere, file), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := makeFunctions(elsewhere, "dist", name); err != nil {
+		t.Fatal(err)
+	}
+	first, err1 := os.ReadFile(binary(t, name))
+	second, err2 := os.ReadFile(filepath.Join(elsewhere, "dist", "amd64", name, "bootstrap"))
+	if err1 != nil || err2 != nil || len(first) == 0 || !bytes.Equal(first, second) {
+		t.Errorf("%d and %d bytes, which differ; %v, %v", len(first), len(second), err1, err2)
+	}
+}
+
+// Lambda runs the file as another user than its owner.
+func TestBuildMode(t *testing.T) {
+	for _, name := range names {
+		info, err := os.Stat(binary(t, name))
+		if err != nil || info.Mode().Perm() != 0o755 {
+			t.Errorf("%s: mode %v, %v", name, info.Mode(), err)
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package functions_test
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hotshard/hotshard/internal/runtimeapi"
+)
+
+// step is one invocation.
+type step struct {
+	function, event string
+	want            string // the answer's JSON, or a part of it
+	fault           string // instead: a part of the function error's message
+}
+
+// Sequence numbers of the records in events/, by their last digits.
+const sequence = `1116000000000123456789`
+
+const folded = `{"state":{},"batchItemFailures":[]}`
+
+func failed(record string) string {
+	return `{"state":{},"batchItemFailures":[{"itemIdentifier":"` + sequence + record + `"}]}`
+}
+
+// steps are in an order that lets later ones see what earlier ones wrote.
+var steps = []step{
+	// Writes.
+	{"ingest", "api-health", `{"statusCode":200,"body":{"status":"ok"}}`, ""},
+	{"ingest", "api-put-events", `{"statusCode":200,"body":{"accepted":3,"rejected":0,"results":[
+		{"id":"a/b#c ü","time":"2026-01-05T12:00:00.123Z","status":"accepted"},
+		{"id":"2","time":"2026-01-05T12:00:00.123Z","status":"accepted"},
+		{"id":"01KE70EHQT9XN0R8ZC3V6T4QDA","time":"2026-01-05T12:00:00.250Z","status":"accepted"}]}}`, ""},
+	{"ingest", "api-put-events-base64", `{"statusCode":200,"body":{"accepted":1}}`, ""},
+	{"ingest", "api-add-counters", `{"statusCode":200,"body":{"accepted":3,"results":[
+		{"counter":"page/home#1","status":"accepted"},{"counter":"café 日本","status":"accepted"},{"counter":"page/home#1"}]}}`, ""},
+	{"ingest", "api-add-counters-keyed", `{"statusCode":200,"body":{"accepted":1}}`, ""},
+	{"ingest", "api-add-counters-keyed", `{"statusCode":200,"body":{"accepted":1}}`, ""},
+	{"ingest", "api-body-cut-short", `{"statusCode":400,"body":{"status":400,"errors":[{"location":"body.events[0]"}]}}`, ""},
+	{"ingest", "api-body-breaks-rules", `{"statusCode":422,"body":{"status":422}}`, ""},
+	{"ingest", "api-no-such-path", `{"statusCode":404,"body":{"status":404,"detail":"there is no /v1/nothing"}}`, ""},
+
+	// Reads of what was written.
+	{"query", "api-health", `{"statusCode":200,"body":{"status":"ok"}}`, ""},
+	{"query", "api-get-counters", `{"statusCode":200,"body":{"counters":[
+		{"counter":"page/home#1","value":3,"shards":1,"consistency":"strong"},{"counter":"café 日本","value":5}]}}`, ""},
+	{"query", "api-get-counter-keyed", `{"statusCode":200,"body":{"counter":"orders","value":7}}`, ""},
+	{"query", "api-get-event", `{"statusCode":200,"body":{"id":"a/b#c ü","time":"2026-01-05T12:00:00.123Z",
+		"data":{"temperature":21.5,"note":"naïve “quote”"}}}`, ""},
+	{"query", "api-get-event-missing", `{"statusCode":404,"body":{"status":404}}`, ""},
+	{"query", "api-list-events", `{"statusCode":200,"body":{"events":[{"id":"2"},{"id":"a/b#c ü"},{"id":"3"}]}}`, ""},
+	{"query", "api-bad-parameter", `{"statusCode":422,"body":{"status":422,"errors":[{"location":"query.limit"}]}}`, ""},
+	{"query", "api-get-hot-keys", `{"statusCode":200,"body":{"keys":[]}}`, ""},
+	{"query", "api-openapi", `{"statusCode":200,"body":{"openapi":"3.1.0","paths":{"/v1/events":{"post":{},"get":{}}}}}`, ""},
+
+	// Folds of a stream, some of it delivered again, and the summary they make.
+	{"aggregator", "stream-insert", folded, ""},
+	{"aggregator", "stream-modify", folded, ""},
+	{"aggregator", "stream-insert", folded, ""},
+	{"query", "api-get-counter-summary", `{"statusCode":200,"body":{"counter":"page/home#1","value":10,"consistency":"eventual"}}`, ""},
+	{"aggregator", "stream-remove", folded, ""},
+	{"aggregator", "stream-ttl-remove", folded, ""},
+	{"aggregator", "window-first", folded, ""},
+	{"aggregator", "window-state", `{"state":{"v":"1"},"batchItemFailures":[]}`, ""},
+	{"aggregator", "window-final", `{"state":{"v":"1"},"batchItemFailures":[]}`, ""},
+	{"aggregator", "window-early", `{"state":{"v":"1"},"batchItemFailures":[]}`, ""},
+
+	// Records that can't be used are reported; the others are.
+	{"aggregator", "bad-record", failed("0021"), ""},
+	{"aggregator", "bad-counter", failed("0024"), ""},
+	{"aggregator", "bad-state", `{"state":{"v":"1","window":"%%%"},"batchItemFailures":[]}`, ""},
+	{"hotkeys", "bad-record", failed("0021"), ""},
+
+	// Payloads that can't be read are an error of the function.
+	{"ingest", "bad-base64", "", "illegal base64 data"},
+	{"ingest", "bad-rest-api", "", "not an HTTP API request of payload format 2.0"},
+	{"ingest", "bad-sqs-event", "", "not an HTTP API request of payload format 2.0"},
+	{"ingest", "bad-empty", "", "not an HTTP API request of payload format 2.0"},
+	{"ingest", "bad-cut-short", "", "unexpected"},
+	{"query", "bad-rest-api", "", "not an HTTP API request of payload format 2.0"},
+	{"aggregator", "bad-cut-short", "", "reading the batch"},
+	{"aggregator", "bad-no-sequence-number", "", "record 1 has no SequenceNumber"},
+	{"aggregator", "bad-sqs-event", "", "record 0 has no SequenceNumber"},
+	{"aggregator", "bad-window", "", "and a later end"},
+	{"aggregator", "bad-empty", "", "it has no Records"},
+	{"hotkeys", "bad-cut-short", "", "reading the batch"},
+	{"hotkeys", "bad-no-sequence-number", "", "record 1 has no SequenceNumber"},
+	{"hotkeys", "bad-sqs-event", "", "record 0 has no SequenceNumber"},
+	{"hotkeys", "bad-window", "", "and a later end"},
+	{"hotkeys", "bad-empty", "", "it has no Records"},
+
+	// And all of them go on.
+	{"ingest", "api-health", `{"statusCode":200}`, ""},
+	{"query", "api-health", `{"statusCode":200}`, ""},
+	{"aggregator", "stream-modify", folded, ""},
+	{"hotkeys", "stream-modify", folded, ""},
+}
+
+func TestEvents(t *testing.T) {
+	d := deploy(t)
+	fed := map[string]bool{}
+	for _, s := range steps {
+		fed[s.event] = true
+		t.Run(s.function+"/"+s.event, func(t *testing.T) {
+			d.check(t, s.function, payload(t, s.event), s.want, s.fault)
+		})
+	}
+	for _, name := range fixtures(t) {
+		if !fed[name] {
+			t.Errorf("events/%s.json is fed to no function", name)
+		}
+	}
+	for name, f := range d.functions {
+		select {
+		case <-f.Done():
+			t.Errorf("%s has ended", name)
+		default:
+		}
+	}
+}
+
+func fixtures(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, "events", "*.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatal("no events", err)
+	}
+	for i, f := range files {
+		files[i] = strings.TrimSuffix(filepath.Base(f), ".json")
+	}
+	return files
+}
+
+func TestAnythingElseIsAnError(t *testing.T) {
+	d := deploy(t)
+	for name := range d.functions {
+		for _, text := range []string{"", "null", "[]", "7", `"text"`, "{", "\x00\xff"} {
+			answer, err := d.functions[name].Invoke(t.Context(), []byte(text))
+			if f, ok := errors.AsType[*runtimeapi.FunctionError](err); !ok || f.Message == "" || strings.HasPrefix(f.Type, "Runtime.") {
+				t.Errorf("%s: %q: answer %s, error %v", name, text, answer, err)
+			}
+		}
+	}
+}

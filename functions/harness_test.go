@@ -1,0 +1,133 @@
+package functions_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/runtimeapi"
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// deployment is the four functions over tables of their own.
+type deployment struct {
+	db        *dynamodb.Client
+	tables    schema.Names
+	metrics   *cloudWatch
+	functions map[string]*runtimeapi.Function
+}
+
+func deploy(t *testing.T) *deployment {
+	t.Helper()
+	d := &deployment{db: enginetest.Client(t), metrics: newCloudWatch(t), functions: map[string]*runtimeapi.Function{}}
+	d.tables = enginetest.Tables(t, d.db)
+	keys, err := d.db.Options().Credentials.Retrieve(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := append(runtimeapi.Env(enginetest.Endpoint(t), keys.AccessKeyID, d.metrics.url, d.tables),
+		"AWS_REGION="+local.Region, "HOME="+t.TempDir(),
+		"HOTSHARD_PARTITION_WCU=1", "HOTSHARD_THRESHOLD=0.5")
+	for _, name := range names {
+		f, err := runtimeapi.Start(t.Context(), runtimeapi.Options{Binary: binary(t, name), Env: env, Log: t.Output()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.functions[name] = f
+		t.Cleanup(func() {
+			if err := f.Stop(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	return d
+}
+
+func payload(t *testing.T, event string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(root, "events", event+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+// check invokes a function and compares its answer with what is wanted: an
+// answer's JSON, of which members may be left out, or a part of the message of
+// the function's error.
+func (d *deployment) check(t *testing.T, function string, payload []byte, want, fault string) {
+	t.Helper()
+	answer, err := d.functions[function].Invoke(t.Context(), payload)
+	if fault != "" {
+		f, ok := errors.AsType[*runtimeapi.FunctionError](err)
+		if !ok || !strings.Contains(f.Message, fault) {
+			t.Errorf("answer %s, error %v; want an error with %q", answer, err, fault)
+		}
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, wanted any
+	if err := errors.Join(json.Unmarshal(answer, &got), json.Unmarshal([]byte(want), &wanted)); err != nil {
+		t.Fatalf("answer %s, want %s: %v", answer, want, err)
+	}
+	if err := differ("answer", unfold(got), wanted); err != nil {
+		t.Errorf("%v, in %s", err, answer)
+	}
+}
+
+// unfold reads the JSON that an API Gateway answer has as text.
+func unfold(answer any) any {
+	fields, _ := answer.(map[string]any)
+	text, isText := fields["body"].(string)
+	var body any
+	if isText && json.Unmarshal([]byte(text), &body) == nil {
+		fields["body"] = body
+	}
+	return answer
+}
+
+// differ says where got is other than wanted. An object may have more members
+// than wanted; a list may not.
+func differ(at string, got, want any) error {
+	switch want := want.(type) {
+	case map[string]any:
+		fields, ok := got.(map[string]any)
+		if !ok {
+			return fmt.Errorf("%s is %v, want an object", at, got)
+		}
+		for name, value := range want {
+			field, there := fields[name]
+			if !there {
+				return fmt.Errorf("%s has no %s", at, name)
+			}
+			if err := differ(at+"."+name, field, value); err != nil {
+				return err
+			}
+		}
+	case []any:
+		list, ok := got.([]any)
+		if !ok || len(list) != len(want) {
+			return fmt.Errorf("%s is %v, want a list of %d", at, got, len(want))
+		}
+		for i := range want {
+			if err := differ(fmt.Sprintf("%s[%d]", at, i), list[i], want[i]); err != nil {
+				return err
+			}
+		}
+	default:
+		if got != want {
+			return fmt.Errorf("%s is %v, want %v", at, got, want)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,26 @@
+package functions_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/hotshard/hotshard/internal/runtimeapi"
+)
+
+// A function without its settings says which it lacks, and ends.
+func TestStartWithoutSettings(t *testing.T) {
+	for name, setting := range map[string]string{
+		"ingest": "HOTSHARD_SHARD_MAP_TABLE", "query": "HOTSHARD_ITEMS_TABLE",
+		"hotkeys": "HOTSHARD_ROLLUPS_TABLE", "aggregator": "HOTSHARD_ROLLUPS_TABLE",
+	} {
+		var log bytes.Buffer
+		_, err := runtimeapi.Start(t.Context(), runtimeapi.Options{Binary: binary(t, name), Log: &log})
+		if err == nil || !strings.Contains(err.Error(), "exit status 1") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if text := log.String(); !strings.Contains(text, name+" can't start") || !strings.Contains(text, setting) {
+			t.Errorf("%s logged %s", name, text)
+		}
+	}
+}

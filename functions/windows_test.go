@@ -1,0 +1,125 @@
+package functions_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// batch is a delivery to hotkeys, and the metrics that it sends.
+type batch struct {
+	event   string
+	state   string // part of the answer: members that the state must have
+	metrics map[string]float64
+}
+
+const open = `{"state":{"v":"1"},"batchItemFailures":[]}`
+
+// report is what a window's metrics are without hot keys.
+func report(records, units, fastest float64) map[string]float64 {
+	const table = " hotshard-items"
+	return map[string]float64{
+		"Records" + table: records, "WriteUnits" + table: units,
+		"MaxKeyWriteUnitsPerSecond" + table: fastest, "HotKeys" + table: 0,
+	}
+}
+
+// hot adds a key that is over the threshold.
+func hot(metrics map[string]float64, key string, rate float64) map[string]float64 {
+	metrics["HotKeys hotshard-items"]++
+	metrics["KeyWriteUnitsPerSecond hotshard-items "+key] = rate
+	return metrics
+}
+
+// TestWindows feeds hotkeys what it gets with and without a tumbling window. The
+// states in events/ are those that version 1 answered.
+func TestWindows(t *testing.T) {
+	d := deploy(t)
+	dropped := map[string]float64{"WindowStatesDropped hotshard-items": 1}
+	for _, b := range []batch{
+		{"stream-insert", folded, report(3, 3, 0.1)},
+		{"stream-modify", folded, report(2, 2, 0.2)},
+		{"stream-remove", folded, report(1, 1, 0.1)},
+		{"stream-ttl-remove", folded, report(1, 0, 0)},
+		{"window-first", open, nil},
+		{"window-state", open, nil},
+		{"window-final", folded, hot(report(7, 9, 0.6), "C#viral", 0.6)},
+		{"window-early", folded, hot(report(8, 10, 0.7), "C#viral", 0.7)},
+		{"bad-state", open, dropped},
+		{"bad-counter", folded, report(2, 2, 0.1)},
+	} {
+		t.Run(b.event, func(t *testing.T) {
+			d.check(t, "hotkeys", payload(t, b.event), b.state, "")
+			got, err := d.metrics.take()
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := b.metrics
+			if want == nil {
+				want = map[string]float64{}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("metrics (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestHotKeyIsNamed carries a window's state from answer to delivery, at the
+// present time, and asks for the hot keys then.
+func TestHotKeyIsNamed(t *testing.T) {
+	d := deploy(t)
+	start := time.Now().UTC().Truncate(10 * time.Second)
+	state := json.RawMessage(`{}`)
+	for _, event := range []string{"window-first", "window-state", "window-final"} {
+		answer, err := d.functions["hotkeys"].Invoke(t.Context(), delivery(t, event, start, state))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var fields map[string]json.RawMessage
+		if err := json.Unmarshal(answer, &fields); err != nil {
+			t.Fatal(err)
+		}
+		state = fields["state"]
+	}
+	first := start.Format("2006-01-02T15:04:05.000Z")
+	d.check(t, "query", payload(t, "api-get-hot-keys"), `{"statusCode":200,"body":{"keys":[
+		{"key":"C#viral#0","type":"counter","name":"viral","status":"hot","write_units_per_second":0.6,
+		 "error":0,"peak":1,"shards":1,"first_seen":"`+first+`"},
+		{"key":"E#door#2026-01-05#0","type":"entity","name":"door","status":"warm","write_units_per_second":0.3}]}}`, "")
+}
+
+// fixtureStart is the start of the window in events/, Unix seconds.
+const fixtureStart = 1767614400
+
+var created = regexp.MustCompile(`"ApproximateCreationDateTime": (\d+)`)
+
+// delivery is a windowed event moved to another time, with another state.
+func delivery(t *testing.T, event string, start time.Time, state json.RawMessage) []byte {
+	t.Helper()
+	text := created.ReplaceAllStringFunc(string(payload(t, event)), func(s string) string {
+		at, err := strconv.ParseInt(created.FindStringSubmatch(s)[1], 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf(`"ApproximateCreationDateTime": %d`, start.Unix()+at-fixtureStart)
+	})
+	text = strings.ReplaceAll(text, `"2026-01-05T12:00:00Z"`, start.Format(`"`+time.RFC3339+`"`))
+	text = strings.ReplaceAll(text, `"2026-01-05T12:00:10Z"`, start.Add(10*time.Second).Format(`"`+time.RFC3339+`"`))
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(text), &fields); err != nil {
+		t.Fatal(err)
+	}
+	fields["state"] = state
+	moved, err := json.Marshal(fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return moved
+}

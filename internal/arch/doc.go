@@ -1,0 +1,10 @@
+// Package arch holds the rules of who may import whom, as data, and a test that
+// goes over `go list -deps` with them:
+//
+//	for _, rule := range rules {
+//		faults := rule.check(packages) // "internal/ingest imports internal/query"
+//	}
+//
+// Imports run one way: cmd and functions use the domain packages (ingest, query,
+// hotkey, rollup), which use the leaves. Test files are exempt.
+package arch

@@ -1,0 +1,97 @@
+package arch
+
+// Groups of packages. A pattern is a path in this module, or a full import path
+// elsewhere; /... at its end takes in what is below; std is the standard library.
+var (
+	leaves  = []string{"pkg/...", "internal/topk", "internal/heat", "internal/ddbstream", "internal/workload", "internal/schema", "internal/document", "internal/metrics"}
+	domain  = []string{"internal/ingest", "internal/query", "internal/hotkey", "internal/rollup"}
+	mains   = []string{"cmd/...", "functions/..."}
+	machine = []string{"internal/local/...", "internal/load/...", "internal/runtimeapi/..."}
+)
+
+const (
+	lambdaModule = "github.com/aws/aws-lambda-go/"
+	sdk          = "github.com/aws/aws-sdk-go-v2/"
+	everything   = "..."
+)
+
+// rules are those of docs/design.md.
+var rules = []rule{
+	{
+		name: "pkg/shard needs the standard library only",
+		of:   []string{"pkg/shard"}, deny: []string{everything}, allow: []string{"std"}, deep: true,
+		breach: edge{"pkg/shard", "github.com/oklog/ulid/v2"},
+	},
+	{
+		name: "leaves know nothing of the domain",
+		of:   leaves, deny: join(domain, mains, machine, []string{"internal/httpapi", "internal/function"}), deep: true,
+		breach: edge{"internal/ddbstream", "internal/rollup"},
+	},
+	{
+		name: "domain packages don't know each other",
+		of:   domain, deny: domain, deep: true, breach: edge{"internal/ingest", "internal/query"},
+	},
+	{
+		name: "domain packages don't know where they run",
+		of:   domain, deny: join(mains, machine, []string{"internal/function"}), deep: true,
+		breach: edge{"internal/hotkey", "internal/local"},
+	},
+	{
+		name: "nothing imports a command or a function",
+		of:   []string{everything}, deny: mains, breach: edge{"internal/load", "functions"},
+	},
+	{
+		name: "deployed functions hold nothing that is for one machine",
+		of:   []string{"functions/..."}, deny: machine, deep: true, breach: edge{"functions/query", "internal/local"},
+	},
+	{
+		name: "the engine and the event source mapping know no handler",
+		of:   []string{"internal/local"}, deny: domain, deep: true, breach: edge{"internal/local", "internal/rollup"},
+	},
+	{
+		name: "topk is pure",
+		of:   []string{"internal/topk"}, deny: []string{everything}, allow: []string{"std"}, deep: true,
+		breach: edge{"internal/topk", sdk + "aws"},
+	},
+	{
+		name: "topk and pkg/shard do no input or output",
+		of:   []string{"internal/topk", "pkg/shard"}, deny: []string{"net/...", "os/exec", "database/..."}, deep: true,
+		breach: edge{"internal/topk", "net/http"},
+	},
+	{
+		name: "heat knows DynamoDB's types and nothing more of AWS",
+		of:   []string{"internal/heat"}, deny: []string{"github.com/aws/...", "net/http"}, allow: []string{sdk + "service/dynamodb/types"},
+		breach: edge{"internal/heat", sdk + "service/dynamodb"},
+	},
+	{
+		name: "Lambda's event types stay in handler files",
+		of:   []string{everything}, but: []string{"internal/httpapi"}, deny: []string{lambdaModule + "events"},
+		breach: edge{"internal/ingest", lambdaModule + "events"},
+	},
+	{
+		name: "only internal/function starts Lambda",
+		of:   []string{everything}, but: []string{"internal/function"}, deny: []string{lambdaModule + "lambda"},
+		breach: edge{"internal/rollup", lambdaModule + "lambda"},
+	},
+	{
+		name: "the core has no CDK",
+		of:   []string{everything}, deny: []string{"github.com/aws/aws-cdk-go/...", "github.com/aws/constructs-go/...", "github.com/aws/jsii-runtime-go/..."}, deep: true,
+		breach: edge{"internal/schema", "github.com/aws/aws-cdk-go/awscdk/v2"},
+	},
+	{
+		name: "test helpers are for tests",
+		of:   []string{everything}, but: []string{"internal/local/enginetest"}, deny: []string{"testing", "internal/local/enginetest"},
+		breach: edge{"internal/load", "internal/local/enginetest"},
+	},
+}
+
+// badNames say nothing about what is in a package.
+var badNames = []string{"util", "utils", "common", "helper", "helpers", "types", "model", "models", "misc", "shared"}
+
+func join(lists ...[]string) []string {
+	var all []string
+	for _, l := range lists {
+		all = append(all, l...)
+	}
+	return all
+}
