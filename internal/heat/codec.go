@@ -55,7 +55,7 @@ func number(n uint64) types.AttributeValue {
 // pack writes each key as: length and text; units, err, peak; the peak's second
 // from the window's start; status. All numbers are varints.
 func (it *Item) pack(keys []Key) []byte {
-	var b []byte
+	b := []byte{} // never nil: DynamoDB refuses an empty attribute value
 	for _, k := range keys {
 		b = binary.AppendUvarint(b, uint64(len(k.Key)))
 		b = append(b, k.Key...)
