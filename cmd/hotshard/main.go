@@ -28,8 +28,9 @@ const (
 // cli is the command line. Each command has a Run method, which may take a
 // context.Context (done on SIGINT and SIGTERM) and streams.
 type cli struct {
-	Local LocalCmd `cmd:"" help:"Run the whole system on this machine."`
-	Load  LoadCmd  `cmd:"" help:"Drive the API with an access log or generated traffic, and check the outcome."`
+	Local  LocalCmd  `cmd:"" help:"Run the whole system on this machine."`
+	Load   LoadCmd   `cmd:"" help:"Drive the API with an access log or generated traffic, and check the outcome."`
+	Shards ShardsCmd `cmd:"" help:"Read and set shard counts."`
 }
 
 // streams are where commands write: results to out, all else to err.

@@ -17,7 +17,7 @@ func build(ctx context.Context, settings ingest.Settings, log *slog.Logger) (any
 	if err != nil {
 		return nil, err
 	}
-	service, err := ingest.New(settings, client)
+	service, err := ingest.New(settings, client, log)
 	if err != nil {
 		return nil, err
 	}

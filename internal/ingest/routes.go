@@ -11,13 +11,14 @@ import (
 // Routes registers the service's calls. A nil service serves to document them.
 func Routes(s *Service) httpapi.Routes {
 	return func(api huma.API) {
-		huma.Register(api, operation("/v1/events", "put-events", "Write events"), s.putEvents)
-		huma.Register(api, operation("/v1/counters", "add-counters", "Add to counters"), s.addCounters)
+		huma.Register(api, operation(http.MethodPost, "/v1/events", "put-events", "Write events"), s.putEvents)
+		huma.Register(api, operation(http.MethodPost, "/v1/counters", "add-counters", "Add to counters"), s.addCounters)
+		huma.Register(api, operation(http.MethodPut, "/v1/shards", "put-shards", "Pin a shard count"), s.putShards)
 	}
 }
 
-func operation(path, id, summary string) huma.Operation {
-	op := httpapi.Operation(http.MethodPost, path, id, summary)
+func operation(method, path, id, summary string) huma.Operation {
+	op := httpapi.Operation(method, path, id, summary)
 	op.Errors = append(op.Errors, http.StatusConflict, http.StatusRequestEntityTooLarge)
 	return op
 }

@@ -2,17 +2,20 @@ package ingest
 
 import (
 	"context"
+	"log/slog"
 	"time"
+
+	"github.com/oklog/ulid/v2"
 
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // Client is what ingest calls of DynamoDB.
 type Client interface {
-	ddb.MapClient
+	ddb.ChangerClient
 	ddb.CounterClient
 	ddb.EventClient
-	ddb.OnceClient
+	SightingClient
 }
 
 // Service writes what callers send.
@@ -21,22 +24,40 @@ type Service struct {
 	events   *ddb.EventWriter
 	counter  *ddb.CounterWriter
 	once     *ddb.Once
+	changer  *ddb.MapChanger
 	now      func() time.Time
 }
 
 // New returns a Service, or an error that lists all faults of the settings.
-func New(settings Settings, client Client) (*Service, error) {
+func New(settings Settings, client Client, log *slog.Logger) (*Service, error) {
 	if err := settings.Validate(); err != nil {
 		return nil, err
 	}
-	shards := ddb.NewMap(client, settings.ShardMapTable)
+	view := ddb.NewMap(client, settings.ShardMapTable)
+	changer := ddb.NewMapChanger(client, view, ddb.ChangerOptions{Keep: settings.EventRetention})
+	watch := newGrowth(settings, client, changer, log)
 	return &Service{
 		settings: settings,
-		events:   ddb.NewEventWriter(client, settings.ItemsTable, shards, settings.EventRetention),
-		counter:  ddb.NewCounterWriter(client, settings.ItemsTable, shards),
-		once:     ddb.NewOnce(client, settings.ItemsTable),
+		events:   ddb.NewEventWriter(client, settings.ItemsTable, view, settings.EventRetention, watch),
+		counter:  ddb.NewCounterWriter(client, settings.ItemsTable, view, watch),
+		once:     ddb.NewOnce(client, settings.ItemsTable, watch),
+		changer:  changer,
 		now:      time.Now,
 	}, nil
+}
+
+func newGrowth(settings Settings, client SightingClient, changer *ddb.MapChanger, log *slog.Logger) *growth {
+	return &growth{
+		meter:     newMeter(),
+		sightings: sightings{client: client, table: settings.ItemsTable, writer: ulid.Make().String()},
+		changer:   changer,
+		control:   settings.Control,
+		limit:     float64(settings.PartitionWCU),
+		fresh:     2 * settings.Window,
+		now:       time.Now,
+		log:       log,
+		keys:      map[string]*trouble{},
+	}
 }
 
 func (s *Service) deadline(ctx context.Context) (context.Context, context.CancelFunc) {

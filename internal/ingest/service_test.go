@@ -46,8 +46,9 @@ func (r *rig) use(client Client) {
 	settings := Settings{
 		ItemsTable: r.names.Items, ShardMapTable: r.names.ShardMap,
 		EventRetention: 720 * time.Hour, Deadline: 5 * time.Second,
+		Control: Act, PartitionWCU: 1000, Window: 10 * time.Second,
 	}
-	service, err := New(settings, client)
+	service, err := New(settings, client, log)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -63,7 +64,12 @@ type answer struct {
 
 func (r *rig) post(path, body string, header ...string) answer {
 	r.t.Helper()
-	request := httptest.NewRequestWithContext(r.t.Context(), http.MethodPost, path, strings.NewReader(body))
+	return r.send(http.MethodPost, path, body, header...)
+}
+
+func (r *rig) send(method, path, body string, header ...string) answer {
+	r.t.Helper()
+	request := httptest.NewRequestWithContext(r.t.Context(), method, path, strings.NewReader(body))
 	request.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(header); i += 2 {
 		request.Header.Add(header[i], header[i+1])

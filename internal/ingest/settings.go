@@ -18,6 +18,15 @@ type Settings struct {
 	// Deadline bounds the work for one request, retries included; 100ms to 25s.
 	// It should be below the function's and the API's time-outs.
 	Deadline time.Duration `env:"HOTSHARD_DEADLINE" envDefault:"5s"`
+	// Control says what happens to a key whose writes a partition's limit refuses:
+	// act, observe or off.
+	Control Control `env:"HOTSHARD_CONTROL" envDefault:"act"`
+	// PartitionWCU is how many write units a second a partition takes: AWS's limit,
+	// or that of a partition limiter. At least 1.
+	PartitionWCU int `env:"HOTSHARD_PARTITION_WCU" envDefault:"1000"`
+	// Window is the detector's; what is older than two of them is no evidence. 1s
+	// to 15m.
+	Window time.Duration `env:"HOTSHARD_WINDOW" envDefault:"10s"`
 }
 
 // Validate reports all faults at once.
@@ -28,6 +37,15 @@ func (s Settings) Validate() error {
 	}
 	if s.Deadline < 100*time.Millisecond || s.Deadline > 25*time.Second {
 		faults = append(faults, fmt.Errorf("HOTSHARD_DEADLINE is %v: want 100ms to 25s", s.Deadline))
+	}
+	if s.Control != Act && s.Control != Observe && s.Control != Off {
+		faults = append(faults, fmt.Errorf("HOTSHARD_CONTROL is %q: want act, observe or off", s.Control))
+	}
+	if s.PartitionWCU < 1 {
+		faults = append(faults, fmt.Errorf("HOTSHARD_PARTITION_WCU is %d: want at least 1", s.PartitionWCU))
+	}
+	if s.Window < time.Second || s.Window > 15*time.Minute {
+		faults = append(faults, fmt.Errorf("HOTSHARD_WINDOW is %v: want 1s to 15m", s.Window))
 	}
 	return errors.Join(faults...)
 }

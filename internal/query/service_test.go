@@ -57,7 +57,7 @@ func (r *rig) get(path string, into any) int {
 
 func (r *rig) add(counter string, delta int64) {
 	r.t.Helper()
-	writer := ddb.NewCounterWriter(r.client, r.names.Items, ddb.NewMap(r.client, r.names.ShardMap))
+	writer := ddb.NewCounterWriter(r.client, r.names.Items, ddb.NewMap(r.client, r.names.ShardMap), ddb.Unwatched{})
 	if err := writer.Add(r.t.Context(), counter, delta, time.Now()); err != nil {
 		r.t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func (r *rig) add(counter string, delta int64) {
 
 func (r *rig) put(events ...ddb.Event) {
 	r.t.Helper()
-	writer := ddb.NewEventWriter(r.client, r.names.Items, ddb.NewMap(r.client, r.names.ShardMap), 0)
+	writer := ddb.NewEventWriter(r.client, r.names.Items, ddb.NewMap(r.client, r.names.ShardMap), 0, ddb.Unwatched{})
 	for _, err := range writer.Put(r.t.Context(), events, time.Now()) {
 		if err != nil {
 			r.t.Fatal(err)

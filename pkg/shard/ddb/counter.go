@@ -31,11 +31,13 @@ type CounterWriter struct {
 	client CounterClient
 	table  string
 	shards *Map
+	watch  Watcher
 }
 
-// NewCounterWriter returns a CounterWriter over the items table.
-func NewCounterWriter(client CounterClient, table string, shards *Map) *CounterWriter {
-	return &CounterWriter{client: client, table: table, shards: shards}
+// NewCounterWriter returns a CounterWriter over the items table. It tells watch
+// how its counters fare; [Unwatched] is for nobody.
+func NewCounterWriter(client CounterClient, table string, shards *Map, watch Watcher) *CounterWriter {
+	return &CounterWriter{client: client, table: table, shards: shards, watch: watch}
 }
 
 // Add adds delta to the counter's value, on a random write shard of the newest
@@ -45,13 +47,19 @@ func NewCounterWriter(client CounterClient, table string, shards *Map) *CounterW
 // An attempt whose answer is lost is repeated, so the delta may count once more
 // for every lost answer. [Once] with AddTransact is for callers who can't have that.
 func (c *CounterWriter) Add(ctx context.Context, name string, delta int64, now time.Time) error {
-	n := c.shards.count(ctx, counterKey(name), now)
+	key := counterKey(name)
+	c.watch.Offered(key, 1, now)
+	n := -1
 	err := persist(ctx, func(ctx context.Context) error {
-		u := c.update(name, shard.Random(n), delta, now)
+		n = another(c.shards.count(ctx, key, now), n)
+		u := c.update(name, n, delta, now)
 		_, err := c.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 			TableName: u.TableName, Key: u.Key, UpdateExpression: u.UpdateExpression,
 			ExpressionAttributeNames: u.ExpressionAttributeNames, ExpressionAttributeValues: u.ExpressionAttributeValues,
 		}, once)
+		if ThrottleScope(err) == KeyRange {
+			c.watch.Throttled(ctx, key, n, now)
+		}
 		return err
 	})
 	if err != nil {
@@ -66,6 +74,15 @@ func (c *CounterWriter) Add(ctx context.Context, name string, delta int64, now t
 func (c *CounterWriter) AddTransact(ctx context.Context, name string, delta int64, now time.Time) types.TransactWriteItem {
 	n := c.shards.count(ctx, counterKey(name), now)
 	return types.TransactWriteItem{Update: c.update(name, shard.Random(n), delta, now)}
+}
+
+// another returns a random write shard of n, other than the last one if there is
+// another.
+func another(n, last int) int {
+	if last < 0 || last >= n || n == 1 {
+		return shard.Random(n)
+	}
+	return (last + 1 + shard.Random(n-1)) % n
 }
 
 func (c *CounterWriter) update(name string, n int, delta int64, now time.Time) *types.Update {

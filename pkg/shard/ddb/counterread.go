@@ -35,7 +35,7 @@ type Sum struct {
 // Sum reads all the write shards that the counter ever had, one read unit each.
 // A counter never written is 0.
 func (c *CounterReader) Sum(ctx context.Context, name string) (Sum, error) {
-	entry, err := c.shards.read(ctx, counterKey(name))
+	entry, err := c.shards.Read(ctx, counterKey(name))
 	if err != nil {
 		return Sum{}, fmt.Errorf("summing counter %q: %w", name, err)
 	}

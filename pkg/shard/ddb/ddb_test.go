@@ -60,7 +60,7 @@ func TestCounterSumsItsShards(t *testing.T) {
 	d := deploy(t)
 	ctx := within(t)
 	d.setShards(t, "C#a#b/é", "1:7")
-	writer := ddb.NewCounterWriter(d.client, d.names.Items, d.shards)
+	writer := ddb.NewCounterWriter(d.client, d.names.Items, d.shards, ddb.Unwatched{})
 	reader := ddb.NewCounterReader(d.client, d.names.Items, d.shards)
 	for i := range 100 {
 		if err := writer.Add(ctx, "a#b/é", int64(i-20), time.Now()); err != nil {
@@ -78,7 +78,7 @@ func TestCounterSumsItsShards(t *testing.T) {
 
 func TestCounterBeyond53Bits(t *testing.T) {
 	d := deploy(t)
-	writer := ddb.NewCounterWriter(d.client, d.names.Items, d.shards)
+	writer := ddb.NewCounterWriter(d.client, d.names.Items, d.shards, ddb.Unwatched{})
 	for range 3 {
 		if err := writer.Add(within(t), "big", 1<<62+1, time.Now()); err != nil {
 			t.Fatal(err)
@@ -92,7 +92,7 @@ func TestCounterBeyond53Bits(t *testing.T) {
 
 func (d *deployment) put(t *testing.T, events []ddb.Event, now time.Time) {
 	t.Helper()
-	writer := ddb.NewEventWriter(d.client, d.names.Items, d.shards, 0)
+	writer := ddb.NewEventWriter(d.client, d.names.Items, d.shards, 0, ddb.Unwatched{})
 	if err := errors.Join(writer.Put(within(t), events, now)...); err != nil {
 		t.Fatal(err)
 	}

@@ -25,6 +25,7 @@ import (
 //	max_shards       N  the largest count ever
 //	effective_at     N  when the newest count comes into force, Unix seconds
 //	pinned           BOOL  set by a person: the controller leaves it alone
+//	notes            M  for each change's epoch: by S, why S
 type Entry struct {
 	Key     string
 	History shard.History
@@ -32,6 +33,18 @@ type Entry struct {
 	Version int64
 	Pinned  bool
 	Updated time.Time
+	Notes   map[int64]Note // by the Unix seconds of changes
+}
+
+// Note says who made a change, and why.
+type Note struct{ By, Why string }
+
+// Effective is when the newest change comes into force; zero without a change.
+func (e Entry) Effective() time.Time {
+	if len(e.History) == 0 {
+		return time.Time{}
+	}
+	return e.History[len(e.History)-1].At
 }
 
 // Most returns the largest shard count that the key ever had, at least 1.
@@ -46,6 +59,7 @@ const (
 	attrMax       = "max_shards"
 	attrEffective = "effective_at"
 	attrPinned    = "pinned"
+	attrNotes     = "notes"
 	attrKey       = "key" // log items: the base key that changed
 )
 
@@ -83,7 +97,48 @@ func parseEntry(key string, it item) (Entry, error) {
 	if pinned, ok := it[attrPinned].(*types.AttributeValueMemberBOOL); ok {
 		e.Pinned = pinned.Value
 	}
+	e.Notes = parseNotes(it)
 	return e, nil
+}
+
+func parseNotes(it item) map[int64]Note {
+	notes := map[int64]Note{}
+	list, _ := it[attrNotes].(*types.AttributeValueMemberM)
+	if list == nil {
+		return notes
+	}
+	for epoch, v := range list.Value {
+		at, err := strconv.ParseInt(epoch, 10, 64)
+		note, ok := v.(*types.AttributeValueMemberM)
+		if err == nil && ok {
+			notes[at] = Note{By: text(note.Value, "by"), Why: text(note.Value, "why")}
+		}
+	}
+	return notes
+}
+
+// attributes returns the entry's item, without its key.
+func (e Entry) attributes() item {
+	list := &types.AttributeValueMemberL{}
+	for _, s := range e.History.Strings() {
+		list.Value = append(list.Value, &types.AttributeValueMemberS{Value: s})
+	}
+	notes := &types.AttributeValueMemberM{Value: item{}}
+	for at, n := range e.Notes {
+		notes.Value[strconv.FormatInt(at, 10)] = &types.AttributeValueMemberM{Value: item{
+			"by": &types.AttributeValueMemberS{Value: n.By}, "why": &types.AttributeValueMemberS{Value: n.Why},
+		}}
+	}
+	return item{
+		attrCount:     number(int64(e.History.Newest())),
+		attrUpdated:   number(e.Updated.Unix()),
+		attrHistory:   list,
+		attrVersion:   number(e.Version),
+		attrMax:       number(int64(e.Max)),
+		attrEffective: number(e.Effective().Unix()),
+		attrPinned:    &types.AttributeValueMemberBOOL{Value: e.Pinned},
+		attrNotes:     notes,
+	}
 }
 
 var farFuture = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)

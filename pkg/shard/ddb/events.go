@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/document"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
@@ -41,13 +42,15 @@ type EventWriter struct {
 	table     string
 	shards    *Map
 	retention time.Duration
+	watch     Watcher
 }
 
 // NewEventWriter returns an EventWriter over the items table. Events are kept for
 // retention after the end of the UTC day on which they happened or were written,
-// whichever is later; 0 keeps them for ever.
-func NewEventWriter(client EventClient, table string, shards *Map, retention time.Duration) *EventWriter {
-	return &EventWriter{client: client, table: table, shards: shards, retention: retention}
+// whichever is later; 0 keeps them for ever. It tells watch how its entities
+// fare; [Unwatched] is for nobody.
+func NewEventWriter(client EventClient, table string, shards *Map, retention time.Duration, watch Watcher) *EventWriter {
+	return &EventWriter{client: client, table: table, shards: shards, retention: retention, watch: watch}
 }
 
 // Put writes events, and returns for each, in order, nil once it is durable or
@@ -55,14 +58,16 @@ func NewEventWriter(client EventClient, table string, shards *Map, retention tim
 // one identity the later in the list counts, and both share its outcome.
 func (e *EventWriter) Put(ctx context.Context, events []Event, now time.Time) []error {
 	outcomes := make([]error, len(events))
-	batch := newWriteBatch(e.client, e.table)
+	batch := newWriteBatch(e.client, e.table, e.watch)
 	for i, ev := range events {
 		it, err := e.item(ctx, ev, now)
 		if err != nil {
 			outcomes[i] = err
 			continue
 		}
-		batch.add(it, i)
+		if batch.add(it, i) {
+			e.watch.Offered(entityKey(ev.Entity), writeUnits(it), ev.Time)
+		}
 	}
 	batch.write(ctx, outcomes)
 	return outcomes
@@ -92,6 +97,11 @@ func (e *EventWriter) item(ctx context.Context, ev Event, now time.Time) (item, 
 		it[schema.ExpiresAt] = number(expiry(ev.Time, now, e.retention).Unix())
 	}
 	return it, nil
+}
+
+// writeUnits is what a write of an item costs that was not there.
+func writeUnits(it item) int {
+	return max(1, (document.Size(it)+1023)/1024)
 }
 
 // expiry depends on the day of now only, so that a repeated write is mostly the

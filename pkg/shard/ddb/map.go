@@ -3,6 +3,8 @@ package ddb
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -101,28 +103,32 @@ func (m *Map) renew(ctx context.Context, now time.Time) error {
 	if m.fresh(now) {
 		return nil
 	}
-	var err error
-	if m.loaded() {
-		err = m.follow(ctx, now)
-	} else {
-		err = m.load(ctx, now)
-	}
-	if err != nil {
+	if err := m.bringUp(ctx, now); err != nil {
 		return fmt.Errorf("%w: %w", ErrStale, err)
 	}
 	return nil
 }
 
+// reloadAge is the age beyond which a view is read anew instead of being brought
+// up by the log, whose old items may be gone by then.
+const reloadAge = time.Hour
+
+// bringUp makes the view one of now. The caller holds poll.
+func (m *Map) bringUp(ctx context.Context, now time.Time) error {
+	m.mu.RLock()
+	young := m.keys != nil && now.Sub(m.at) < reloadAge
+	m.mu.RUnlock()
+	if young {
+		return m.follow(ctx, now)
+	}
+	return m.load(ctx, now)
+}
+
 func (m *Map) fresh(now time.Time) bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return m.keys != nil && now.Sub(m.at) <= ViewAge
-}
-
-func (m *Map) loaded() bool {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	return m.keys != nil
+	age := now.Sub(m.at) // below 0 for a request that began before the poll's
+	return m.keys != nil && age <= ViewAge && age > -ViewAge
 }
 
 // apply takes over an entry unless the view has a newer one. The caller holds mu.
@@ -141,10 +147,21 @@ func (m *Map) lookupRest(ctx context.Context, key string, now time.Time) (Entry,
 	if hit, ok := m.rest.GetIfPresent(key); ok && now.Sub(hit.at) <= ViewAge {
 		return hit.entry, nil
 	}
-	entry, err := m.read(ctx, key)
+	entry, err := m.Read(ctx, key)
 	if err != nil {
 		return Entry{}, fmt.Errorf("%w: %w", ErrStale, err)
 	}
 	m.rest.Set(key, looked{entry, now})
 	return entry, nil
+}
+
+// Entries returns all the entries there are at now, in no order. It is an error of
+// kind ErrStale when the view can't be brought up.
+func (m *Map) Entries(ctx context.Context, now time.Time) ([]Entry, error) {
+	if _, err := m.latest(ctx, now); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrStale, err)
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return slices.Collect(maps.Values(m.keys)), nil
 }

@@ -121,11 +121,12 @@ func (m *Map) follow(ctx context.Context, now time.Time) error {
 	}
 }
 
-// read reads one key's item, consistently. The zero Entry stands for no item.
-func (m *Map) read(ctx context.Context, key string) (Entry, error) {
+// Read reads one key's item, consistently and past the view. A key that is not in
+// the map has an entry with no history.
+func (m *Map) Read(ctx context.Context, key string) (Entry, error) {
 	it, err := m.get(ctx, item{schema.PK: &types.AttributeValueMemberS{Value: key}})
 	if err != nil || it == nil {
-		return Entry{}, err
+		return Entry{Key: key}, err
 	}
 	return parseEntry(key, it)
 }

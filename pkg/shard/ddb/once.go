@@ -16,6 +16,7 @@ import (
 
 // OnceClient is what Once calls of DynamoDB.
 type OnceClient interface {
+	putter
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 }
 
@@ -34,11 +35,13 @@ type OnceClient interface {
 type Once struct {
 	client OnceClient
 	table  string
+	watch  Watcher
 }
 
-// NewOnce returns a Once that keeps its markers in this table.
-func NewOnce(client OnceClient, table string) *Once {
-	return &Once{client: client, table: table}
+// NewOnce returns a Once that keeps its markers in this table. It tells watch how
+// the keys of its calls fare; [Unwatched] is for nobody.
+func NewOnce(client OnceClient, table string, watch Watcher) *Once {
+	return &Once{client: client, table: table, watch: watch}
 }
 
 // Call is a call to apply once. Its writes are 99 actions at most.
@@ -61,23 +64,60 @@ var ErrOtherCall = errors.New("the key was used for another call")
 func (o *Once) Do(ctx context.Context, call Call, now time.Time,
 	actions func(context.Context) ([]types.TransactWriteItem, error),
 ) (before []byte, err error) {
+	offered := false
 	err = persist(ctx, func(ctx context.Context) error {
 		writes, err := actions(ctx)
 		if err != nil {
 			return err
+		}
+		if !offered {
+			o.offer(writes, now)
+			offered = true
 		}
 		_, err = o.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
 			TransactItems: append(writes, o.marker(call, now)),
 		}, once)
 		if marker := refusal(err, len(writes)); marker != nil {
 			before, err = answerOf(marker, call)
+			o.refused(writes, now)
 		}
+		o.learn(ctx, err, writes, now)
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("applying the call with key %q: %w", call.Key, err)
 	}
 	return before, nil
+}
+
+// offer tells the watcher of the call's writes.
+func (o *Once) offer(writes []types.TransactWriteItem, now time.Time) {
+	for _, w := range writes {
+		if l, ok := loadOf(w, now); ok {
+			o.watch.Offered(l.key.Base.String(), l.units, l.at)
+		}
+	}
+}
+
+// refused tells the watcher of a repeated call, whose failed condition cost what
+// its writes would have.
+func (o *Once) refused(writes []types.TransactWriteItem, now time.Time) {
+	for _, w := range writes {
+		if l, ok := loadOf(w, now); ok {
+			o.watch.Refused(l.key.Base.String(), l.units)
+		}
+	}
+}
+
+// learn finds out which partitions a throttled transaction found full: it only
+// says which of its actions were throttled.
+func (o *Once) learn(ctx context.Context, err error, writes []types.TransactWriteItem, now time.Time) {
+	throttled := throttledActions(err, writes)
+	for _, w := range throttled[:min(maxLessons, len(throttled))] {
+		if l, ok := loadOf(w, now); ok && probe(ctx, o.client, o.table, l.pk, now) == KeyRange {
+			o.watch.Throttled(ctx, l.key.Base.String(), l.key.Shard, l.at)
+		}
+	}
 }
 
 func (o *Once) marker(call Call, now time.Time) types.TransactWriteItem {

@@ -2,12 +2,15 @@ package ddb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/schema"
 )
 
 // writeBatch puts items with BatchWriteItem, 25 a call, in parallel. Of several
@@ -15,17 +18,19 @@ import (
 type writeBatch struct {
 	client EventClient
 	table  string
+	watch  Watcher
 	items  []item
 	owners [][]int // for each item, the places in the caller's list
 	index  map[string]int
 }
 
-func newWriteBatch(client EventClient, table string) *writeBatch {
-	return &writeBatch{client: client, table: table, index: map[string]int{}}
+func newWriteBatch(client EventClient, table string, watch Watcher) *writeBatch {
+	return &writeBatch{client: client, table: table, watch: watch, index: map[string]int{}}
 }
 
-func (b *writeBatch) add(it item, place int) {
-	key := text(it, "pk") + "\x00" + text(it, "sk")
+// add takes an item, and tells whether it is the first with its key.
+func (b *writeBatch) add(it item, place int) bool {
+	key := text(it, schema.PK) + "\x00" + text(it, schema.SK)
 	at, again := b.index[key]
 	if !again {
 		at = len(b.items)
@@ -34,6 +39,7 @@ func (b *writeBatch) add(it item, place int) {
 	}
 	b.items[at] = it
 	b.owners[at] = append(b.owners[at], place)
+	return !again
 }
 
 // write puts all items and sets the outcome of each at its owners' places.
@@ -70,12 +76,11 @@ func (b *writeBatch) put(ctx context.Context, left []item) ([]item, error) {
 	return nil, nil
 }
 
-// attempt makes one call. A single item goes out as PutItem, whose throttles
-// name their reason, which those of a batch don't.
+// attempt makes one call, and returns the items that were not taken with the
+// reason. A single item goes out as PutItem, whose throttles name their reason.
 func (b *writeBatch) attempt(ctx context.Context, items []item) ([]item, error) {
 	if len(items) == 1 {
-		_, err := b.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &b.table, Item: items[0]}, once)
-		return items, err
+		return items, b.single(ctx, items[0])
 	}
 	requests := make([]types.WriteRequest, len(items))
 	for i, it := range items {
@@ -85,18 +90,63 @@ func (b *writeBatch) attempt(ctx context.Context, items []item) ([]item, error) 
 		RequestItems: map[string][]types.WriteRequest{b.table: requests},
 	}, once)
 	if err != nil {
-		return items, err
+		return b.learn(ctx, items, err)
 	}
 	var left []item
 	for _, r := range out.UnprocessedItems[b.table] {
 		left = append(left, r.PutRequest.Item)
 	}
 	if len(left) > 0 {
-		return left, fmt.Errorf("%w: %d of %d items were not taken", ErrThrottled, len(left), len(items))
+		return b.learn(ctx, left, fmt.Errorf("%w: %d of %d items were not taken", ErrThrottled, len(left), len(items)))
 	}
 	return nil, nil
 }
 
+func (b *writeBatch) single(ctx context.Context, it item) error {
+	_, err := b.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &b.table, Item: it}, once)
+	if ThrottleScope(err) == KeyRange {
+		b.throttled(ctx, it)
+	}
+	return err
+}
+
+// maxLessons bounds the items written singly after a batch was throttled.
+const maxLessons = 4
+
+// learn writes one item of each partition singly, since a batch does not say why
+// items were not taken. It returns what is left then.
+func (b *writeBatch) learn(ctx context.Context, items []item, reason error) ([]item, error) {
+	if !isThrottle(reason) && !errors.Is(reason, ErrThrottled) {
+		return items, reason
+	}
+	asked := map[string]bool{}
+	left := slices.DeleteFunc(slices.Clone(items), func(it item) bool {
+		pk := text(it, schema.PK)
+		if asked[pk] || len(asked) == maxLessons {
+			return false
+		}
+		asked[pk] = true
+		return b.single(ctx, it) == nil
+	})
+	if len(left) == 0 {
+		return nil, nil
+	}
+	return left, reason
+}
+
+// throttled tells the watcher about an event's item.
+func (b *writeBatch) throttled(ctx context.Context, it item) {
+	key, err := schema.ParseKey(text(it, schema.PK))
+	if err != nil {
+		return
+	}
+	if at, _, err := schema.ParseEventSortKey(text(it, schema.SK)); err == nil {
+		b.watch.Throttled(ctx, key.Base.String(), key.Shard, at)
+	}
+}
+
 func sameKey(a item) func(item) bool {
-	return func(b item) bool { return text(a, "pk") == text(b, "pk") && text(a, "sk") == text(b, "sk") }
+	return func(b item) bool {
+		return text(a, schema.PK) == text(b, schema.PK) && text(a, schema.SK) == text(b, schema.SK)
+	}
 }

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/hotshard/hotshard/internal/httpapi"
+)
+
+// ShardsCmd is hotshard shards.
+type ShardsCmd struct {
+	List ShardsListCmd `cmd:"" help:"All base keys whose shard count ever was not 1."`
+	Get  ShardsGetCmd  `cmd:"" help:"A base key's shard count and its history."`
+	Set  ShardsSetCmd  `cmd:"" help:"Pin a base key's shard count ahead of a known peak, or hand it back."`
+}
+
+// api is where the shard map is asked for, and how answers are printed.
+type api struct {
+	Target string `default:"http://127.0.0.1:8080" help:"Base URL of the API."`
+	JSON   bool   `name:"json" help:"Print the answer as JSON."`
+}
+
+// baseKey names a base key on the command line.
+type baseKey struct {
+	Type string `required:"" enum:"counter,entity,board,sessions" placeholder:"TYPE" help:"counter, entity, board or sessions."`
+	Name string `required:"" help:"The base key's name."`
+}
+
+func (k baseKey) query() string {
+	return "/v1/shards?" + url.Values{"type": {k.Type}, "name": {k.Name}}.Encode()
+}
+
+// ShardsListCmd is hotshard shards list.
+type ShardsListCmd struct{ api }
+
+// Run prints the shard map.
+func (c *ShardsListCmd) Run(ctx context.Context, std streams) error {
+	var answer struct {
+		Keys []httpapi.ShardCount `json:"keys"`
+	}
+	if err := c.call(ctx, http.MethodGet, "/v1/shards", nil, &answer); err != nil {
+		return err
+	}
+	return c.print(std.out, answer, func(t table.Writer) {
+		t.AppendHeader(table.Row{"type", "name", "shards", "max", "pinned", "since"})
+		for _, k := range answer.Keys {
+			since := ""
+			if n := len(k.History); n > 0 {
+				since = k.History[n-1].Time
+			}
+			t.AppendRow(table.Row{k.Type, k.Name, k.Shards, k.Max, k.Pinned, since})
+		}
+	})
+}
+
+// ShardsGetCmd is hotshard shards get.
+type ShardsGetCmd struct {
+	api
+	baseKey
+}
+
+// Run prints a base key's shard count.
+func (c *ShardsGetCmd) Run(ctx context.Context, std streams) error {
+	var answer httpapi.ShardCount
+	if err := c.call(ctx, http.MethodGet, c.query(), nil, &answer); err != nil {
+		return err
+	}
+	return c.printOne(std.out, answer)
+}
+
+// ShardsSetCmd is hotshard shards set.
+type ShardsSetCmd struct {
+	api
+	baseKey
+	Shards int  `help:"The shard count to pin, 1 to 1000."`
+	Unpin  bool `help:"Instead: hand the key back to the controller."`
+}
+
+// Validate finds faults of the command line.
+func (c *ShardsSetCmd) Validate() error {
+	if (c.Shards == 0) != c.Unpin {
+		return errors.New("want one of --shards and --unpin")
+	}
+	return nil
+}
+
+// Run pins a base key's shard count, or ends the pin.
+func (c *ShardsSetCmd) Run(ctx context.Context, std streams) error {
+	body := map[string]any{"type": c.Type, "name": c.Name, "shards": c.Shards}
+	if c.Unpin {
+		body["shards"] = nil
+	}
+	var answer httpapi.ShardCount
+	if err := c.call(ctx, http.MethodPut, "/v1/shards", body, &answer); err != nil {
+		return err
+	}
+	return c.printOne(std.out, answer)
+}
+
+func (a api) printOne(out io.Writer, k httpapi.ShardCount) error {
+	if !a.JSON {
+		fmt.Fprintf(out, "%s %s: %d write shards (at most %d so far), pinned: %v\n", k.Type, k.Name, k.Shards, k.Max, k.Pinned)
+	}
+	return a.print(out, k, func(t table.Writer) {
+		t.AppendHeader(table.Row{"from", "shards", "by", "why"})
+		for _, c := range k.History {
+			t.AppendRow(table.Row{c.Time, c.Shards, c.By, c.Why})
+		}
+	})
+}
+
+func (a api) print(out io.Writer, answer any, fill func(table.Writer)) error {
+	if a.JSON {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(answer)
+	}
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	fill(t)
+	_, err := fmt.Fprintln(out, t.Render())
+	return err
+}
+
+// callTime bounds one call of the API.
+const callTime = 30 * time.Second
+
+// call sends a request and reads the answer; a problem's detail is the error.
+func (a api) call(ctx context.Context, method, path string, body, into any) error {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, method, a.Target+path, bytes.NewReader(text))
+	if err != nil {
+		return fmt.Errorf("--target %q: %w", a.Target, err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("no hotshard API at %s (start one with hotshard local): %w", a.Target, err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return problem(response)
+	}
+	return json.NewDecoder(response.Body).Decode(into)
+}
+
+func problem(response *http.Response) error {
+	var p struct {
+		Detail string
+		Errors []struct{ Location, Message string }
+	}
+	if err := json.NewDecoder(response.Body).Decode(&p); err != nil {
+		return fmt.Errorf("the API answered %s", response.Status)
+	}
+	for _, e := range p.Errors {
+		p.Detail += fmt.Sprintf("; %s: %s", e.Location, e.Message)
+	}
+	return fmt.Errorf("the API answered %s: %s", response.Status, p.Detail)
+}

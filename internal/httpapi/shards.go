@@ -1,0 +1,48 @@
+package httpapi
+
+import (
+	"time"
+
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+// BaseKey names a base key in a request.
+type BaseKey struct {
+	Type schema.Type `json:"type" enum:"counter,entity,board,sessions"`
+	Name Name        `json:"name"`
+}
+
+// Base returns it as the schema has it.
+func (k BaseKey) Base() schema.BaseKey { return schema.BaseKey{Type: k.Type, Name: string(k.Name)} }
+
+// ShardCount is what callers see of a base key's entry in the shard map.
+type ShardCount struct {
+	Type    schema.Type   `json:"type"`
+	Name    Name          `json:"name"`
+	Shards  int           `json:"shards" doc:"The newest shard count"`
+	Max     int           `json:"max_shards" doc:"The largest it ever was"`
+	Pinned  bool          `json:"pinned" doc:"Set by a person: the controller leaves it alone"`
+	History []ShardChange `json:"history" doc:"Oldest first; before the first change the count is 1"`
+}
+
+// ShardChange is one change of a shard count.
+type ShardChange struct {
+	Time   string `json:"time" format:"date-time" doc:"When it comes into force for events; for counters it is in force at once"`
+	Shards int    `json:"shards"`
+	By     string `json:"by"`
+	Why    string `json:"why"`
+}
+
+// ShowShards returns what callers see of an entry.
+func ShowShards(key schema.BaseKey, e ddb.Entry) ShardCount {
+	shown := ShardCount{
+		Type: key.Type, Name: Name(key.Name), Shards: e.History.Newest(), Max: e.Most(), Pinned: e.Pinned,
+		History: make([]ShardChange, len(e.History)),
+	}
+	for i, c := range e.History {
+		note := e.Notes[c.At.Unix()]
+		shown.History[i] = ShardChange{Time: c.At.UTC().Format(time.RFC3339), Shards: c.Count, By: note.By, Why: note.Why}
+	}
+	return shown
+}

@@ -1,0 +1,119 @@
+package ddb_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+func (d *deployment) changer(o ddb.ChangerOptions) *ddb.MapChanger {
+	return ddb.NewMapChanger(d.client, ddb.NewMap(d.client, d.names.ShardMap), o)
+}
+
+var note = ddb.Note{By: "test", Why: "to see it"}
+
+// TestManyGrowersMakeOneChange lets 64 processes answer one storm.
+func TestManyGrowersMakeOneChange(t *testing.T) {
+	d := deploy(t)
+	now := time.Now()
+	for round := range 3 {
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		made := 0
+		for range 64 {
+			wg.Go(func() {
+				_, err := d.changer(ddb.ChangerOptions{}).Grow(within(t), "C#hot", 10*(round+1), note, now)
+				mu.Lock()
+				defer mu.Unlock()
+				switch {
+				case err == nil:
+					made++
+				case !errors.Is(err, ddb.ErrCooldown) && !errors.Is(err, ddb.ErrNoChange) && !errors.Is(err, ddb.ErrUnavailable):
+					t.Errorf("round %d: %v", round, err)
+				}
+			})
+		}
+		wg.Wait()
+		if made != 1 {
+			t.Fatalf("round %d: %d changes", round, made)
+		}
+		now = now.Add(30 * time.Second)
+	}
+	entry, err := ddb.NewMap(d.client, d.names.ShardMap).Lookup(within(t), "C#hot", now)
+	if err != nil || entry.History.Newest() != 30 || entry.Version != 3 || entry.Max != 30 || len(entry.Notes) != 3 {
+		t.Fatalf("got %+v, %v", entry, err)
+	}
+}
+
+// TestEveryProcessFollowsTheLog: many keys change at once; whoever polls has all.
+func TestEveryProcessFollowsTheLog(t *testing.T) {
+	d := deploy(t)
+	now := time.Now()
+	follower := ddb.NewMap(d.client, d.names.ShardMap)
+	if entry, err := follower.Lookup(within(t), "C#0", now); err != nil || entry.Most() != 1 {
+		t.Fatalf("an empty map: %+v, %v", entry, err)
+	}
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for errs := 0; errs < 50; errs++ {
+				if _, err := d.changer(ddb.ChangerOptions{}).Grow(within(t), fmt.Sprintf("C#%d", i), i+2, note, now); err == nil {
+					return
+				}
+			}
+			t.Errorf("key %d was not grown", i)
+		})
+	}
+	wg.Wait()
+	later := now.Add(ddb.ViewAge + time.Millisecond)
+	for name, view := range map[string]*ddb.Map{"follower": follower, "newcomer": ddb.NewMap(d.client, d.names.ShardMap)} {
+		for i := range 8 {
+			entry, err := view.Lookup(within(t), fmt.Sprintf("C#%d", i), later)
+			if err != nil || entry.History.Newest() != i+2 {
+				t.Errorf("%s, key %d: %+v, %v", name, i, entry, err)
+			}
+		}
+	}
+}
+
+func TestPinsAndCooldown(t *testing.T) {
+	d := deploy(t)
+	c := d.changer(ddb.ChangerOptions{Keep: time.Hour})
+	now := time.Now()
+	entry, err := c.Pin(within(t), "E#e", 8, note, now)
+	if err != nil || !entry.Pinned || entry.History.At(now.Add(9*time.Second)) != 1 || entry.History.At(now.Add(11*time.Second)) != 8 {
+		t.Fatalf("pinned: %+v, %v", entry, err)
+	}
+	now = now.Add(time.Hour)
+	if _, err := c.Grow(within(t), "E#e", 20, note, now); !errors.Is(err, ddb.ErrPinned) {
+		t.Errorf("growing a pinned key: %v", err)
+	}
+	if _, err := c.Shrink(within(t), "E#e", 2, note, now); !errors.Is(err, ddb.ErrPinned) {
+		t.Errorf("shrinking a pinned key: %v", err)
+	}
+	if _, err := c.Pin(within(t), "E#e", 8, note, now); !errors.Is(err, ddb.ErrNoChange) {
+		t.Errorf("the same pin: %v", err)
+	}
+	for _, bad := range []int{0, -1, 1001} {
+		if _, err := c.Pin(within(t), "E#e", bad, note, now); err == nil {
+			t.Errorf("%d write shards", bad)
+		}
+	}
+	if entry, err = c.Unpin(within(t), "E#e", note, now); err != nil || entry.Pinned || entry.History.Newest() != 8 {
+		t.Fatalf("unpinned: %+v, %v", entry, err)
+	}
+	if _, err := c.Shrink(within(t), "E#e", 2, note, now.Add(15*time.Second)); !errors.Is(err, ddb.ErrCooldown) {
+		t.Errorf("right after: %v", err)
+	}
+	now = now.Add(2 * time.Hour)
+	if entry, err = c.Shrink(within(t), "E#e", 2, note, now); err != nil || entry.History.Newest() != 2 || entry.Max != 8 {
+		t.Fatalf("shrunk: %+v, %v", entry, err)
+	}
+	if len(entry.History) != 2 || entry.History.At(now) != 8 || len(entry.Notes) != 2 {
+		t.Errorf("the history behind the retention: %+v", entry)
+	}
+}

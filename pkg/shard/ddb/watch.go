@@ -1,0 +1,98 @@
+package ddb
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// Watcher is told by writers how their keys fare, so that it can have a hot key's
+// shard count raised. Its methods are called by many goroutines.
+type Watcher interface {
+	// Offered tells of one distinct write, before its first attempt: its base key,
+	// its write units, and the time that decides its write shard, which is an
+	// event's own.
+	Offered(key string, units int, at time.Time)
+	// Throttled tells of an attempt that the limit of the write shard's partition
+	// refused. It may take some time: the writer waits, and then tries again.
+	Throttled(ctx context.Context, key string, writeShard int, at time.Time)
+	// Refused tells of write units that a failed condition cost.
+	Refused(key string, units int)
+}
+
+// Unwatched is a Watcher that does nothing.
+type Unwatched struct{}
+
+// Offered does nothing.
+func (Unwatched) Offered(string, int, time.Time) {}
+
+// Throttled does nothing.
+func (Unwatched) Throttled(context.Context, string, int, time.Time) {}
+
+// Refused does nothing.
+func (Unwatched) Refused(string, int) {}
+
+// putter is what a probe calls of DynamoDB.
+type putter interface {
+	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
+}
+
+// probeLifetime is how long TTL leaves a probe.
+const probeLifetime = time.Hour
+
+// probe learns whether a partition is over its limit, after a throttle that came
+// without a reason: it writes one item of its own beside the others.
+func probe(ctx context.Context, client putter, table, pk string, now time.Time) Scope {
+	it := itemKey(pk, schema.ProbeSK)
+	it[schema.ExpiresAt] = number(now.Add(probeLifetime).Unix())
+	_, err := client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &table, Item: it}, once)
+	return ThrottleScope(err)
+}
+
+// throttledActions lists a transaction's actions that found no capacity.
+func throttledActions(err error, actions []types.TransactWriteItem) []types.TransactWriteItem {
+	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
+	if !ok {
+		return nil
+	}
+	var throttled []types.TransactWriteItem
+	for i, reason := range canceled.CancellationReasons {
+		code := aws.ToString(reason.Code)
+		if i < len(actions) && (code == "ThrottlingError" || code == "ProvisionedThroughputExceeded") {
+			throttled = append(throttled, actions[i])
+		}
+	}
+	return throttled
+}
+
+// load is what one action of a transaction asks of its write shard.
+type load struct {
+	pk    string
+	key   schema.Key
+	units int       // twice a single write's
+	at    time.Time // what decides the write shard
+}
+
+// loadOf returns the load of an action; ok is false for items of other kinds.
+func loadOf(action types.TransactWriteItem, now time.Time) (l load, ok bool) {
+	l = load{units: 2, at: now}
+	switch {
+	case action.Update != nil:
+		l.pk = text(action.Update.Key, schema.PK)
+	case action.Put != nil:
+		l.pk = text(action.Put.Item, schema.PK)
+		l.units = 2 * writeUnits(action.Put.Item)
+		if at, _, err := schema.ParseEventSortKey(text(action.Put.Item, schema.SK)); err == nil {
+			l.at = at
+		}
+	}
+	var err error
+	l.key, err = schema.ParseKey(l.pk)
+	return l, err == nil
+}
