@@ -50,6 +50,7 @@ type MapChanger struct {
 	client   ChangerClient
 	cooldown time.Duration
 	keep     time.Duration
+	lead     time.Duration // LeadTime, but in tests
 }
 
 // ChangerOptions are how a MapChanger works. The zero value is good.
@@ -67,7 +68,7 @@ func NewMapChanger(client ChangerClient, view *Map, o ChangerOptions) *MapChange
 	if o.Cooldown == 0 {
 		o.Cooldown = 10 * time.Second
 	}
-	return &MapChanger{Map: view, client: client, cooldown: o.Cooldown, keep: o.Keep}
+	return &MapChanger{Map: view, client: client, cooldown: o.Cooldown, keep: o.Keep, lead: LeadTime}
 }
 
 // Grow raises the shard count of a base key. It returns the key's entry, also
@@ -130,7 +131,7 @@ func (c *MapChanger) step(e Entry, count int, note Note, now time.Time) (Entry, 
 	if count < 1 || count > shard.MaxShards {
 		return e, fmt.Errorf("shard count %d: want 1 to %d", count, shard.MaxShards)
 	}
-	at := ceilSecond(now.Add(LeadTime))
+	at := ceilSecond(now.Add(c.lead))
 	if last := e.Effective(); !at.After(last) {
 		at = last.Add(time.Second)
 	}

@@ -1,0 +1,44 @@
+package ddb_test
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+// counting is an empty shard map that counts how often it is read.
+type counting struct{ reads int }
+
+func (c *counting) GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	c.reads++
+	return &dynamodb.GetItemOutput{}, nil
+}
+
+func (c *counting) Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
+	c.reads++
+	return &dynamodb.ScanOutput{}, nil
+}
+
+// TestOrdinaryKeysCostNoMapReads writes events of a million ordinary entities, a
+// thousand a second, and counts the reads of the shard map.
+func TestOrdinaryKeysCostNoMapReads(t *testing.T) {
+	const writes, perSecond = 1_000_000, 1000
+	client := &counting{}
+	writer := ddb.NewEventWriter(nil, "items", ddb.NewMap(client, "map"), 0, ddb.Unwatched{})
+	now := time.Unix(1_800_000_000, 0)
+	for n := range writes {
+		at := now.Add(time.Duration(n) * time.Second / perSecond)
+		if _, err := writer.PutTransact(t.Context(), ddb.Event{Entity: strconv.Itoa(n), ID: "x", Time: at}, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d reads of the shard map for %d writes: %.3f %%", client.reads, writes, 100*float64(client.reads)/writes)
+	if client.reads*100 >= writes {
+		t.Error("that is 1 % or more")
+	}
+}
