@@ -39,8 +39,8 @@ func (e *Error) Error() string {
 	return e.Path + ": " + e.Reason
 }
 
-// maxDepth is the deepest nesting below the attribute that holds the document:
-// DynamoDB takes 32 levels, the attribute's own map included.
+// maxDepth is how many lists and maps may stand inside each other, the document
+// itself included. Its attribute is the 32nd level, DynamoDB's last.
 const maxDepth = 31
 
 // Parse reads one JSON object. Its errors are of type [*Error].
@@ -58,7 +58,7 @@ func Parse(text []byte) (Object, error) {
 	if !ok {
 		return nil, &Error{Reason: "it must be an object"}
 	}
-	av, err := convertObject(object, "", maxDepth)
+	av, err := convertObject(object, "", maxDepth-1)
 	if err != nil {
 		return nil, err
 	}
@@ -66,9 +66,6 @@ func Parse(text []byte) (Object, error) {
 }
 
 func convert(value any, path string, depth int) (types.AttributeValue, error) {
-	if depth == 0 {
-		return nil, &Error{path, fmt.Sprintf("it is nested deeper than %d levels", maxDepth)}
-	}
 	switch v := value.(type) {
 	case nil:
 		return &types.AttributeValueMemberNULL{Value: true}, nil
@@ -81,8 +78,12 @@ func convert(value any, path string, depth int) (types.AttributeValue, error) {
 			return nil, &Error{path, reason}
 		}
 		return &types.AttributeValueMemberN{Value: v.String()}, nil
-	case []any:
-		return convertList(v, path, depth-1)
+	}
+	if depth == 0 {
+		return nil, &Error{path, fmt.Sprintf("it is nested deeper than %d levels", maxDepth)}
+	}
+	if list, ok := value.([]any); ok {
+		return convertList(list, path, depth-1)
 	}
 	return convertObject(value.(map[string]any), path, depth-1)
 }

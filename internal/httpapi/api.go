@@ -38,7 +38,7 @@ func WithDocs(handler http.Handler, routes ...Routes) http.Handler {
 	page := v5emb.New("hotshard", "/openapi.json", docsPath)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case r.Method != http.MethodGet:
+		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			handler.ServeHTTP(w, r)
 		case r.URL.Path == "/openapi.json":
 			w.Header().Set("Content-Type", "application/json")

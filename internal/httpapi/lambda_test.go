@@ -13,8 +13,8 @@ import (
 // echo answers with the id that it was asked for, and knows only some.
 func echo(known ...string) Routes {
 	type input struct {
-		ID   Name   `path:"id"`
-		Name []Name `query:"name,explode"`
+		ID   PathName `path:"id"`
+		Name []Name   `query:"name,explode"`
 	}
 	type output struct{ Body []string }
 	return func(api huma.API) {
@@ -36,11 +36,14 @@ func echo(known ...string) Routes {
 
 func TestLambdaPaths(t *testing.T) {
 	id := "a/b//c#ü 50%41?x/../."
-	handler := Lambda(New(slog.New(slog.DiscardHandler), echo(id, "x y")))
+	handler := Lambda(New(slog.New(slog.DiscardHandler), echo(id, "x y", "/", "..")))
 	for _, c := range []struct{ path, query, want string }{
 		{"/v1/events/" + id, "name=%2F%23%C3%BC%2C1&name=b", `["a/b//c#ü 50%41?x/../.","/#ü,1","b"]`},
 		{"/v1/events/a%2Fb%2F%2Fc%23%C3%BC%2050%2541%3Fx%2F..%2F.", "", `["a/b//c#ü 50%41?x/../."]`},
 		{"/v1/events/x y", "", `["x y"]`},
+		{"/v1/events/%2F", "", `["/"]`},
+		{"/v1/events//", "", `["/"]`},
+		{"/v1/events/..", "", `[".."]`},
 	} {
 		request := events.APIGatewayV2HTTPRequest{RawPath: c.path, RawQueryString: c.query}
 		request.RequestContext.HTTP.Method = http.MethodGet

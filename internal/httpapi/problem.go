@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -69,6 +70,10 @@ func problems(mux *http.ServeMux) http.Handler {
 		}
 		refusal := &statusOnly{header: w.Header(), status: http.StatusOK}
 		handler.ServeHTTP(refusal, r)
+		if refusal.status < http.StatusBadRequest {
+			refusal.status = http.StatusNotFound // a redirect to a cleaner path
+			w.Header().Del("Location")
+		}
 		detail := "there is no " + r.URL.Path
 		if allow := w.Header().Get("Allow"); allow != "" {
 			detail = r.URL.Path + " takes " + allow
@@ -102,6 +107,7 @@ func trimProblem(_ huma.Context, _ string, answer any) (any, error) {
 	}
 	for _, e := range problem.Errors {
 		splitPlace(e)
+		e.Location = strings.Replace(e.Location, ",explode", "", 1) // the framework's tag
 		switch v := e.Value.(type) {
 		case string:
 			if len(v) > maxEcho {

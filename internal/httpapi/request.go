@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/oklog/ulid/v2"
 )
 
@@ -28,8 +29,32 @@ func withRequest(log *slog.Logger, next http.Handler) http.Handler {
 		}
 		w.Header().Set("X-Request-Id", id)
 		known := request{id, log.With("request_id", id, "method", r.Method, "route", route(r.URL.Path))}
+		if fault := queryFault(r.URL.RawQuery); fault != nil {
+			writeProblem(w, fault)
+			return
+		}
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestKey{}, known)))
 	})
+}
+
+// repeatable is the one parameter that may come more than once.
+const repeatable = "name"
+
+// queryFault refuses a query string that can't be read as a whole: what is dropped
+// in silence may be what the caller meant.
+func queryFault(query string) huma.StatusError {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return huma.NewError(http.StatusBadRequest, "the query string is malformed",
+			&huma.ErrorDetail{Location: "query", Message: err.Error()})
+	}
+	for name, list := range values {
+		if len(list) > 1 && name != repeatable {
+			return huma.NewError(http.StatusUnprocessableEntity, "validation failed",
+				&huma.ErrorDetail{Location: "query." + name, Message: "it is given more than once"})
+		}
+	}
+	return nil
 }
 
 // RequestID returns the id that the request's log lines carry.
@@ -55,6 +80,22 @@ func route(path string) string {
 	return path
 }
 
+// segmentMark stands before an id in a path of ours, so that an id that is a slash
+// or dots is no path's end or step.
+const segmentMark = "="
+
+// PathName is a name that is the rest of a path.
+type PathName string
+
+// Resolve takes the mark off, and checks the name.
+func (n *PathName) Resolve(ctx huma.Context, at *huma.PathBuffer) []error {
+	*n = PathName(strings.TrimPrefix(string(*n), segmentMark))
+	return Name(*n).Resolve(ctx, at)
+}
+
+// Schema describes a name in the OpenAPI document.
+func (PathName) Schema(r huma.Registry) *huma.Schema { return Name("").Schema(r) }
+
 // oneSegment makes all that follows /v1/events/ one path segment, whether or not
 // its slashes came percent-encoded: an id may contain any of them.
 func oneSegment(next http.Handler) http.Handler {
@@ -62,7 +103,8 @@ func oneSegment(next http.Handler) http.Handler {
 		id, ok := strings.CutPrefix(r.URL.Path, eventPath)
 		if ok && id != "" {
 			r = r.Clone(r.Context())
-			r.URL.RawPath = eventPath + strings.ReplaceAll(url.PathEscape(id), ".", "%2E")
+			r.URL.Path = eventPath + segmentMark + id
+			r.URL.RawPath = eventPath + segmentMark + url.PathEscape(id)
 		}
 		next.ServeHTTP(w, r)
 	})

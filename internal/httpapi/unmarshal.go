@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"errors"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -15,16 +16,27 @@ import (
 func unmarshal(text []byte, into any) error {
 	err := json.Unmarshal(text, into)
 	if e, ok := errors.AsType[*json.SemanticError](err); ok {
-		reason := "it doesn't fit " + strings.TrimPrefix(e.GoType.String(), "*")
-		if e.Err != nil {
-			reason += ": " + e.Err.Error()
-		}
-		return &placedError{location(e.JSONPointer), reason}
+		return &placedError{location(e.JSONPointer), misfit(e)}
 	}
 	if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		return &placedError{location(e.JSONPointer), e.Err.Error() + " at byte " + strconv.FormatInt(e.ByteOffset, 10)}
 	}
 	return err
+}
+
+// misfit says in a caller's words why a value doesn't fit.
+func misfit(e *json.SemanticError) string {
+	switch e.GoType.Kind() {
+	case reflect.Int, reflect.Int64:
+		return "it must be a whole number of at most 64 bits, written without a point or an exponent"
+	case reflect.Float64, reflect.Interface:
+		return "it is out of a number's range"
+	}
+	reason := "it doesn't fit"
+	if e.Err != nil {
+		reason += ": " + e.Err.Error()
+	}
+	return reason
 }
 
 // placedError says where in the body something is wrong. The framework makes its

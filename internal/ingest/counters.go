@@ -3,6 +3,8 @@ package ingest
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -44,6 +46,9 @@ type countersOutput struct{ Body countersAnswer }
 
 // addCounters adds the increments, those of one counter as one update.
 func (s *Service) addCounters(ctx context.Context, in *countersInput) (*countersOutput, error) {
+	if len(in.Body.Increments) == 0 {
+		return nil, none("increments")
+	}
 	totals, err := coalesce(in.Body.Increments)
 	if err != nil {
 		return nil, err
@@ -60,7 +65,7 @@ func (s *Service) addCounters(ctx context.Context, in *countersInput) (*counters
 		answer.Results[i] = answer.result(inc, outcomes[inc.Counter])
 	}
 	if answer.Accepted == 0 {
-		return nil, httpapi.Problem(ctx, outcomes[in.Body.Increments[0].Counter])
+		return nil, httpapi.Problem(ctx, worst(slices.Collect(maps.Values(outcomes))))
 	}
 	return &countersOutput{answer}, nil
 }
@@ -68,7 +73,7 @@ func (s *Service) addCounters(ctx context.Context, in *countersInput) (*counters
 func (a *countersAnswer) result(inc increment, err error) counterResult {
 	if err != nil {
 		a.Rejected++
-		return counterResult{inc.Counter, Rejected, httpapi.Detail(err)}
+		return counterResult{inc.Counter, Rejected, rejection(err)}
 	}
 	a.Accepted++
 	return counterResult{inc.Counter, Accepted, ""}

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/hotshard/hotshard/internal/document"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
@@ -44,6 +45,9 @@ type eventsOutput struct{ Body eventsAnswer }
 
 // putEvents writes the events of one call.
 func (s *Service) putEvents(ctx context.Context, in *eventsInput) (*eventsOutput, error) {
+	if len(in.Body.Events) == 0 {
+		return nil, none("events")
+	}
 	now := s.now()
 	events, err := identify(in.Body.Events, now)
 	if err != nil {
@@ -57,7 +61,7 @@ func (s *Service) putEvents(ctx context.Context, in *eventsInput) (*eventsOutput
 	outcomes := s.events.Put(ctx, events, now)
 	answer := answerFor(events, outcomes)
 	if answer.Accepted == 0 {
-		return nil, httpapi.Problem(ctx, outcomes[0])
+		return nil, httpapi.Problem(ctx, worst(outcomes))
 	}
 	return &eventsOutput{answer}, nil
 }
@@ -68,7 +72,7 @@ func answerFor(events []ddb.Event, outcomes []error) eventsAnswer {
 		result := eventResult{ID: ev.ID, Time: httpapi.FormatTime(ev.Time), Status: Accepted}
 		if err := outcomes[i]; err != nil {
 			answer.Rejected++
-			result.Status, result.Detail = Rejected, httpapi.Detail(err)
+			result.Status, result.Detail = Rejected, rejection(err)
 		} else {
 			answer.Accepted++
 		}
@@ -80,6 +84,11 @@ func answerFor(events []ddb.Event, outcomes []error) eventsAnswer {
 func (s *Service) putOnce(ctx context.Context, in *eventsInput, events []ddb.Event, now time.Time) (*eventsOutput, error) {
 	if n := len(events); n > maxKeyed {
 		return nil, tooManyKeyed(n, "events")
+	}
+	if size := sizeOf(events); size > maxTransaction {
+		return nil, invalid(&huma.ErrorDetail{
+			Location: "body.events", Message: "a call with an Idempotency-Key takes at most 3.9 MB of items", Value: size,
+		})
 	}
 	answer := answerFor(events, make([]error, len(events)))
 	actions := func(ctx context.Context) (list []types.TransactWriteItem, err error) {
@@ -94,6 +103,20 @@ func (s *Service) putOnce(ctx context.Context, in *eventsInput, events []ddb.Eve
 	}
 	answer, err := applyOnce(ctx, s, &in.CallKey, in.RawBody, answer, now, actions)
 	return &eventsOutput{answer}, err
+}
+
+// maxTransaction keeps below DynamoDB's 4 MB a transaction, in bytes of items.
+const maxTransaction = 3_900_000
+
+// keySize is about what an event's keys and attribute names add to its item.
+const keySize = 2*httpapi.MaxName + 100
+
+func sizeOf(events []ddb.Event) int {
+	size := 0
+	for _, ev := range events {
+		size += keySize + document.Size(ev.Data)
+	}
+	return size
 }
 
 // distinct keeps the last of the events with one identity: a transaction takes

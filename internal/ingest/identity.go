@@ -9,6 +9,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/hotshard/hotshard/internal/document"
+	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
@@ -29,9 +30,9 @@ func (e newEvent) identify(now time.Time) (ddb.Event, *huma.ErrorDetail) {
 	out.Time = t.UTC().Truncate(time.Millisecond)
 	switch {
 	case out.Time.Before(epoch):
-		return out, &huma.ErrorDetail{Location: "time", Message: "it is before 1970", Value: out.Time}
+		return out, &huma.ErrorDetail{Location: e.timeField(), Message: "its time is before 1970", Value: httpapi.FormatTime(out.Time)}
 	case out.Time.After(now.Add(MaxAhead)):
-		return out, &huma.ErrorDetail{Location: "time", Message: "it is more than 5 s ahead", Value: out.Time}
+		return out, &huma.ErrorDetail{Location: e.timeField(), Message: "its time is more than 5 s ahead", Value: httpapi.FormatTime(out.Time)}
 	case out.ID == "":
 		out.ID = ulid.MustNew(ulid.Timestamp(out.Time), ulid.DefaultEntropy()).String()
 	}
@@ -39,6 +40,14 @@ func (e newEvent) identify(now time.Time) (ddb.Event, *huma.ErrorDetail) {
 		return out, fault
 	}
 	return out, nil
+}
+
+// timeField is where the event's time came from.
+func (e newEvent) timeField() string {
+	if e.Time == nil && e.ID != "" {
+		return "id"
+	}
+	return "time"
 }
 
 // time is the given time, else the id's, else now.

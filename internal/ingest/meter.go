@@ -15,7 +15,8 @@ type meter struct {
 // Resolution and bounds of a meter.
 const (
 	slot       = 100 * time.Millisecond
-	slots      = 10 // a second
+	second     = 10         // slots that are a second
+	slots      = second + 1 // and the one under way
 	maxMetered = 50_000
 )
 
@@ -71,8 +72,9 @@ func (g *gauge) advance(at int64) {
 	g.last = max(g.last, at)
 }
 
-// rate returns the write units a second offered for a key in the last second. It
-// is ripe when the key has been active for a second; before, it is too low.
+// rate returns the write units a second offered for a key in the last second, in
+// whole slots. It is ripe when the key has been active all that time; before, it is
+// too low.
 func (m *meter) rate(key string, now time.Time) (perSecond float64, ripe bool) {
 	at := slotOf(now)
 	m.mu.Lock()
@@ -81,8 +83,8 @@ func (m *meter) rate(key string, now time.Time) (perSecond float64, ripe bool) {
 	if g == nil || at-g.last >= slots {
 		return 0, false
 	}
-	for s := at - slots + 1; s <= g.last; s++ {
-		perSecond += g.units[((s%slots)+slots)%slots]
+	for s := at - second; s <= min(g.last, at-1); s++ {
+		perSecond += g.units[s%slots]
 	}
-	return perSecond, at-g.since >= slots
+	return perSecond, at-g.since > second
 }

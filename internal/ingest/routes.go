@@ -1,11 +1,15 @@
 package ingest
 
 import (
+	"cmp"
+	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // Routes registers the service's calls. A nil service serves to document them.
@@ -26,8 +30,40 @@ func operation(method, path, id, summary string) huma.Operation {
 // Status is what became of one item of a call.
 type Status string
 
-// The statuses. A rejected item found no capacity and was not written.
+// The statuses. A rejected item found no capacity and was not written, unless its
+// detail says otherwise.
 const (
 	Accepted Status = "accepted"
 	Rejected Status = "rejected"
 )
+
+// maybeWritten ends the detail of an item whose last answer was lost.
+const maybeWritten = "; it may have been written"
+
+// rejection is the detail of an item that was not accepted.
+func rejection(err error) string {
+	if errors.Is(err, ddb.ErrThrottled) || errors.Is(err, ddb.ErrStale) {
+		return httpapi.Detail(err)
+	}
+	return httpapi.Detail(err) + maybeWritten
+}
+
+// worst returns the error that decides the answer of a call of which nothing was
+// accepted: one of our own before one of DynamoDB's, and that before a throttle.
+func worst(errs []error) error {
+	rank := func(err error) int {
+		switch {
+		case errors.Is(err, ddb.ErrThrottled):
+			return 0
+		case errors.Is(err, ddb.ErrUnavailable), errors.Is(err, ddb.ErrStale):
+			return 1
+		}
+		return 2
+	}
+	return slices.MaxFunc(errs, func(a, b error) int { return cmp.Compare(rank(a), rank(b)) })
+}
+
+// none is the answer to a list without items; the framework takes null for a list.
+func none(field string) error {
+	return invalid(&huma.ErrorDetail{Location: "body." + field, Message: "it must have at least one item"})
+}

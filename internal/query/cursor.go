@@ -7,6 +7,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
@@ -34,17 +35,23 @@ func decodeCursor(r ddb.Range, text string) (after string, err error) {
 	if err == nil {
 		err = json.Unmarshal(plain, &c)
 	}
-	const n = len(schema.TimeLayout)
-	if err != nil || c.Version != cursorVersion || len(c.After) < n {
-		return "", errors.New("it is not a cursor of this API")
-	}
-	if _, err := time.Parse(schema.TimeLayout, c.After[:n]); err != nil {
+	if err != nil || c.Version != cursorVersion || !isPosition(c.After) {
 		return "", errors.New("it is not a cursor of this API")
 	}
 	if c.Range != rangeDigest(r) {
 		return "", errors.New("it belongs to another entity or order")
 	}
 	return c.After, nil
+}
+
+// isPosition tells whether a text is the sort key of an event, or the time before
+// one.
+func isPosition(text string) bool {
+	if _, err := time.Parse(schema.TimeLayout, text); err == nil {
+		return true
+	}
+	_, id, err := schema.ParseEventSortKey(text)
+	return err == nil && httpapi.Name(id).Fault() == ""
 }
 
 func rangeDigest(r ddb.Range) string {

@@ -73,9 +73,10 @@ func (s *Service) rangeOf(in *eventsInput, now time.Time) (ddb.Range, error) {
 			r.From = r.To.Add(-s.settings.DefaultSpan)
 		}
 	}
-	if r.To.Before(r.From) {
-		return r, invalid("query.to", "it is before from", in.To)
+	if !in.From.IsZero() && !in.To.IsZero() && in.To.Before(in.From) {
+		return r, invalid("query.to", "it is before from", httpapi.FormatTime(in.To))
 	}
+	r.From, r.To = later(r.From, epoch), earlier(r.To, now.Add(ahead)) // no event lies outside
 	if in.Cursor != "" {
 		after, err := decodeCursor(r, in.Cursor)
 		if err != nil {
@@ -84,6 +85,22 @@ func (s *Service) rangeOf(in *eventsInput, now time.Time) (ddb.Range, error) {
 		r.After = after
 	}
 	return r, nil
+}
+
+var epoch = time.Unix(0, 0).UTC()
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }
 
 func present(ev ddb.Event) (event, error) {
@@ -95,9 +112,9 @@ func present(ev ddb.Event) (event, error) {
 }
 
 type eventInput struct {
-	ID     httpapi.Name `path:"id" doc:"Percent-encoded"`
-	Entity httpapi.Name `query:"entity" required:"true"`
-	Time   time.Time    `query:"time" doc:"RFC 3339; needed unless the id is a ULID"`
+	ID     httpapi.PathName `path:"id" doc:"Percent-encoded"`
+	Entity httpapi.Name     `query:"entity" required:"true"`
+	Time   time.Time        `query:"time" doc:"RFC 3339; needed unless the id is a ULID"`
 }
 
 type eventOutput struct{ Body event }

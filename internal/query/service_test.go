@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -127,10 +128,14 @@ func TestBadParameters(t *testing.T) {
 		"/v1/events?entity=e&from=2026-01-05T00:00:00Z&to=2026-01-04T00:00:00Z": "query.to",
 		"/v1/events?entity=e&cursor=x":                                          "query.cursor",
 		"/v1/events/x?entity=e":                                                 "query.time",
-		"/v1/events/x":                                                          "query.entity",
-		"/v1/hot-keys?since=1y":                                                 "query.since",
-		"/v1/hot-keys?since=25h":                                                "query.since",
-		"/v1/hot-keys?limit=201":                                                "query.limit",
+		"/v1/counters?name=a%00b":                                               "query.name[",
+		"/v1/counters?name=x&consistency=strong&consistency=eventual":           "query.consistency",
+		"/v1/events?entity=a&entity=b":                                          "query.entity",
+		"/v1/events?entity=e&cursor=eyJ2IjoxLCJyIjoiWCIsImEiOiIyMDI2LTAxLTA1VDAwOjAwOjAwLjAwMFp4In0": "query.cursor",
+		"/v1/events/x":           "query.entity",
+		"/v1/hot-keys?since=1y":  "query.since",
+		"/v1/hot-keys?since=25h": "query.since",
+		"/v1/hot-keys?limit=201": "query.limit",
 	} {
 		var problem struct {
 			Status int
@@ -143,6 +148,33 @@ func TestBadParameters(t *testing.T) {
 		}
 		if at := problem.Errors[0].Location; len(at) < len(location) || at[:len(location)] != location {
 			t.Errorf("%s: error at %q, want %q", path, at, location)
+		}
+	}
+}
+
+func TestMalformedQueryStrings(t *testing.T) {
+	r := newRig(t)
+	for _, path := range []string{"/v1/events?entity=e&from=%zz", "/v1/counters?name=a;b", "/v1/counters?name=%zz"} {
+		var problem struct{ Errors []struct{ Location string } }
+		if got := r.get(path, &problem); got != 400 || len(problem.Errors) != 1 || problem.Errors[0].Location != "query" {
+			t.Errorf("%s: %d %+v", path, got, problem)
+		}
+	}
+}
+
+// TestWideRangesAreNarrowed: no event lies before 1970 or far ahead, so neither is
+// searched.
+func TestWideRangesAreNarrowed(t *testing.T) {
+	r := newRig(t)
+	r.put(ddb.Event{Entity: "e", ID: "x", Time: time.Now()})
+	for _, span := range []string{"&to=9999-12-31T23:59:59.9999Z", "&order=desc&to=9999-12-31T00:00:00Z", "&from=9999-01-01T00:00:00Z", "&from=9998-01-01T00:00:00Z&to=9999-01-01T00:00:00Z"} {
+		var page eventsJSON
+		want := 1
+		if strings.Contains(span, "from") {
+			want = 0
+		}
+		if got := r.get("/v1/events?entity=e"+span, &page); got != 200 || len(page.Events) != want || page.Cursor != "" {
+			t.Errorf("%s: %d %+v", span, got, page)
 		}
 	}
 }
@@ -198,7 +230,7 @@ func TestEventsPageThroughEqualTimes(t *testing.T) {
 func TestOneEvent(t *testing.T) {
 	r := newRig(t)
 	at := time.Date(2026, 1, 5, 12, 0, 0, 7e6, time.UTC)
-	for _, id := range []string{"a/b//c", "..", "x#ü %41?"} {
+	for _, id := range []string{"a/b//c", "..", ".", "/", "//", "=", "x#ü %41?"} {
 		r.put(ddb.Event{Entity: "e", ID: id, Time: at})
 		var got struct{ ID, Time string }
 		path := "/v1/events/" + url.PathEscape(id)
@@ -250,5 +282,41 @@ func TestHotKeys(t *testing.T) {
 	}
 	if got := r.get("/healthz", &struct{ Status string }{}); got != 200 {
 		t.Errorf("health: %d", got)
+	}
+}
+
+func TestShards(t *testing.T) {
+	r := newRig(t)
+	var one struct {
+		Type, Name string
+		Shards     int
+		Max        int `json:"max_shards"`
+		Pinned     bool
+		History    []struct {
+			Time, By, Why string
+			Shards        int
+		}
+	}
+	if got := r.get("/v1/shards?type=counter&name=a%23b", &one); got != 200 || one.Shards != 1 || one.Max != 1 || one.Name != "a#b" || one.History == nil {
+		t.Errorf("a key that never had another count: %d %+v", got, one)
+	}
+	changer := ddb.NewMapChanger(r.client, ddb.NewMap(r.client, r.names.ShardMap), ddb.ChangerOptions{})
+	now := time.Now()
+	for key, n := range map[string]int{"C#a#b": 4, "E#x": 9} {
+		if _, err := changer.Pin(t.Context(), key, n, ddb.Note{By: "test", Why: "peak"}, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r.get("/v1/shards?type=counter&name=a%23b", &one); one.Shards != 4 || !one.Pinned || len(one.History) != 1 || one.History[0].Why != "peak" {
+		t.Errorf("got %+v", one)
+	}
+	var list struct{ Keys []struct{ Type, Name string } }
+	if r.get("/v1/shards", &list); len(list.Keys) != 2 || list.Keys[1].Type != "entity" {
+		t.Errorf("got %+v", list)
+	}
+	for _, bad := range []string{"?type=counter", "?name=x", "?type=thing&name=x"} {
+		if got := r.get("/v1/shards"+bad, nil); got != 422 {
+			t.Errorf("%s: %d", bad, got)
+		}
 	}
 }

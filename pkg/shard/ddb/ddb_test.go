@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -208,6 +209,29 @@ func TestRangeOverManyDaysIsBounded(t *testing.T) {
 	checkOrder(t, readAll(t, reader, r, time.Now()), events, false)
 	r.Desc = true
 	checkOrder(t, readAll(t, reader, r, time.Now()), events, true)
+}
+
+// queries counts a client's queries.
+type queries struct {
+	*dynamodb.Client
+	made atomic.Int64
+}
+
+func (q *queries) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	q.made.Add(1)
+	return q.Client.Query(ctx, in, o...)
+}
+
+func TestPagesOfManyShardsAreBounded(t *testing.T) {
+	d := deploy(t)
+	d.setShards(t, "E#wide", "1:600")
+	counted := &queries{Client: d.client}
+	reader := ddb.NewEventReader(counted, d.names.Items, d.shards)
+	now := time.Now()
+	page, err := reader.Query(within(t), ddb.Range{Entity: "wide", From: now.Add(-72 * time.Hour), To: now, Limit: 10}, now)
+	if err != nil || page.Next == "" || counted.made.Load() > ddb.MaxQueries {
+		t.Fatalf("%d queries, next %q, %v", counted.made.Load(), page.Next, err)
+	}
 }
 
 func TestLastOfOneIdentityCounts(t *testing.T) {

@@ -34,6 +34,8 @@ type Entry struct {
 	Pinned  bool
 	Updated time.Time
 	Notes   map[int64]Note // by the Unix seconds of changes
+
+	fault error // why the item could not be read; the rest is not to be relied on
 }
 
 // Note says who made a change, and why.
@@ -96,6 +98,9 @@ func parseEntry(key string, it item) (Entry, error) {
 	e.Updated = time.Unix(*fields[attrUpdated], 0).UTC()
 	if pinned, ok := it[attrPinned].(*types.AttributeValueMemberBOOL); ok {
 		e.Pinned = pinned.Value
+	}
+	if e.Max > shard.MaxShards {
+		return e, fmt.Errorf("shard map: %q: %d write shards are more than %d", key, e.Max, shard.MaxShards)
 	}
 	e.Notes = parseNotes(it)
 	return e, nil

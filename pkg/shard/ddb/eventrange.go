@@ -26,7 +26,8 @@ type Page struct {
 	Next   string
 }
 
-// MaxQueries bounds the partitions (a day's write shard each) read for a page.
+// MaxQueries bounds the partitions (a day's write shard each) read for a page, but
+// for a first day that has more by itself.
 const MaxQueries = 1000
 
 // Query reads a page of a range: eventually consistent, over all write shards
@@ -101,17 +102,25 @@ func (s *rangeScan) page(ctx context.Context, limit int) (Page, error) {
 	}
 	var page Page
 	for group := 1; !first.After(last); group = min(2*group, maxParallel) {
-		if s.queries >= MaxQueries {
+		var days []time.Time
+		for streams := s.queries; len(days) < group && !first.After(last); {
+			next := first
+			if s.desc {
+				next = last
+			}
+			if streams += s.count(next); streams > MaxQueries && streams > s.count(next) {
+				break
+			}
+			days = append(days, next)
+			if s.desc {
+				last = last.Add(-day)
+			} else {
+				first = first.Add(day)
+			}
+		}
+		if len(days) == 0 {
 			page.Next = s.boundary(first, last)
 			return page, nil
-		}
-		var days []time.Time
-		for len(days) < group && !first.After(last) {
-			if s.desc {
-				days, last = append(days, last), last.Add(-day)
-			} else {
-				days, first = append(days, first), first.Add(day)
-			}
 		}
 		full, err := s.merge(ctx, days, limit, &page)
 		if err != nil || full {
@@ -138,6 +147,11 @@ func (s *rangeScan) days() (first, last time.Time, err error) {
 	return first.Truncate(day), last.Truncate(day), nil
 }
 
+// count is how many write shards a day's events may be on.
+func (s *rangeScan) count(d time.Time) int {
+	return s.entry.History.Max(d.Add(-margin), d.Add(day+margin))
+}
+
 // boundary is the position between the days read and those left.
 func (s *rangeScan) boundary(first, last time.Time) string {
 	if s.desc {
@@ -151,7 +165,7 @@ func (s *rangeScan) boundary(first, last time.Time) string {
 func (s *rangeScan) merge(ctx context.Context, days []time.Time, limit int, page *Page) (bool, error) {
 	var streams []*stream
 	for _, d := range days {
-		n := s.entry.History.Max(d.Add(-margin), d.Add(day+margin))
+		n := s.count(d)
 		want := (limit-len(page.Events))/n + 2
 		for i := range n {
 			streams = append(streams, &stream{scan: s, pk: eventPK(s.entity, schema.EventBucket.Label(d, 0), i), size: want})

@@ -3,8 +3,6 @@ package ddb
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -79,6 +77,9 @@ func (m *Map) Lookup(ctx context.Context, key string, now time.Time) (Entry, err
 	entry, ok := m.keys[key]
 	partial := m.partial
 	m.mu.RUnlock()
+	if entry.fault != nil {
+		return entry, fmt.Errorf("%w: %w", ErrStale, entry.fault)
+	}
 	if ok || !partial || stale != nil {
 		return entry, stale
 	}
@@ -131,11 +132,12 @@ func (m *Map) fresh(now time.Time) bool {
 	return m.keys != nil && age <= ViewAge && age > -ViewAge
 }
 
-// apply takes over an entry unless the view has a newer one. The caller holds mu.
+// apply takes over an entry unless the view has a newer one. One that could not be
+// read makes its key's lookups fail, and no other's. The caller holds mu.
 func (m *Map) apply(entry Entry) {
 	old, held := m.keys[entry.Key]
 	switch {
-	case held && old.Version >= entry.Version:
+	case held && old.fault == nil && old.Version >= entry.Version:
 	case !held && len(m.keys) >= m.maxKeys:
 		m.partial = true
 	default:
@@ -155,7 +157,8 @@ func (m *Map) lookupRest(ctx context.Context, key string, now time.Time) (Entry,
 	return entry, nil
 }
 
-// Entries returns all the entries there are at now, in no order. It is an error of
+// Entries returns all the entries there are at now, in no order, without those that
+// can't be read. It is an error of
 // kind ErrStale when the view can't be brought up.
 func (m *Map) Entries(ctx context.Context, now time.Time) ([]Entry, error) {
 	if _, err := m.latest(ctx, now); err != nil {
@@ -163,5 +166,11 @@ func (m *Map) Entries(ctx context.Context, now time.Time) ([]Entry, error) {
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return slices.Collect(maps.Values(m.keys)), nil
+	var entries []Entry
+	for _, e := range m.keys {
+		if e.fault == nil {
+			entries = append(entries, e)
+		}
+	}
+	return entries, nil
 }

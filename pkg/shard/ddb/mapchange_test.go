@@ -117,3 +117,20 @@ func TestPinsAndCooldown(t *testing.T) {
 		t.Errorf("the history behind the retention: %+v", entry)
 	}
 }
+
+// TestADamagedItemHarmsItsOwnKeyOnly: other keys go on.
+func TestADamagedItemHarmsItsOwnKeyOnly(t *testing.T) {
+	d := deploy(t)
+	d.setShards(t, "E#bad", "soon:4")
+	d.setShards(t, "E#huge", "1:50000")
+	d.setShards(t, "E#good", "1:4")
+	view := ddb.NewMap(d.client, d.names.ShardMap)
+	for _, key := range []string{"E#bad", "E#huge"} {
+		if _, err := view.Lookup(within(t), key, time.Now()); !errors.Is(err, ddb.ErrStale) {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+	if entry, err := view.Lookup(within(t), "E#good", time.Now()); err != nil || entry.History.Newest() != 4 {
+		t.Errorf("the good one: %+v, %v", entry, err)
+	}
+}

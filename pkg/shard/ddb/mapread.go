@@ -71,12 +71,17 @@ func (m *Map) take(it item, seen map[int64]bool) error {
 		seen[seq] = true
 		key = text(it, attrKey)
 	}
+	m.apply(readEntry(key, it))
+	return nil
+}
+
+// readEntry reads an item into an entry, with the fault if there is one.
+func readEntry(key string, it item) Entry {
 	entry, err := parseEntry(key, it)
 	if err != nil {
-		return err
+		return Entry{Key: key, fault: err}
 	}
-	m.apply(entry)
-	return nil
+	return entry
 }
 
 // firstGap returns the first number missing after the lowest one seen.
@@ -109,15 +114,9 @@ func (m *Map) follow(ctx context.Context, now time.Time) error {
 			m.mu.Unlock()
 			return nil
 		}
-		entry, err := parseEntry(text(it, attrKey), it)
-		if err == nil {
-			m.apply(entry)
-			m.seq++
-		}
+		m.apply(readEntry(text(it, attrKey), it))
+		m.seq++
 		m.mu.Unlock()
-		if err != nil {
-			return err
-		}
 	}
 }
 

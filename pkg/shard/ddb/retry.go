@@ -26,7 +26,7 @@ func persist(ctx context.Context, attempt func(ctx context.Context) error) error
 			return struct{}{}, backoff.Permanent(last)
 		}
 		return struct{}{}, last
-	}, backoff.WithBackOff(jittered()), backoff.WithMaxTries(maxAttempts), backoff.WithMaxElapsedTime(untilDeadline(ctx)))
+	}, backoff.WithBackOff(jittered()), backoff.WithMaxTries(maxAttempts), backoff.WithMaxElapsedTime(retryTime(ctx)))
 	if err != nil && last == nil {
 		last = err // the context had ended before the first attempt
 	}
@@ -41,13 +41,20 @@ func jittered() backoff.BackOff {
 	return b
 }
 
-// untilDeadline makes a retry that would start after the deadline give up at
-// once, with the error that says why it was needed.
-func untilDeadline(ctx context.Context) time.Duration {
-	if deadline, ok := ctx.Deadline(); ok {
-		return max(time.Until(deadline), time.Nanosecond)
+// reserve is what an attempt is given at least: one that the deadline cuts off
+// may have been applied or not, which is worse to tell a caller than that there
+// was no capacity.
+const reserve = 500 * time.Millisecond
+
+// retryTime is the time within which attempts may start. A retry that would start
+// later gives up at once, with the error that says why it was needed.
+func retryTime(ctx context.Context) time.Duration {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return time.Minute
 	}
-	return time.Minute
+	left := time.Until(deadline)
+	return max(left-min(reserve, left/4), time.Nanosecond)
 }
 
 func worthRetrying(err error) bool {
