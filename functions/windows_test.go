@@ -26,7 +26,7 @@ func report(records, units, fastest float64) map[string]float64 {
 	const table = " hotshard-items"
 	return map[string]float64{
 		"Records" + table: records, "WriteUnits" + table: units,
-		"MaxKeyWriteUnitsPerSecond" + table: fastest, "HotKeys" + table: 0,
+		"MaxKeyWriteUnitsPerSecond" + table: fastest, "HotKeys" + table: 0, "SaturatedKeys" + table: 0,
 	}
 }
 

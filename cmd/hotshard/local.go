@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -19,20 +20,36 @@ type LocalCmd struct {
 	Duration time.Duration `placeholder:"60s" help:"Stop after this time. Default: run until Ctrl-C."`
 	Prefix   string        `default:"hotshard-" help:"Of the tables' names."`
 	Window   time.Duration `default:"10s" help:"The hot-key detector's window, whole seconds."`
-	Failures string        `placeholder:"FILE" type:"path" help:"Where records go that a function gave up. Default: failures.jsonl in the data or cache folder."`
+	Quiet    time.Duration `default:"1h" help:"How long a key must be quiet before its shard count shrinks, 1m to 24h."`
+	Control  string        `default:"act" enum:"act,observe,off" help:"What becomes of hot keys: act raises their shard counts, observe only logs, off does neither."`
+
+	Partitions   int `help:"Put a partition limiter before the engine: each table and index gets this many partitions. Without it nothing throttles."`
+	PartitionWCU int `name:"partition-wcu" default:"1000" help:"With --partitions: write units a second that each takes. Reads are three times that. The threshold scales with it."`
+	TableWCU     int `name:"table-wcu" help:"With --partitions: write units a second that each table takes in all; 0 is no limit."`
+
+	Failures string `placeholder:"FILE" type:"path" help:"Where records go that a function gave up. Default: failures.jsonl in the data or cache folder."`
+}
+
+// Validate finds faults of the command line.
+func (c *LocalCmd) Validate() error {
+	switch {
+	case c.Duration < 0:
+		return fmt.Errorf("--duration %v: it must not be negative", c.Duration)
+	case c.Partitions == 0 && c.TableWCU != 0:
+		return errors.New("--table-wcu needs --partitions")
+	}
+	return nil
 }
 
 // Run starts the system, says where it is, and returns when it has stopped.
 func (c *LocalCmd) Run(ctx context.Context, std streams) error {
-	if c.Duration < 0 {
-		return fmt.Errorf("--duration is %v: it must not be negative", c.Duration)
-	}
 	failures, err := c.failureFile()
 	if err != nil {
 		return err
 	}
 	running, err := system.Start(ctx, system.Options{
-		Addr: c.Addr, Endpoint: c.Endpoint, DataDir: c.Data, Prefix: c.Prefix, Window: c.Window,
+		Addr: c.Addr, Endpoint: c.Endpoint, DataDir: c.Data, Prefix: c.Prefix, Window: c.Window, Quiet: c.Quiet,
+		Control: c.Control, Limits: system.Limits{Partitions: c.Partitions, PartitionWCU: c.PartitionWCU, TableWCU: c.TableWCU},
 		Failures: failures, Notices: std.err,
 		Log: slog.New(slog.NewTextHandler(std.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
@@ -40,6 +57,9 @@ func (c *LocalCmd) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	fmt.Fprintf(std.out, "hotshard is ready\n  API       %s\n  API docs  %[1]s/docs\n  DynamoDB  %s\n", running.URL(), running.Endpoint())
+	if limited := running.LimitedEndpoint(); limited != "" {
+		fmt.Fprintf(std.out, "  behind the partition limiter  %s\n", limited)
+	}
 	if c.Duration > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, c.Duration)

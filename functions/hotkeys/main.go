@@ -1,5 +1,6 @@
 // Command hotkeys is the Lambda function that counts write units per partition
-// key in the items table's stream, and reports the hot ones.
+// key in the items table's stream, reports the hot ones, and has shard counts
+// follow the load. A schedule invokes it too.
 package main
 
 import (
@@ -10,12 +11,13 @@ import (
 	"github.com/hotshard/hotshard/internal/function"
 	"github.com/hotshard/hotshard/internal/hotkey"
 	"github.com/hotshard/hotshard/internal/metrics"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 func main() { function.Run("hotkeys", build) }
 
 func build(ctx context.Context, settings hotkey.Settings, log *slog.Logger) (any, error) {
-	tables, err := function.DynamoDB(ctx)
+	db, err := function.DynamoDB(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -23,5 +25,9 @@ func build(ctx context.Context, settings hotkey.Settings, log *slog.Logger) (any
 	if err != nil {
 		return nil, err
 	}
-	return hotkey.New(settings, hotkey.Deps{Rollups: tables, Metrics: metrics.NewCloudWatch(watch), Log: log, Now: time.Now})
+	view := ddb.NewMap(db, settings.ShardMapTable)
+	changer := ddb.NewMapChanger(db, view, ddb.ChangerOptions{Keep: settings.EventRetention})
+	return hotkey.New(settings, hotkey.Deps{
+		Items: db, Rollups: db, Shards: changer, Metrics: metrics.NewCloudWatch(watch), Log: log, Now: time.Now,
+	})
 }

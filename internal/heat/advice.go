@@ -5,20 +5,26 @@ import (
 	"math"
 
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// Shares of a partition's limit that one write shard is planned to take. Events
-// get the smaller one: their write shard is calculated, so when two of them meet
-// on a partition they have no other to go to.
-const (
-	shareRandom     = 0.25
-	shareCalculated = 0.125
-)
+// Share returns the part of a partition's limit that one write shard of a base key
+// of this type is planned to use: that of calculated write shards for events and
+// leaderboard entries, that of random ones for counters and sessions.
+func Share(t schema.Type) float64 {
+	if t == schema.Entity || t == schema.Board {
+		return shard.CalculatedShare
+	}
+	return shard.RandomShare
+}
 
 // Advice says in words what to do about the status.
 func (s Status) Advice() string {
-	if s == Warm {
+	switch s {
+	case Warm:
 		return "nothing to do"
+	case Saturated:
+		return "it throttled: spread its writes over more write shards"
 	}
 	return "spread its writes over more write shards before it throttles"
 }
@@ -29,11 +35,14 @@ func (s Status) Advice() string {
 func (r *Row) Advice(shards int) string {
 	load := fmt.Sprintf("at least %.0f %% of the %.0f write units a second that a partition takes: ",
 		math.Floor(100*r.WriteUnitsPerSecond/r.Limit), r.Limit)
-	if r.Status == Warm {
+	switch r.Status {
+	case Warm:
 		return load + r.Status.Advice()
+	case Saturated:
+		load = "it was refused writes, and took " + load
 	}
 	key, err := schema.ParseKey(r.Key)
-	if err != nil || key.Base.Type == schema.Board {
+	if err != nil || key.Base.Type == schema.Board && r.Status != Saturated {
 		return load + "spread its writes over several partition keys, for it has no write shards"
 	}
 	return load + fmt.Sprintf("raise its %d write shards to %d", shards, r.wanted(key.Base.Type, shards))
@@ -42,10 +51,5 @@ func (r *Row) Advice(shards int) string {
 // wanted is how many write shards bring each down to its share, at least twice
 // as many as there are.
 func (r *Row) wanted(t schema.Type, shards int) int {
-	share := shareRandom
-	if t == schema.Entity {
-		share = shareCalculated
-	}
-	total := r.WriteUnitsPerSecond * float64(shards)
-	return max(int(math.Ceil(total/(share*r.Limit))), 2*shards)
+	return shard.Grown(shards, shard.Needed(r.WriteUnitsPerSecond*float64(shards), r.Limit, Share(t)))
 }

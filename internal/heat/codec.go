@@ -15,7 +15,8 @@ import (
 
 // The stored form, version 1: pk, sk, v, start and window (milliseconds), shard,
 // part, records, units, limit and hot (hundredths of a unit a second), rest, keys
-// (binary, see pack) and expires_at.
+// (binary, see pack) and expires_at; where there are any, marks (binary, see
+// packMarks).
 const version = "1"
 
 // maxPackedNumbers is what a key takes beside its text: four numbers of up to ten
@@ -23,12 +24,12 @@ const version = "1"
 const maxPackedNumbers = 51
 
 // Attributes returns the item as it is stored, to be deleted by TTL some time
-// after expires. Of the keys it keeps the heaviest: [MaxKeys], or as many as fit
-// in about 100 KB.
+// after expires. Of the keys it keeps those that throttled and the heaviest:
+// [MaxKeys], or as many as fit in about 100 KB; of the marks what fits in 160 KB.
 func (it *Item) Attributes(expires time.Time) map[string]types.AttributeValue {
 	pk, sk := it.key()
 	keys, rest := it.trim()
-	return map[string]types.AttributeValue{
+	attributes := map[string]types.AttributeValue{
 		schema.PK:        text(pk),
 		schema.SK:        text(sk),
 		schema.Version:   &types.AttributeValueMemberN{Value: version},
@@ -44,6 +45,10 @@ func (it *Item) Attributes(expires time.Time) map[string]types.AttributeValue {
 		"keys":           &types.AttributeValueMemberB{Value: it.pack(keys)},
 		schema.ExpiresAt: number(uint64(expires.Unix())),
 	}
+	if !it.Marks.empty() {
+		attributes[marksName] = &types.AttributeValueMemberB{Value: it.packMarks()}
+	}
+	return attributes
 }
 
 func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
@@ -87,6 +92,7 @@ func Parse(attributes map[string]types.AttributeValue) (Item, error) {
 		Rest:        p.number("rest"),
 	}
 	p.unpack(&it)
+	p.unpackMarks(&it)
 	if p.err == nil && (it.Window <= 0 || it.Limit <= 0) {
 		p.err = errors.New("its window has no length or its partitions no limit")
 	}

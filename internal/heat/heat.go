@@ -47,10 +47,12 @@ type Item struct {
 	Limit   float64 // units a second that a partition takes; above 0, kept to hundredths
 	HotRate float64 // certified units a second from which on a key was hot; kept to hundredths
 
-	// Keys are the heaviest, by certified units, each once. Rest is the most that a key that
-	// is not among them can weigh.
+	// Keys are those that throttled and the heaviest, by certified units, each once.
+	// Rest is the most that a key that is not among them can weigh.
 	Keys []Key
 	Rest uint64
+
+	Marks
 }
 
 // Key is what one partition key got in the window.
@@ -68,8 +70,9 @@ type Status uint8
 
 // The verdicts.
 const (
-	Warm Status = iota // among the heaviest, and not hot
-	Hot                // its certified rate has reached the threshold
+	Warm      Status = iota // among the heaviest, and not hot
+	Hot                     // its certified rate has reached the threshold
+	Saturated               // a partition's limit refused writes to it
 )
 
 // String returns the status as callers see it.
@@ -79,6 +82,8 @@ func (s Status) String() string {
 		return "warm"
 	case Hot:
 		return "hot"
+	case Saturated:
+		return "saturated"
 	}
 	return fmt.Sprintf("status %d", uint8(s))
 }
@@ -87,7 +92,7 @@ func (s Status) String() string {
 func (it *Item) End() time.Time { return it.Start.Add(it.Window) }
 
 // Salts is over how many partitions an hour's items are spread. One stream shard
-// writes to one of them: up to 100 write units each window, a few as a rule.
+// writes to one of them: up to 260 write units each window, a few as a rule.
 const Salts = 8
 
 // prefix of the partition keys; no summary's key starts with it.
@@ -138,12 +143,12 @@ const (
 	maxBytes = 100_000 // of packed keys
 )
 
-// trim keeps the heaviest keys that fit in an item, and accounts for the others
-// in rest.
+// trim keeps the keys that throttled and the heaviest, as far as they fit in an
+// item, and accounts for the others in rest.
 func (it *Item) trim() (keys []Key, rest uint64) {
 	keys, rest = slices.Clone(it.Keys), it.Rest
 	slices.SortFunc(keys, func(a, b Key) int {
-		return cmp.Or(cmp.Compare(b.Units, a.Units), strings.Compare(a.Key, b.Key))
+		return cmp.Or(saturatedFirst(a.Status, b.Status), cmp.Compare(b.Units, a.Units), strings.Compare(a.Key, b.Key))
 	})
 	size := 0
 	for i, k := range keys {
@@ -156,4 +161,10 @@ func (it *Item) trim() (keys []Key, rest uint64) {
 		}
 	}
 	return keys, rest
+}
+
+// saturatedFirst compares two verdicts for an order in which saturated keys, whose
+// true rate nobody knows, come before all others.
+func saturatedFirst(a, b Status) int {
+	return cmp.Compare(max(b, Hot), max(a, Hot))
 }

@@ -44,7 +44,26 @@ func genItem(t *rapid.T) heat.Item {
 			Status: heat.Status(rapid.IntRange(0, 1).Draw(t, "status")),
 		})
 	}
+	item.Marks = genMarks(t, item.Start)
 	return item
+}
+
+// genMarks draws marks in the order in which they come back.
+func genMarks(t *rapid.T, start time.Time) (m heat.Marks) {
+	for i := range rapid.IntRange(0, 5).Draw(t, "sightings") {
+		m.Sightings = append(m.Sightings, heat.Sighting{
+			Base: fmt.Sprint("C#", i), Throttled: uint64(100 - i), Failed: uint64(rapid.Uint16().Draw(t, "failed")), Offered: uint64(rapid.Uint32().Draw(t, "offered")),
+		})
+	}
+	for i := range rapid.IntRange(0, 5).Draw(t, "beats") {
+		at := start.Truncate(time.Millisecond).Add(time.Duration(rapid.IntRange(-5000, 5000).Draw(t, "at")) * time.Millisecond)
+		shards := rapid.SliceOfNDistinct(rapid.IntRange(0, 999), 1, 10, rapid.ID).Draw(t, "shards")
+		slices.Sort(shards)
+		m.Beats = append(m.Beats, heat.Beat{Name: fmt.Sprint("C#", i), At: at, Shards: shards})
+	}
+	m.Hidden = uint64(rapid.IntRange(0, 3).Draw(t, "hidden"))
+	m.Incomplete = rapid.Bool().Draw(t, "incomplete")
+	return m
 }
 
 func TestStoredForm(t *testing.T) {
@@ -143,6 +162,10 @@ func TestParseDamaged(t *testing.T) {
 		{"shard", number("1"), "attribute shard"},
 		{"keys", number("1"), "attribute keys"},
 		{"keys", &types.AttributeValueMemberB{Value: []byte{0}}, "attribute keys"},
+		{"marks", number("1"), "attribute marks"},
+		{"marks", &types.AttributeValueMemberB{Value: []byte{0, 0, 200}}, "attribute marks"},
+		{"marks", &types.AttributeValueMemberB{Value: []byte{0, 0, 0, 1, 'a', 2}}, "attribute marks"},
+		{"marks", &types.AttributeValueMemberB{Value: []byte("\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01a")}, "attribute marks"},
 	}
 	for n := range len(packed) - 1 {
 		cut := &types.AttributeValueMemberB{Value: packed[:n+1]}
@@ -228,6 +251,8 @@ func TestAdvice(t *testing.T) {
 		want   string
 	}{
 		{"C#a#0", 12.9, heat.Warm, "at least 1 % of the 1000 write units a second that a partition takes: nothing to do"},
+		{"C#a#0", 1000, heat.Saturated, "it was refused writes, and took at least 100 % of the 1000 write units a second that a partition takes: raise its 4 write shards to 16"},
+		{"L#a#3", 0, heat.Saturated, "raise its 4 write shards to 8"},
 		{"C#a#0", 1000, heat.Hot, "at least 100 % of the 1000 write units a second that a partition takes: raise its 4 write shards to 16"},
 		{"E#a#2026-01-05#0", 1000, heat.Hot, "raise its 4 write shards to 32"},
 		{"S#a#3", 300, heat.Hot, "raise its 4 write shards to 8"},

@@ -27,8 +27,9 @@ type Row struct {
 
 // Merge puts items together, which must have different keys: for each partition
 // key the stream shards and parts of a window are added up, then the windows are
-// compared. The rows come hottest first, those of equal rate by key. The order of
-// the items does not matter.
+// compared. The rows come hottest first: the saturated keys, whose recorded rate
+// is less than what was wanted, then the others, each by rate and then by key. The
+// order of the items does not matter.
 func Merge(items []Item) []Row {
 	entries, rests := flatten(items)
 	slices.SortFunc(entries, compareEntries)
@@ -43,7 +44,8 @@ func Merge(items []Item) []Row {
 		rows = append(rows, row)
 	}
 	slices.SortFunc(rows, func(a, b Row) int {
-		return cmp.Or(cmp.Compare(b.WriteUnitsPerSecond, a.WriteUnitsPerSecond), strings.Compare(a.Key, b.Key))
+		return cmp.Or(saturatedFirst(a.Status, b.Status),
+			cmp.Compare(b.WriteUnitsPerSecond, a.WriteUnitsPerSecond), strings.Compare(a.Key, b.Key))
 	})
 	return rows
 }

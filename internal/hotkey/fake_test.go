@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +19,8 @@ import (
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/hotkey"
 	"github.com/hotshard/hotshard/internal/metrics"
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 var start = time.Date(2026, 1, 5, 13, 0, 0, 0, time.UTC)
@@ -27,6 +31,8 @@ type fakeTable struct {
 	items map[string]map[string]types.AttributeValue
 	puts  int
 	fail  func(put int) error
+
+	failQuery error
 }
 
 func (f *fakeTable) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
@@ -46,36 +52,69 @@ func (f *fakeTable) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...f
 	return &dynamodb.PutItemOutput{}, nil
 }
 
+// Query returns what lies between the bounds, in pages of two items.
+func (f *fakeTable) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.failQuery != nil {
+		return nil, f.failQuery
+	}
+	text := func(v types.AttributeValue) string { return v.(*types.AttributeValueMemberS).Value }
+	var found []map[string]types.AttributeValue
+	for _, key := range slices.Sorted(maps.Keys(f.items)) {
+		item := f.items[key]
+		sk := text(item["sk"])
+		after := in.ExclusiveStartKey == nil || sk > text(in.ExclusiveStartKey["sk"])
+		if values := in.ExpressionAttributeValues; text(item["pk"]) == text(values[":pk"]) && sk >= text(values[":low"]) && sk <= text(values[":high"]) && after {
+			found = append(found, item)
+		}
+	}
+	out := &dynamodb.QueryOutput{Items: found[:min(2, len(found))]}
+	if len(found) > 2 {
+		out.LastEvaluatedKey = map[string]types.AttributeValue{"sk": found[1]["sk"]}
+	}
+	return out, nil
+}
+
 // fixture is a detector with everything around it.
 type fixture struct {
 	handler *hotkey.Handler
 	table   *fakeTable
+	items   *fakeItems
+	shards  *fakeShards
+	now     time.Time
 	sink    *metrics.Memory
 	logs    *bytes.Buffer
 }
 
 func settings() hotkey.Settings {
 	return hotkey.Settings{
-		ItemsTable: "items", RollupsTable: "rollups", ShardMapTable: "shard-map", PartitionKey: "pk",
+		ItemsTable: "hotshard-items", RollupsTable: "rollups", ShardMapTable: "shard-map", PartitionKey: "pk",
 		Window: 10 * time.Second, PartitionWCU: 100, Threshold: 0.7, TopK: 2000,
-		HeatRetention: time.Hour, MetricKeys: 100,
+		HeatRetention: time.Hour, MetricKeys: 100, Control: hotkey.Act, Quiet: 10 * time.Minute,
 	}
 }
 
 func newFixture(s hotkey.Settings) *fixture {
 	f := &fixture{
-		table: &fakeTable{items: make(map[string]map[string]types.AttributeValue)},
-		sink:  metrics.NewMemory(10_000), logs: new(bytes.Buffer),
+		table:  &fakeTable{items: make(map[string]map[string]types.AttributeValue)},
+		items:  &fakeItems{puts: make(map[string]int64)},
+		shards: &fakeShards{entries: make(map[string]ddb.Entry)},
+		sink:   metrics.NewMemory(10_000), logs: new(bytes.Buffer), now: start,
 	}
 	var err error
-	f.handler, err = hotkey.New(s, hotkey.Deps{
-		Rollups: f.table, Metrics: f.sink, Log: slog.New(slog.NewTextHandler(f.logs, nil)),
-		Now: func() time.Time { return start },
-	})
+	f.handler, err = hotkey.New(s, f.deps())
 	if err != nil {
 		panic(err)
 	}
 	return f
+}
+
+func (f *fixture) deps() hotkey.Deps {
+	return hotkey.Deps{
+		Items: f.items, Rollups: f.table, Shards: f.shards, Metrics: f.sink,
+		Log: slog.New(slog.NewTextHandler(f.logs, nil)), Now: func() time.Time { return f.now },
+	}
 }
 
 // rows merges all heat items, as the query function does.
@@ -114,6 +153,21 @@ type write struct {
 	at  float64 // seconds after start
 	ttl bool
 	raw string // instead of all that
+
+	sk, image string // "" for x and for none
+}
+
+// seen is a sighting.
+func seen(base string, at float64, writer string, offered float64, writeShard, throttled int) write {
+	moment := start.Add(time.Duration(at * 1e9)).Format(schema.TimeLayout)
+	return write{key: "H#" + base, at: at, sk: moment + "#" + writer, image: fmt.Sprintf(
+		`{"offered":{"N":"%.1f"},"throttled":{"N":"%d"},"failed_units":{"N":"0"},"shards":{"M":{"%d":{"N":"%d"}}},"v":{"N":"1"}}`,
+		offered, throttled, writeShard, throttled)}
+}
+
+// beatOf is a beat as it comes through the stream.
+func beatOf(pk string, at time.Time) write {
+	return write{key: pk, at: at.Sub(start).Seconds(), sk: "~beat", image: fmt.Sprintf(`{"beat":{"N":"%d"}}`, at.UnixMilli())}
 }
 
 type writes []write
@@ -126,8 +180,11 @@ func (w writes) json(first int) string {
 			name, identity = "REMOVE", `{"type":"Service","principalId":"dynamodb.amazonaws.com"}`
 		}
 		key, _ := json.Marshal(r.key)
-		record := fmt.Sprintf(`{"eventName":"%s","userIdentity":%s,"dynamodb":{"ApproximateCreationDateTime":%.1f,"SequenceNumber":"%d","Keys":{"sk":{"S":"x"},"pk":{"S":%s}}}}`,
-			name, identity, float64(start.Unix())+r.at, first+i, key)
+		if r.image == "" {
+			r.sk, r.image = "x", "null"
+		}
+		record := fmt.Sprintf(`{"eventName":"%s","userIdentity":%s,"dynamodb":{"ApproximateCreationDateTime":%.1f,"SequenceNumber":"%d","Keys":{"sk":{"S":"%s"},"pk":{"S":%s}},"NewImage":%s}}`,
+			name, identity, float64(start.Unix())+r.at, first+i, r.sk, key, r.image)
 		if r.raw != "" {
 			record = r.raw
 		}
@@ -159,7 +216,7 @@ type answer struct {
 	} `json:"batchItemFailures"`
 }
 
-func (f *fixture) invoke(t testing.TB, payload []byte) (answer, error) {
+func (f *fixture) invoke(t tester, payload []byte) (answer, error) {
 	t.Helper()
 	raw, err := f.handler.Invoke(context.Background(), payload)
 	if err != nil {
@@ -173,7 +230,7 @@ func (f *fixture) invoke(t testing.TB, payload []byte) (answer, error) {
 }
 
 // must delivers what has to succeed, all of it.
-func (f *fixture) must(t testing.TB, payload []byte) map[string]string {
+func (f *fixture) must(t tester, payload []byte) map[string]string {
 	t.Helper()
 	a, err := f.invoke(t, payload)
 	if err != nil || len(a.Failures) > 0 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +60,13 @@ func TestSameReport(t *testing.T) {
 			all[i] = write{
 				key: fmt.Sprint("C#", rapid.IntRange(0, 20).Draw(rt, "key"), "#0"), at: float64(i * 10 / len(all)),
 				ttl: rapid.IntRange(0, 5).Draw(rt, "ttl") == 0,
+			}
+			switch base, at := fmt.Sprint("E#", rapid.IntRange(0, 2).Draw(rt, "entity")), all[i].at; rapid.IntRange(0, 5).Draw(rt, "kind") {
+			case 0:
+				writer := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "writer")
+				all[i] = seen(base, at, writer, rapid.Float64Range(0, 99).Draw(rt, "offered"), rapid.IntRange(0, 4).Draw(rt, "shard"), rapid.IntRange(0, 2).Draw(rt, "throttled"))
+			case 1:
+				all[i] = beatOf(fmt.Sprintf("%s#2026-01-05#%d", base, rapid.IntRange(0, 4).Draw(rt, "shard")), start.Add(time.Duration(at)*time.Second))
 			}
 		}
 		calm, rough := newFixture(s), newFixture(s)
@@ -188,6 +196,7 @@ func TestUnreadableState(t *testing.T) {
 	good := f.must(t, batch{writes: repeat("C#a#0", 5, 1), first: 1}.payload())
 	cut := good["window"][:len(good["window"])-8]
 	for name, state := range map[string]map[string]string{
+		"bad marks":     {"v": "1", "window": good["window"], "marks": "AAAB"},
 		"of the future": {"v": "2", "window": good["window"]},
 		"no version":    {"window": good["window"]},
 		"nothing":       {"v": "1"},
@@ -207,15 +216,19 @@ func TestUnreadableState(t *testing.T) {
 }
 
 // TestStateSize fills a window with the longest keys that DynamoDB has, in
-// characters that JSON would escape, and with as many short ones as may be: the
-// state stays below 1 MB.
+// characters that JSON would escape, and with as many short ones as may be, beside
+// more sightings and beats than are kept: the state stays below 1 MB.
 func TestStateSize(t *testing.T) {
 	s := settings()
 	s.TopK = 20_000
-	for _, c := range []struct{ length, keys, least int }{{0, 25_000, 200_000}, {36, 15_000, 500_000}, {2043, 600, 900_000}} {
+	for _, c := range []struct{ length, keys, least int }{{0, 25_000, 140_000}, {36, 15_000, 350_000}, {2043, 600, 640_000}} {
 		var w writes
 		for i := range c.keys {
 			w = append(w, write{key: strings.Repeat("\x01", c.length) + fmt.Sprintf("%05d", i), at: 9})
+		}
+		for i := range 400 {
+			name := strings.Repeat("ü", 240) + fmt.Sprintf("%05d", i)
+			w = append(w, seen("C#"+name, 9, strconv.Itoa(i), 1e8, i%50, 1<<31), beatOf("C#"+name+"#0", start.Add(time.Second)))
 		}
 		f := newFixture(s)
 		state := f.must(t, batch{writes: w, first: 1}.payload())
@@ -240,11 +253,11 @@ func TestSettings(t *testing.T) {
 	if err = errors.Join(err, defaults.Validate()); err != nil || defaults.Window != 10*time.Second || defaults.PartitionKey != "pk" {
 		t.Errorf("defaults: %v, %+v", err, defaults)
 	}
-	bad := hotkey.Settings{Window: 1500 * time.Millisecond, Threshold: 1.1, TopK: 1, MetricKeys: -1}
+	bad := hotkey.Settings{Window: 1500 * time.Millisecond, Threshold: 1.1, TopK: 1, MetricKeys: -1, EventRetention: time.Second}
 	err = bad.Validate()
 	for _, name := range []string{
 		"ITEMS_TABLE", "ROLLUPS_TABLE", "SHARD_MAP_TABLE", "PARTITION_KEY", "WINDOW", "THRESHOLD",
-		"PARTITION_WCU", "TOP_K", "HEAT_RETENTION", "METRIC_KEYS",
+		"PARTITION_WCU", "TOP_K", "HEAT_RETENTION", "METRIC_KEYS", "CONTROL", "QUIET", "EVENT_RETENTION",
 	} {
 		if err == nil || !strings.Contains(err.Error(), "HOTSHARD_"+name) {
 			t.Errorf("HOTSHARD_%s is not among the faults: %v", name, err)

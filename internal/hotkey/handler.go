@@ -2,8 +2,15 @@
 // in the batches of a DynamoDB stream, and reports each window's heaviest keys,
 // with certified rates, as a heat item and as metrics.
 //
-//	handler, err := hotkey.New(settings, hotkey.Deps{Rollups: client, Metrics: sink, Log: log, Now: time.Now})
+//	changer := ddb.NewMapChanger(client, ddb.NewMap(client, settings.ShardMapTable), ddb.ChangerOptions{Keep: settings.EventRetention})
+//	handler, err := hotkey.New(settings, hotkey.Deps{
+//		Items: client, Rollups: client, Shards: changer, Metrics: sink, Log: log, Now: time.Now,
+//	})
 //	lambda.Start(handler)
+//
+// It is the controller of shard counts as well: a key that nears a partition's
+// limit grows, and one whose load was low for a quiet period shrinks. What to do
+// is for [Policy] to say; the handler gathers the evidence and makes the changes.
 //
 // A stream holds only writes that succeeded and changed something. A key that
 // throttles looks flat in it, just below a partition's limit, so all rates here
@@ -15,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -25,14 +33,22 @@ import (
 	"github.com/hotshard/hotshard/internal/metrics"
 )
 
-// Table is what the detector needs of the rollups table.
-type Table interface {
+// Items is what the controller needs of the items table.
+type Items interface {
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
+}
+
+// Rollups is what the detector needs of the rollups table.
+type Rollups interface {
+	Items
+	dynamodb.QueryAPIClient
 }
 
 // Deps are what a Handler works with. All are required.
 type Deps struct {
-	Rollups Table
+	Items   Items
+	Rollups Rollups
+	Shards  Shards
 	Metrics metrics.Sink
 	Log     *slog.Logger
 	Now     func() time.Time
@@ -43,6 +59,7 @@ type Handler struct {
 	settings Settings
 	deps     Deps
 	budget   budget
+	shrinker shrinker
 }
 
 // New returns a Handler, or all faults of the settings.
@@ -50,13 +67,14 @@ func New(settings Settings, deps Deps) (*Handler, error) {
 	if err := settings.Validate(); err != nil {
 		return nil, fmt.Errorf("hotkey: settings: %w", err)
 	}
-	if deps.Rollups == nil || deps.Metrics == nil || deps.Log == nil || deps.Now == nil {
+	if slices.Contains([]any{deps.Items, deps.Rollups, deps.Shards, deps.Metrics}, nil) || deps.Log == nil || deps.Now == nil {
 		return nil, errors.New("hotkey: a dependency is missing")
 	}
 	return &Handler{settings: settings, deps: deps, budget: budget{limit: settings.MetricKeys}}, nil
 }
 
-// Invoke counts one batch: Lambda's payload in, its answer out.
+// Invoke counts one batch: Lambda's payload in, its answer out. It takes
+// [ShrinkTask] as well.
 //
 // With a tumbling window the counts travel in the window's state, and are
 // reported when it ends. The answer depends on the payload alone, so a delivery
@@ -70,6 +88,11 @@ func New(settings Settings, deps Deps) (*Handler, error) {
 // the invocation, and Lambda repeats it, which is safe; metrics are sent after
 // that, at least once and not again when sending fails.
 func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	if task, ok := parseTask(payload); ok {
+		r := run{Handler: h, table: h.settings.ItemsTable}
+		defer r.send(ctx)
+		return r.task(ctx, task)
+	}
 	batch, err := ddbstream.Decode(payload)
 	if err != nil {
 		return nil, fmt.Errorf("hotkey: reading the batch: %w", err)
@@ -89,8 +112,9 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 // run is one invocation.
 type run struct {
 	*Handler
-	table string
-	data  []metrics.Datum
+	table  string
+	data   []metrics.Datum
+	others []heat.Item // of other stream shards; nil until read
 }
 
 // count returns the state to hand on and the records that failed, none or one.
@@ -103,6 +127,7 @@ func (r *run) count(ctx context.Context, batch *ddbstream.Batch) (state map[stri
 		failed = []string{sequence}
 	}
 	ended := batch.Final || batch.TerminatedEarly
+	r.answer(ctx, t, batch.ShardID, ended)
 	reports, err := r.report(ctx, t.done(batch.ShardID, ended, batch.TerminatedEarly))
 	if err != nil {
 		return nil, nil, err
@@ -134,6 +159,9 @@ func (r *run) resume(batch *ddbstream.Batch) *window {
 		}
 		r.deps.Log.Warn("window state dropped", "error", err, "streamShard", batch.ShardID)
 		r.event("WindowStatesDropped")
+		w = newWindow(batch.WindowStart, length, r.settings.limits())
+		w.marks.incomplete = true
+		return w
 	}
 	return newWindow(batch.WindowStart, length, r.settings.limits())
 }

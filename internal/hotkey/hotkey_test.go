@@ -102,13 +102,13 @@ func TestReport(t *testing.T) {
 	for name, want := range map[string]map[string][]float64{
 		"HotKeys": {table: {2}}, "MaxKeyWriteUnitsPerSecond": {table: {80}},
 		"WriteUnits": {table: {2209}}, "Records": {table: {2210}}, "KeyWriteUnitsPerSecond": {table + " C#a": {80}},
-		"SaturatedKeys": {}, "ShardCountChanges": {},
+		"SaturatedKeys": {table: {0}}, "ShardCountChanges": {table: {1}}, "ShardCountChangesObserved": {},
 	} {
 		if diff := cmp.Diff(want, f.values(name)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	if logs := f.logs.String(); strings.Count(logs, "hot key") != 2 || strings.Contains(logs, "E#b") {
+	if logs := f.logs.String(); strings.Count(logs, `"hot key"`) != 2 || strings.Contains(logs, "E#b") {
 		t.Errorf("logs:\n%s", logs)
 	}
 }
@@ -127,7 +127,7 @@ func TestUnwindowed(t *testing.T) {
 	if len(without.table.items) != 4 {
 		t.Errorf("%d heat items, want 4", len(without.table.items))
 	}
-	if v := without.values("WriteUnits"); len(v["items"]) != 4 {
+	if v := without.values("WriteUnits"); len(v["hotshard-items"]) != 4 {
 		t.Errorf("write units: %v", v)
 	}
 }
@@ -214,7 +214,9 @@ func (b *brokenSink) Put(context.Context, []metrics.Datum) error {
 func TestBrokenMetrics(t *testing.T) {
 	f := newFixture(settings())
 	sink := new(brokenSink)
-	handler, err := hotkey.New(settings(), hotkey.Deps{Rollups: f.table, Metrics: sink, Log: discard, Now: time.Now})
+	deps := f.deps()
+	deps.Metrics, deps.Log = sink, discard
+	handler, err := hotkey.New(settings(), deps)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,14 +10,15 @@ import (
 type Report struct {
 	Table string     // whose stream it is
 	Item  heat.Item  // the counts, as they are stored
-	Rows  []heat.Row // hottest first: certified rate, error, peak, status
+	Rows  []heat.Row // saturated keys, then the hottest first: certified rate, error, peak, status
 }
 
 func newReport(table string, item heat.Item) Report {
 	return Report{Table: table, Item: item, Rows: heat.Merge([]heat.Item{item})}
 }
 
-// hot returns the rows of the hot keys, which are not always the first ones.
+// hot returns the rows of the hot and the saturated keys, which are not always the
+// first ones.
 func (r *Report) hot() []heat.Row {
 	var hot []heat.Row
 	for _, row := range r.Rows {
@@ -32,12 +33,16 @@ func (r *Report) hot() []heat.Row {
 // whether a base key may have a metric of its own.
 func (r *Report) data(allow func(base string) bool) []metrics.Datum {
 	hot := r.hot()
-	fastest := 0.0
-	if len(r.Rows) > 0 {
-		fastest = r.Rows[0].WriteUnitsPerSecond
+	fastest, saturated := 0.0, 0
+	for _, row := range r.Rows {
+		fastest = max(fastest, row.WriteUnitsPerSecond)
+		if row.Status == heat.Saturated {
+			saturated++
+		}
 	}
 	data := []metrics.Datum{
 		r.datum("HotKeys", float64(len(hot)), metrics.Count),
+		r.datum("SaturatedKeys", float64(saturated), metrics.Count),
 		r.datum("MaxKeyWriteUnitsPerSecond", fastest, metrics.CountPerSecond),
 		r.datum("WriteUnits", float64(r.Item.Units), metrics.Count),
 		r.datum("Records", float64(r.Item.Records), metrics.Count),

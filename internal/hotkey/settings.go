@@ -37,12 +37,44 @@ type Settings struct {
 	// are so long that the window's state, 1 MB, has not room for as many).
 	TopK int `env:"HOTSHARD_TOP_K" envDefault:"2000"`
 
-	// HeatRetention is how long heat items are kept; 1h to 8760h.
+	// HeatRetention is how long heat items are kept; 1h to 8760h, and at least
+	// twice Quiet, which is proved by them.
 	HeatRetention time.Duration `env:"HOTSHARD_HEAT_RETENTION" envDefault:"168h"`
 
 	// MetricKeys is of how many different hot keys an hour this process sends
 	// metrics of their own, which CloudWatch bills by name; 0 to 10,000.
 	MetricKeys int `env:"HOTSHARD_METRIC_KEYS" envDefault:"100"`
+
+	// Control says what becomes of decisions on shard counts: act makes the
+	// changes, observe logs and counts them only, off decides nothing.
+	Control Control `env:"HOTSHARD_CONTROL" envDefault:"act"`
+
+	// Quiet is how long a key's load must have been low, with proof, before its
+	// shard count shrinks; 1m to 24h. The shrink task is to run every
+	// [Settings.TaskInterval]. EventBridge ticks once a minute at most, so a
+	// deployment needs 12m or more.
+	Quiet time.Duration `env:"HOTSHARD_QUIET" envDefault:"1h"`
+
+	// EventRetention is how long events are kept: changes of shard counts stay in a
+	// key's history for as long. The same as ingest's; 0 keeps them for ever, else
+	// 1h or more.
+	EventRetention time.Duration `env:"HOTSHARD_EVENT_RETENTION" envDefault:"720h"`
+}
+
+// Control is how far the controller of shard counts goes.
+type Control string
+
+// The controls.
+const (
+	Act     Control = "act"
+	Observe Control = "observe"
+	Off     Control = "off"
+)
+
+// TaskInterval is how often the shrink task is to run: a twelfth of the quiet
+// period, but 5 s at least and 5 min at most.
+func (s Settings) TaskInterval() time.Duration {
+	return min(max(s.Quiet/12, 5*time.Second), 5*time.Minute)
 }
 
 // Validate reports all faults at once.
@@ -62,9 +94,21 @@ func (s Settings) Validate() error {
 	check(s.PartitionWCU >= 1, "HOTSHARD_PARTITION_WCU", s.PartitionWCU, "at least 1")
 	check(s.Threshold > 0 && s.Threshold <= 1, "HOTSHARD_THRESHOLD", s.Threshold, "above 0, up to 1")
 	check(s.TopK >= 10 && s.TopK <= 20_000, "HOTSHARD_TOP_K", s.TopK, "10 to 20000")
-	check(s.HeatRetention >= time.Hour && s.HeatRetention <= 8760*time.Hour, "HOTSHARD_HEAT_RETENTION", s.HeatRetention, "1h to 8760h")
+	check(s.HeatRetention >= max(time.Hour, 2*s.Quiet) && s.HeatRetention <= 8760*time.Hour, "HOTSHARD_HEAT_RETENTION", s.HeatRetention,
+		"1h to 8760h, and at least twice HOTSHARD_QUIET")
 	check(s.MetricKeys >= 0 && s.MetricKeys <= 10_000, "HOTSHARD_METRIC_KEYS", s.MetricKeys, "0 to 10000")
+	check(s.Control == Act || s.Control == Observe || s.Control == Off, "HOTSHARD_CONTROL", s.Control, "act, observe or off")
+	check(s.Quiet >= time.Minute && s.Quiet <= 24*time.Hour, "HOTSHARD_QUIET", s.Quiet, "1m to 24h")
+	check(s.EventRetention == 0 || s.EventRetention >= time.Hour, "HOTSHARD_EVENT_RETENTION", s.EventRetention, "0, or 1h or more")
 	return errors.Join(faults...)
+}
+
+// policy is what these settings make of the controller.
+func (s Settings) policy() Policy {
+	return Policy{
+		Limit: float64(s.PartitionWCU), Threshold: s.Threshold, Window: s.Window,
+		Quiet: s.Quiet, Interval: s.TaskInterval(),
+	}
 }
 
 // hotRate is how many certified write units a second make a key hot.

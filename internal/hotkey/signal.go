@@ -3,8 +3,6 @@ package hotkey
 import (
 	"context"
 	"time"
-
-	"github.com/hotshard/hotshard/internal/metrics"
 )
 
 // maxLogged bounds the hot keys that are logged for each window.
@@ -20,13 +18,6 @@ func (r *run) log(ctx context.Context, report *Report) {
 }
 
 func (r *run) allow(base string) bool { return r.budget.allow(base, r.deps.Now()) }
-
-// event counts something that happened to the function itself.
-func (r *run) event(name string) {
-	r.data = append(r.data, metrics.Datum{
-		Name: name, Value: 1, Unit: metrics.Count, Time: r.deps.Now(), Dimensions: tableDimension(r.table),
-	})
-}
 
 // sendTimeout bounds how long metrics may keep a batch waiting.
 const sendTimeout = 5 * time.Second

@@ -3,6 +3,7 @@ package hotkey
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -34,6 +35,9 @@ func (s Settings) limits() topk.Limits { return topk.Limits{Entries: s.TopK, Byt
 func (t *tally) addAll(records []ddbstream.Record) (failed string, err error) {
 	for i := range records {
 		if err := t.add(&records[i]); err != nil {
+			for _, w := range t.all() { // it may be given up, and no one knows whose it was
+				w.marks.incomplete = true
+			}
 			return records[i].Sequence, err
 		}
 	}
@@ -57,6 +61,16 @@ func (t *tally) add(rec *ddbstream.Record) error {
 	}
 	t.window(rec.Created).add(key, units, rec)
 	return nil
+}
+
+// all returns the windows that the batch has to do with, in order of time.
+func (t *tally) all() []*window {
+	list := slices.Collect(maps.Values(t.others))
+	if t.own != nil {
+		list = append(list, t.own)
+	}
+	slices.SortFunc(list, func(a, b *window) int { return a.start.Compare(b.start) })
+	return list
 }
 
 var errNoTime = errors.New("it has no creation time")
@@ -117,18 +131,26 @@ func (w *window) item(s Settings, streamShard, part string) heat.Item {
 		Start: w.start, Window: w.length, StreamShard: streamShard, Part: part,
 		Records: w.records, Units: w.sketch.Total(),
 		Limit: float64(s.PartitionWCU), HotRate: s.hotRate(), Rest: w.sketch.Floor(),
+		Marks: w.marks.stored(),
 	}
-	entries := w.sketch.Top(w.sketch.Len())
-	for i, e := range entries {
-		if i >= heat.MaxKeys {
+	refused := w.refused()
+	for i, e := range w.sketch.Top(w.sketch.Len()) {
+		if i >= heat.MaxKeys && !refused[e.Key] {
 			it.Rest = max(it.Rest, e.Count)
 			continue
 		}
 		key := heat.Key{Key: e.Key, Units: e.Low(), Err: e.Err, Peak: e.Peak, PeakAt: time.Unix(e.PeakSecond, 0).UTC()}
-		if float64(e.Low()) >= it.HotRate*w.length.Seconds() {
+		switch {
+		case refused[e.Key]:
+			key.Status = heat.Saturated
+		case float64(e.Low()) >= it.HotRate*w.length.Seconds():
 			key.Status = heat.Hot
 		}
 		it.Keys = append(it.Keys, key)
+		delete(refused, e.Key)
+	}
+	for _, key := range slices.Sorted(maps.Keys(refused)) { // they throttled and are not counted
+		it.Keys = append(it.Keys, heat.Key{Key: key, Err: w.sketch.Floor(), PeakAt: w.start.Truncate(time.Second), Status: heat.Saturated})
 	}
 	return it
 }

@@ -12,8 +12,9 @@ import (
 )
 
 // maxKeyBytes bounds the keys in a window's state, as topk counts them. The state
-// may have 1 MB at Lambda, and base64 makes four bytes of three.
-const maxKeyBytes = 720_000
+// may have 1 MB at Lambda, and base64 makes four bytes of three; the marks have a
+// bound of their own.
+const maxKeyBytes = 500_000
 
 // window counts the records that were made in a time.
 type window struct {
@@ -22,10 +23,11 @@ type window struct {
 	first   string // sequence number of the first record counted
 	records uint64
 	sketch  *topk.Sketch // write units by partition key
+	marks   marks
 }
 
 func newWindow(start time.Time, length time.Duration, limits topk.Limits) *window {
-	return &window{start: start.UTC(), length: length, sketch: topk.New(limits)}
+	return &window{start: start.UTC(), length: length, sketch: topk.New(limits), marks: newMarks()}
 }
 
 func (w *window) add(key string, units int, rec *ddbstream.Record) {
@@ -34,13 +36,16 @@ func (w *window) add(key string, units int, rec *ddbstream.Record) {
 	}
 	w.records++
 	w.sketch.Add(key, uint64(units), rec.Created.Unix())
+	w.marks.see(rec, key)
 }
 
-// The window's state: its version, and in base64 what pack makes.
+// The window's state: its version, in base64 the counts and, where there are any,
+// the marks, which older releases pass over.
 const (
 	stateVersion = "1"
 	versionField = "v"
 	windowField  = "window"
+	marksField   = "marks"
 )
 
 // state is what the window's next delivery needs. It depends on the window alone,
@@ -52,7 +57,11 @@ func (w *window) state() map[string]string {
 	b = binary.AppendUvarint(b, uint64(len(w.first)))
 	b = append(b, w.first...)
 	b = w.sketch.AppendBinary(b)
-	return map[string]string{versionField: stateVersion, windowField: base64.StdEncoding.EncodeToString(b)}
+	state := map[string]string{versionField: stateVersion, windowField: base64.StdEncoding.EncodeToString(b)}
+	if !w.marks.empty() {
+		state[marksField] = w.marks.pack()
+	}
+	return state
 }
 
 var errState = errors.New("it is damaged")
@@ -72,6 +81,9 @@ func resume(state map[string]string, start time.Time, length time.Duration, limi
 	}
 	if w.sketch, err = topk.Decode(b, limits); err != nil {
 		return nil, fmt.Errorf("hotkey: window state: %w", err)
+	}
+	if w.marks, err = unpackMarks(state[marksField]); err != nil {
+		return nil, fmt.Errorf("hotkey: window state: marks: %w", err)
 	}
 	return w, nil
 }

@@ -30,14 +30,14 @@ type streamReader struct {
 
 // Next implements Reader.
 func (r *streamReader) Next(ctx context.Context, limit int) ([]Record, bool, error) {
-	if r.iterator == nil {
-		if err := r.renew(ctx); err != nil {
-			return nil, false, err
-		}
+	out, err := r.get(ctx, limit)
+	if r.after == "" && trimmed(err) {
+		// No gap, since nothing was read yet: the engine refuses an iterator from
+		// before its oldest record, and has made one if a cancelled transaction,
+		// which has a sequence number but no record, came first.
+		r.iterator = nil
+		out, err = r.get(ctx, limit)
 	}
-	out, err := r.stream.client.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{
-		ShardIterator: r.iterator, Limit: aws.Int32(int32(min(limit, r.page))),
-	})
 	if err != nil {
 		return nil, false, r.fail(err)
 	}
@@ -50,6 +50,18 @@ func (r *streamReader) Next(ctx context.Context, limit int) ([]Record, bool, err
 	return records, r.iterator == nil, nil
 }
 
+// get makes one call, with a new iterator if there is none.
+func (r *streamReader) get(ctx context.Context, limit int) (*dynamodbstreams.GetRecordsOutput, error) {
+	if r.iterator == nil {
+		if err := r.renew(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return r.stream.client.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{
+		ShardIterator: r.iterator, Limit: aws.Int32(int32(min(limit, r.page))),
+	})
+}
+
 func (r *streamReader) renew(ctx context.Context) error {
 	in := &dynamodbstreams.GetShardIteratorInput{
 		StreamArn: &r.stream.arn, ShardId: &r.shard, ShardIteratorType: types.ShardIteratorTypeTrimHorizon,
@@ -59,7 +71,7 @@ func (r *streamReader) renew(ctx context.Context) error {
 	}
 	out, err := r.stream.client.GetShardIterator(ctx, in)
 	if err != nil {
-		return r.fail(err)
+		return err
 	}
 	r.iterator = out.ShardIterator
 	return nil
@@ -69,11 +81,15 @@ func (r *streamReader) renew(ctx context.Context) error {
 // expired, and from the oldest record when the position has been trimmed.
 func (r *streamReader) fail(err error) error {
 	r.iterator = nil
-	var trimmed *types.TrimmedDataAccessException
-	if errors.As(err, &trimmed) {
+	if trimmed(err) {
 		r.after = ""
 	}
 	return fmt.Errorf("read stream shard %s: %w", r.shard, err)
+}
+
+func trimmed(err error) bool {
+	_, ok := errors.AsType[*types.TrimmedDataAccessException](err)
+	return ok
 }
 
 func (r *streamReader) fitPage(records []Record) {

@@ -15,6 +15,9 @@ type Options struct {
 	DataDir  string        // where the started engine keeps its data; "" is memory
 	Prefix   string        // of the tables' names
 	Window   time.Duration // the detector's, in whole seconds
+	Quiet    time.Duration // without much load, after which shard counts shrink; 0 is the function's default
+	Control  string        // of shard counts: act, observe or off
+	Limits   Limits        // between the functions and the engine
 	Failures string        // file for the records that a function gave up
 	Notices  io.Writer     // progress and the engine's licence line
 	Log      *slog.Logger

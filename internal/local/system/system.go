@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/limiter"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -21,10 +22,16 @@ type System struct {
 	listener net.Listener
 	engine   *local.Engine // nil with an endpoint of the caller's
 	endpoint string
-	db       *dynamodb.Client
+	db       *dynamodb.Client // the engine's own
 	names    schema.Names
 	server   *http.Server
 	mappings []*local.Mapping
+	schedule *schedule
+
+	functions     *dynamodb.Client // what the functions use; behind the limiter if there is one
+	limiter       *limiter.Limiter
+	proxy         *http.Server
+	proxyListener net.Listener
 }
 
 // Start makes everything ready: the port first, since that fails at once when it
@@ -49,6 +56,9 @@ func Start(ctx context.Context, o Options) (_ *System, err error) {
 	s.db = local.DynamoDB(s.endpoint, "")
 	if err := local.CreateTables(ctx, s.db, s.names); err != nil {
 		return nil, fmt.Errorf("tables at %s: %w", s.endpoint, err)
+	}
+	if err := s.limit(); err != nil {
+		return nil, err
 	}
 	if err := s.wire(ctx); err != nil {
 		return nil, err
@@ -79,6 +89,13 @@ func (s *System) Endpoint() string { return s.endpoint }
 func (s *System) Run(ctx context.Context) error {
 	group, running := errgroup.WithContext(ctx)
 	group.Go(func() error { return serve(s.server, s.listener) })
+	if s.proxy != nil {
+		group.Go(func() error { return serve(s.proxy, s.proxyListener) })
+	}
+	group.Go(func() error {
+		s.schedule.run(running, s)
+		return nil
+	})
 	for _, m := range s.mappings {
 		group.Go(func() error { return m.Run(running) })
 	}
@@ -119,7 +136,11 @@ const (
 func (s *System) shutDownServer() error {
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownTime)
 	defer cancel()
-	if err := s.server.Shutdown(ctx); err != nil {
+	err := s.server.Shutdown(ctx)
+	if s.proxy != nil {
+		err = errors.Join(err, s.proxy.Shutdown(ctx))
+	}
+	if err != nil {
 		return fmt.Errorf("finishing the requests under way: %w", err)
 	}
 	return nil
@@ -141,6 +162,9 @@ func (s *System) drain() error {
 // close lets go of what Start took.
 func (s *System) close() error {
 	_ = s.listener.Close() // closed already after a served shutdown
+	if s.proxyListener != nil {
+		_ = s.proxyListener.Close() // likewise
+	}
 	if s.engine == nil {
 		return nil
 	}

@@ -27,7 +27,7 @@ func start(t *testing.T, window time.Duration) (s *System, stop func()) {
 	prefix := "system" + strings.ReplaceAll(time.Now().Format("150405.000000"), ".", "-") + "-"
 	ctx, cancel := context.WithCancel(t.Context())
 	s, err := Start(ctx, Options{
-		Addr: "127.0.0.1:0", Endpoint: enginetest.Endpoint(t), Prefix: prefix, Window: window,
+		Addr: "127.0.0.1:0", Endpoint: enginetest.Endpoint(t), Prefix: prefix, Window: window, Control: "act",
 		Failures: filepath.Join(t.TempDir(), "failures.jsonl"), Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/caarlos0/env/v11"
@@ -15,6 +16,7 @@ import (
 	"github.com/hotshard/hotshard/internal/metrics"
 	"github.com/hotshard/hotshard/internal/query"
 	"github.com/hotshard/hotshard/internal/rollup"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // wire makes the four functions from the settings that a deployment would give
@@ -33,18 +35,12 @@ func (s *System) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	heat, err := settings[hotkey.Settings](s)
-	if err != nil {
-		return err
-	}
-	detector, err := hotkey.New(heat, hotkey.Deps{
-		Rollups: s.db, Metrics: metrics.NewMemory(maxMetrics), Log: s.options.Log, Now: time.Now,
-	})
+	detector, err := s.detector()
 	if err != nil {
 		return err
 	}
 	for name, handler := range map[string]local.Handler{
-		"aggregator": rollup.New(folds, s.db, s.options.Log),
+		"aggregator": rollup.New(folds, s.functions, s.options.Log),
 		"hotkeys":    detector,
 	} {
 		m, err := s.mapping(name, source, handler)
@@ -54,6 +50,22 @@ func (s *System) wire(ctx context.Context) error {
 		s.mappings = append(s.mappings, m)
 	}
 	return nil
+}
+
+// detector makes the hotkeys function, with its schedule.
+func (s *System) detector() (*hotkey.Handler, error) {
+	o, err := settings[hotkey.Settings](s)
+	if err != nil {
+		return nil, err
+	}
+	view := ddb.NewMap(s.functions, s.names.ShardMap)
+	detector, err := hotkey.New(o, hotkey.Deps{
+		Items: s.functions, Rollups: s.functions,
+		Shards:  ddb.NewMapChanger(s.functions, view, ddb.ChangerOptions{Keep: o.EventRetention}),
+		Metrics: metrics.NewMemory(maxMetrics), Log: s.options.Log, Now: time.Now,
+	})
+	s.schedule = shrinkSchedule(detector, o)
+	return detector, err
 }
 
 // maxMetrics bounds the metric values kept in memory.
@@ -68,11 +80,11 @@ func (s *System) api() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	writer, err := ingest.New(writeSettings, s.db)
+	writer, err := ingest.New(writeSettings, s.functions, s.options.Log)
 	if err != nil {
 		return nil, err
 	}
-	reader, err := query.New(readSettings, s.db)
+	reader, err := query.New(readSettings, s.functions)
 	if err != nil {
 		return nil, err
 	}
@@ -83,19 +95,25 @@ func (s *System) api() (http.Handler, error) {
 // settings reads a function's settings as the function does, from what the stack
 // would set.
 func settings[T any](s *System) (T, error) {
-	return env.ParseAsWithOptions[T](env.Options{Environment: map[string]string{
+	set := map[string]string{
 		"HOTSHARD_ITEMS_TABLE":     s.names.Items,
 		"HOTSHARD_ROLLUPS_TABLE":   s.names.Rollups,
 		"HOTSHARD_SHARD_MAP_TABLE": s.names.ShardMap,
 		"HOTSHARD_WINDOW":          s.options.Window.String(),
-	}})
+		"HOTSHARD_CONTROL":         s.options.Control,
+		"HOTSHARD_PARTITION_WCU":   strconv.Itoa(s.partitionWCU()),
+	}
+	if s.options.Quiet > 0 {
+		set["HOTSHARD_QUIET"] = s.options.Quiet.String()
+	}
+	return env.ParseAsWithOptions[T](env.Options{Environment: set})
 }
 
 func (s *System) mapping(name string, source local.Source, handler local.Handler) (*local.Mapping, error) {
 	return local.NewMapping(local.MappingOptions{
 		Name: name, Source: source, Handler: handler,
 		Checkpoints: s.db, CheckpointTable: local.CheckpointTable(s.names), FailureFile: s.options.Failures,
-		BatchSize: 1000, BatchingWindow: batchingWindow, TumblingWindow: s.options.Window,
+		BatchSize: 1000, BatchingWindow: s.batchingWindow(), TumblingWindow: s.options.Window,
 		Attempts: 10, Bisect: true, PartialFailures: true, Logger: s.options.Log,
 	})
 }

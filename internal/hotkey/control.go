@@ -1,0 +1,103 @@
+package hotkey
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/metrics"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+// Shards is what the controller needs of the shard map; a [*ddb.MapChanger] has it.
+type Shards interface {
+	Lookup(ctx context.Context, key string, now time.Time) (ddb.Entry, error)
+	Entries(ctx context.Context, now time.Time) ([]ddb.Entry, error)
+	Grow(ctx context.Context, key string, count int, note ddb.Note, now time.Time) (ddb.Entry, error)
+	Shrink(ctx context.Context, key string, count int, note ddb.Note, now time.Time) (ddb.Entry, error)
+}
+
+// answerTime bounds how long decisions may keep a batch waiting. What there was no
+// time for is decided on with the next.
+const answerTime = 5 * time.Second
+
+// answer decides on the keys that the batch's windows show to be hot, each once a
+// window, and has them grow. Nothing that goes wrong here fails the batch.
+func (r *run) answer(ctx context.Context, t *tally, streamShard string, ended bool) {
+	if r.settings.Control == Off || r.table != r.settings.ItemsTable {
+		return // without write shards to its keys, a table only gets advice
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	for _, w := range t.all() {
+		running := w == t.own && !ended
+		for _, s := range w.suspects(r.settings, running) {
+			if ctx.Err() != nil {
+				r.deps.Log.WarnContext(ctx, "no time to decide on all hot keys")
+				return
+			}
+			if !w.marks.answered[s.name] {
+				r.decide(ctx, w, s, streamShard)
+			}
+		}
+	}
+}
+
+// decide asks the policy about one key. A key with several write shards may have
+// some on other stream shards: then those are looked at too.
+func (r *run) decide(ctx context.Context, w *window, s *suspect, streamShard string) {
+	now := r.deps.Now()
+	key := s.Base.String()
+	entry, err := r.deps.Shards.Lookup(ctx, key, now)
+	if err != nil {
+		r.deps.Log.WarnContext(ctx, "shard count unknown", "key", key, "error", err)
+		return
+	}
+	d := r.settings.policy().Answer(s.Evidence, entry, now)
+	if d.Action != None && d.From > 1 {
+		s.join(r.elsewhere(ctx, w, streamShard), d.From)
+		d = r.settings.policy().Answer(s.Evidence, entry, now)
+	}
+	if d.Action == None || !w.marks.answer(s.name) {
+		return
+	}
+	r.execute(ctx, key, d, now)
+}
+
+// execute makes a decided change, as far as the control setting allows.
+func (r *run) execute(ctx context.Context, key string, d Decision, now time.Time) (changed bool) {
+	log := r.deps.Log.With("key", key, "from", d.From, "to", d.To, "why", d.Why)
+	if d.Action == Advise {
+		log.WarnContext(ctx, "hot key not grown")
+		return false
+	}
+	if r.settings.Control != Act {
+		log.InfoContext(ctx, "shard count would change", "action", string(d.Action))
+		r.event("ShardCountChangesObserved")
+		return false
+	}
+	change := r.deps.Shards.Grow
+	if d.Action == Shrink {
+		change = r.deps.Shards.Shrink
+	}
+	entry, err := change(ctx, key, d.To, ddb.Note{By: "hotkeys", Why: d.Why}, now)
+	switch {
+	case err == nil:
+		log.InfoContext(ctx, "shard count changed", "action", string(d.Action), "effective", entry.Effective())
+		r.event("ShardCountChanges")
+		return true
+	case errors.Is(err, ddb.ErrCooldown), errors.Is(err, ddb.ErrNoChange), errors.Is(err, ddb.ErrPinned):
+		log.InfoContext(ctx, "shard count left alone", "action", string(d.Action), "error", err)
+	default:
+		log.ErrorContext(ctx, "shard count not changed", "action", string(d.Action), "error", err)
+		r.event("ShardCountChangeFailures")
+	}
+	return false
+}
+
+// event counts something that happened to the function itself.
+func (r *run) event(name string) {
+	r.data = append(r.data, metrics.Datum{
+		Name: name, Value: 1, Unit: metrics.Count, Time: r.deps.Now(), Dimensions: tableDimension(r.table),
+	})
+}

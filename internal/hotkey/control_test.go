@@ -1,0 +1,217 @@
+package hotkey_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/internal/hotkey"
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+// TestSightings: what writers saw makes keys saturated, those that are not counted
+// too, and is stored with the window.
+func TestSightings(t *testing.T) {
+	f := newFixture(settings())
+	all := slices.Concat(
+		repeat("C#a#0", 500, 1),
+		writes{
+			seen("C#a", 1.2, "w1", 40, 0, 3), seen("C#a", 1.3, "w2", 50.5, 1, 2), seen("C#a", 1.9, "w1", 60, 0, 4), // w1 says 60 of that second
+			seen("C#a", 2.1, "w1", 30, 0, 0), seen("C#a", 1.95, "w3", 9, 0, 0), seen("C#a", 0.5, "w1", 1000, 0, 0), // the last one is too late
+			seen("E#e/1", 3, "w1", 7, 12, 1),
+			{key: "H#C#a", at: 3}, {key: "H#nothing", at: 3, sk: "x", image: "{}"}, {key: "H#C#a", at: 4, ttl: true},
+		})
+	deliver(t, f, all, 100)
+	var got []string
+	for _, row := range f.rows(t) {
+		if row.Status != heat.Warm {
+			got = append(got, fmt.Sprintf("%s %v %v+%v", row.Key, row.Status, row.WriteUnitsPerSecond, row.Error))
+		}
+	}
+	want := []string{"C#a#0 saturated 50+0", "C#a#1 saturated 0+0", "E#e/1#2026-01-05#12 saturated 0+0"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	for _, item := range parsed(t, f) {
+		want := []heat.Sighting{{Base: "C#a", Throttled: 9, Offered: 120}, {Base: "E#e/1", Throttled: 1, Offered: 7}}
+		if diff := cmp.Diff(heat.Marks{Sightings: want}, item.Marks); diff != "" {
+			t.Errorf("marks (-want +got):\n%s", diff)
+		}
+	}
+	if v := f.values("SaturatedKeys")["hotshard-items"]; !slices.Equal(v, []float64{3}) {
+		t.Errorf("SaturatedKeys %v", v)
+	}
+	// 500 units in the heaviest second are more than was offered, at 25 each.
+	if !slices.Equal(f.shards.changes, []string{"C#a 1>20"}) {
+		t.Errorf("changes %v", f.shards.changes)
+	}
+}
+
+// TestGrowthAheadOfThrottling: a key over its budget grows in that very
+// invocation, and once, although the window goes on.
+func TestGrowthAheadOfThrottling(t *testing.T) {
+	f := newFixture(settings())
+	all := slices.Concat(repeat("C#a#0", 350, 1), repeat("C#a#0", 349, 2))
+	state := f.must(t, batch{writes: all, first: 1}.payload())
+	if len(f.shards.changes) > 0 {
+		t.Fatalf("below the budget: %v", f.shards.changes)
+	}
+	state = f.must(t, batch{writes: repeat("C#a#0", 1, 2), first: 700, state: state}.payload())
+	want := []string{"C#a 1>14"} // 350 in one second, 25 for each
+	if !slices.Equal(f.shards.changes, want) {
+		t.Fatalf("at the budget: %v", f.shards.changes)
+	}
+	if n := f.shards.notes[0]; n.By != "hotkeys" || !strings.Contains(n.Why, "the hottest of 1 write shards took 70.0 of a partition's 100") {
+		t.Errorf("the note is %+v", n)
+	}
+	state = f.must(t, batch{writes: repeat("C#a#0", 500, 3), first: 701, state: state}.payload())
+	f.must(t, batch{state: state, final: true}.payload())
+	if !slices.Equal(f.shards.changes, want) || len(f.values("ShardCountChanges")["hotshard-items"]) != 1 {
+		t.Errorf("changes %v, metrics %v", f.shards.changes, f.values("ShardCountChanges"))
+	}
+	if logs := f.logs.String(); strings.Count(logs, "shard count changed") != 1 || !strings.Contains(logs, "from=1 to=14") {
+		t.Errorf("logs:\n%s", logs)
+	}
+}
+
+func TestControl(t *testing.T) {
+	for control, want := range map[hotkey.Control]struct {
+		changes  []string
+		observed int
+	}{hotkey.Act: {[]string{"C#a 1>4"}, 0}, hotkey.Observe: {nil, 1}, hotkey.Off: {nil, 0}} {
+		s := settings()
+		s.Control = control
+		f := newFixture(s)
+		var state map[string]string
+		for i := range 4 {
+			state = f.must(t, batch{writes: repeat("C#a#0", 100, float64(2*i)), first: 1, state: state}.payload())
+			state = f.must(t, batch{writes: repeat("C#a#0", 100, float64(2*i+1)), first: 1, state: state}.payload())
+		}
+		f.must(t, batch{state: state, final: true}.payload())
+		observed := f.values("ShardCountChangesObserved")["hotshard-items"]
+		if !slices.Equal(f.shards.changes, want.changes) || len(observed) != want.observed || len(f.values("ShardCountChanges")) != len(want.changes) {
+			t.Errorf("%s: changes %v, metrics %v", control, f.shards.changes, f.sink.Data())
+		}
+		if would := strings.Count(f.logs.String(), "shard count would change"); would != want.observed {
+			t.Errorf("%s: logs:\n%s", control, f.logs)
+		}
+		if rows := f.rows(t); rows[0].Status != heat.Hot {
+			t.Errorf("%s: rows %+v", control, rows)
+		}
+	}
+}
+
+// TestNotGrown lists what is no reason for growth.
+func TestNotGrown(t *testing.T) {
+	hot := repeat("C#a#0", 800, 1)
+	for name, c := range map[string]struct {
+		payload []byte
+		now     time.Duration // after the window's start
+		set     func(*fakeShards)
+		log     string
+	}{
+		"a backlog":       {batch{writes: hot, first: 1, final: true}.payload(), 31 * time.Second, nil, ""},
+		"an old part":     {batch{writes: repeat("C#a#0", 800, -25), first: 1, final: true}.payload(), time.Second, nil, ""},
+		"a backfill":      {batch{writes: repeat("E#e#2025-12-24#0", 800, 1), first: 1, final: true}.payload(), 0, nil, "events of past days"},
+		"and its refusal": {batch{writes: slices.Concat(repeat("E#e#2025-12-24#0", 300, 1), writes{seen("E#e", 2, "w", 0, 0, 9)}), first: 1, final: true}.payload(), 0, nil, "events of past days"},
+		"another's key":   {batch{writes: repeat("user-7", 800, 1), first: 1, final: true}.payload(), 0, nil, ""},
+		"a player":        {batch{writes: repeat("L#board#all#7", 800, 1), first: 1, final: true}.payload(), 0, nil, ""},
+		"another table": {[]byte(strings.ReplaceAll(string(batch{writes: hot, first: 1, final: true}.payload()), "hotshard-items", "other")),
+			0, nil, ""},
+		"in force just now": {batch{writes: repeat("C#a#1", 800, 1), first: 1, final: true}.payload(), 0,
+			func(f *fakeShards) { f.set("C#a", 2, start.Add(time.Second)) }, ""},
+		"skew":    {batch{writes: hot, first: 1, final: true}.payload(), 0, func(f *fakeShards) { f.set("C#a", 8, start.Add(-time.Hour)) }, "skew among write shards"},
+		"pinned":  {batch{writes: hot, first: 1, final: true}.payload(), 0, func(f *fakeShards) { f.entries["C#a"] = ddb.Entry{Pinned: true} }, ""},
+		"no map":  {batch{writes: hot, first: 1, final: true}.payload(), 0, func(f *fakeShards) { f.fail = ddb.ErrStale }, "shard count unknown"},
+		"cooling": {batch{writes: hot, first: 1, final: true}.payload(), 0, func(f *fakeShards) { f.set("C#a", 1, start.Add(-time.Second)) }, "shard count left alone"},
+	} {
+		f := newFixture(settings())
+		f.now = start.Add(c.now)
+		if c.set != nil {
+			c.set(f.shards)
+		}
+		f.must(t, c.payload)
+		if len(f.shards.changes) > 0 || len(f.values("ShardCountChanges")) > 0 {
+			t.Errorf("%s: %v", name, f.shards.changes)
+		}
+		if logs := f.logs.String(); !strings.Contains(logs, c.log) || c.log == "" && strings.Contains(logs, "shard count") {
+			t.Errorf("%s: logs:\n%s", name, logs)
+		}
+	}
+}
+
+// TestGrowthFails: the shard map's trouble is logged, and the batch is done.
+func TestGrowthFails(t *testing.T) {
+	f := newFixture(settings())
+	deps := f.deps()
+	deps.Shards = failing{f.shards}
+	f.handler, _ = hotkey.New(settings(), deps)
+	f.must(t, batch{writes: repeat("C#a#0", 800, 1), first: 1, final: true}.payload())
+	if !strings.Contains(f.logs.String(), "shard count not changed") || len(f.values("ShardCountChangeFailures")["hotshard-items"]) != 1 || len(f.table.items) != 1 {
+		t.Errorf("logs:\n%s", f.logs)
+	}
+}
+
+// failing is a shard map that can be read but not changed.
+type failing struct{ *fakeShards }
+
+func (failing) change() (ddb.Entry, error) {
+	return ddb.Entry{}, errors.Join(ddb.ErrUnavailable, errPut)
+}
+
+func (f failing) Grow(_ context.Context, _ string, _ int, _ ddb.Note, _ time.Time) (ddb.Entry, error) {
+	return f.change()
+}
+
+func (f failing) Shrink(_ context.Context, _ string, _ int, _ ddb.Note, _ time.Time) (ddb.Entry, error) {
+	return f.change()
+}
+
+// TestSiblingsElsewhere: write shards on other stream shards count towards the
+// need, and what looks like skew here may be none.
+func TestSiblingsElsewhere(t *testing.T) {
+	f := newFixture(settings())
+	f.shards.set("C#a", 4, start.Add(-time.Hour))
+	var others writes
+	for n := 1; n < 4; n++ {
+		others = append(others, repeat(fmt.Sprintf("C#a#%d", n), 600, 1)...)
+	}
+	f.must(t, batch{writes: others, first: 1, shard: "b", final: true}.payload())
+	if len(f.shards.changes) > 0 {
+		t.Fatalf("changes %v", f.shards.changes)
+	}
+	f.must(t, batch{writes: repeat("C#a#0", 700, 1), first: 1, final: true}.payload())
+	if !slices.Equal(f.shards.changes, []string{"C#a 4>10"}) { // 250 units a second
+		t.Errorf("changes %v", f.shards.changes)
+	}
+	f = newFixture(settings())
+	f.shards.set("C#a", 4, start.Add(-time.Hour))
+	f.table.failQuery = errPut
+	f.must(t, batch{writes: repeat("C#a#0", 700, 1), first: 1, final: true}.payload())
+	if logs := f.logs.String(); len(f.shards.changes) > 0 || !strings.Contains(logs, "other stream shards unknown") || !strings.Contains(logs, "skew") {
+		t.Errorf("changes %v, logs:\n%s", f.shards.changes, logs)
+	}
+}
+
+// TestManySightings: what has no room is said to be missing, and the others count.
+func TestManySightings(t *testing.T) {
+	f := newFixture(settings())
+	var all writes
+	for i := range 1000 {
+		all = append(all, seen(schema.BaseKey{Type: schema.Counter, Name: strings.Repeat("n", 400) + fmt.Sprint(i)}.String(), 1, "w", 50, 0, 0))
+	}
+	deliver(t, f, all, 100)
+	for _, item := range parsed(t, f) {
+		if n := len(item.Sightings); n < 100 || uint64(n)+item.Hidden != 1000 {
+			t.Errorf("%d sightings, %d hidden", n, item.Hidden)
+		}
+	}
+}

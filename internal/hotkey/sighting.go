@@ -1,0 +1,137 @@
+package hotkey
+
+import (
+	"hash/fnv"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/ddbstream"
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// sighting is one record that tells what a writer saw: see package schema.
+type sighting struct {
+	base      schema.BaseKey
+	second    int64  // Unix
+	writer    uint64 // hash of its id
+	offered   uint64 // tenths of a write unit
+	throttled uint64
+	failed    uint64
+	shards    map[int]uint64 // throttled attempts by write shard
+}
+
+// parseSighting reads a sighting. Whatever is not one, in whichever way, is false:
+// a table may be anyone's.
+func parseSighting(rec *ddbstream.Record, pk string) (s sighting, ok bool) {
+	if rec.Name == ddbstream.Remove || !strings.HasPrefix(pk, schema.SightingPrefix) {
+		return s, false
+	}
+	sk, _ := rec.Keys.String(schema.SK)
+	base, at, writer, err := schema.ParseSightingKey(pk, sk)
+	if err != nil {
+		return s, false
+	}
+	offered, ok := amount(rec.New, schema.Offered, 10)
+	s = sighting{base: base, second: at.Unix(), writer: hash(writer), offered: offered, shards: map[int]uint64{}}
+	s.throttled, _ = amount(rec.New, schema.Throttled, 1)
+	s.failed, _ = amount(rec.New, schema.FailedUnits, 1)
+	numbers, _ := rec.New.Numbers(schema.Shards)
+	for digits, count := range numbers {
+		n, err1 := strconv.Atoi(digits)
+		attempts, err2 := strconv.ParseUint(count, 10, 32)
+		if err1 == nil && err2 == nil && n >= 0 && n < shard.MaxShards && attempts > 0 {
+			s.shards[n] = attempts
+		}
+	}
+	return s, ok
+}
+
+func hash(s string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(s))
+	return h.Sum64()
+}
+
+// amount reads a number that is not negative and fits well in 32 bits, in parts of
+// one.
+func amount(image ddbstream.Image, attr string, parts float64) (uint64, bool) {
+	digits, ok := image.Number(attr)
+	if !ok {
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(digits, 64)
+	if err != nil || !(f >= 0) || f > math.MaxUint32 {
+		return 0, false
+	}
+	return uint64(math.Round(f * parts)), true
+}
+
+// parseBeat reads a beat: the write shard that it was put beside and when.
+func parseBeat(rec *ddbstream.Record, pk string) (name string, n int, at time.Time, ok bool) {
+	if sk, _ := rec.Keys.String(schema.SK); sk != schema.BeatSK || rec.Name == ddbstream.Remove {
+		return "", 0, at, false
+	}
+	digits, _ := rec.New.Number(schema.Beat)
+	ms, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || ms < 0 {
+		return "", 0, at, false
+	}
+	if _, err := schema.ParseKey(pk); err != nil {
+		return "", 0, at, false
+	}
+	name, n, err = shard.Hash.Split(pk)
+	return name, n, time.UnixMilli(ms).UTC(), err == nil && n < shard.MaxShards
+}
+
+// sighted is what a window's sightings of one base key come to.
+type sighted struct {
+	throttled uint64         // attempts, on whichever write shard
+	shards    map[int]uint64 // those whose write shard is known
+	failed    uint64         // write units
+	offered   uint64         // tenths of a unit, in the second with the most
+	samples   []sample       // of the newest two seconds
+}
+
+// sample is what one writer last said of one second.
+type sample struct {
+	second  int64
+	writer  uint64
+	offered uint64
+}
+
+// maxSamples bounds the writers that are told apart, over two seconds. What more
+// of them offer is not counted, so that the rate is a lower bound.
+const maxSamples = 1000
+
+// offer takes a writer's rate in a second. The rate of a second is the sum of the
+// latest that each writer said. Writers' clocks differ, so two seconds are open at
+// a time.
+func (s *sighted) offer(in sighting) {
+	newest := in.second
+	for _, have := range s.samples {
+		newest = max(newest, have.second)
+	}
+	if in.second < newest-1 {
+		return
+	}
+	kept := s.samples[:0]
+	for _, have := range s.samples {
+		if have.second >= newest-1 && (have.second != in.second || have.writer != in.writer) {
+			kept = append(kept, have)
+		}
+	}
+	s.samples = kept
+	if len(s.samples) < maxSamples {
+		s.samples = append(s.samples, sample{in.second, in.writer, in.offered})
+	}
+	sum := uint64(0)
+	for _, have := range s.samples {
+		if have.second == in.second {
+			sum += have.offered
+		}
+	}
+	s.offered = max(s.offered, sum)
+}

@@ -1,0 +1,123 @@
+package limiter
+
+import (
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// The texts that AWS sends.
+const (
+	exceptionPrefix    = "com.amazonaws.dynamodb.v20120810#"
+	provisionedMessage = "The level of configured provisioned throughput for the table was exceeded. " +
+		"Consider increasing your provisioning level with the UpdateTable API."
+	onDemandMessage = "Throughput exceeds the current capacity of your table or index. " +
+		"DynamoDB is automatically scaling your table or index so please try again shortly. " +
+		"If exceptions persist, check if you have a hot key: " +
+		"https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html"
+	cancelledMessage = "Transaction cancelled, please refer cancellation reasons for specific reasons [%s]"
+)
+
+// throttlingReason is named in lower case wherever it occurs.
+type throttlingReason struct {
+	Reason   string `json:"reason"`
+	Resource string `json:"resource"`
+}
+
+// reason names the limit that was met as AWS does: resource, operation, limit.
+func (d denial) reason() throttlingReason {
+	name := "Table"
+	if d.indexName != "" {
+		name = "Index"
+	}
+	if d.write {
+		name += "Write"
+	} else {
+		name += "Read"
+	}
+	switch {
+	case !d.ofTable:
+		name += "KeyRangeThroughputExceeded"
+	case d.onDemand:
+		name += "MaxOnDemandThroughputExceeded"
+	default:
+		name += "ProvisionedThroughputExceeded"
+	}
+	return throttlingReason{name, d.arn}
+}
+
+// refuse answers a request that was not admitted, and counts it. A partition's
+// limit, and a provisioned table's, is a ProvisionedThroughputExceededException; that of an
+// on-demand table alone a ThrottlingException, which spells its reasons in lower case.
+func (c *call) refuse(denied []denial) (*http.Response, error) {
+	c.l.refused(c.operation, denied)
+	var reasons []throttlingReason
+	provisioned := false
+	for _, d := range denied {
+		provisioned = provisioned || !d.ofTable || !d.onDemand
+		if reason := d.reason(); !slices.Contains(reasons, reason) {
+			reasons = append(reasons, reason)
+		}
+	}
+	if !provisioned {
+		return c.answer(map[string]any{
+			"__type":            exceptionPrefix + "ThrottlingException",
+			"message":           onDemandMessage,
+			"throttlingReasons": reasons,
+		})
+	}
+	return c.answer(map[string]any{
+		"__type":            exceptionPrefix + "ProvisionedThroughputExceededException",
+		"message":           provisionedMessage,
+		"ThrottlingReasons": reasons,
+	})
+}
+
+type cancellationReason struct {
+	Code    string
+	Message string `json:",omitzero"`
+}
+
+// cancel answers a transaction whose actions were not all admitted.
+func (c *call) cancel(denied [][]denial) (*http.Response, error) {
+	reasons := make([]cancellationReason, len(denied))
+	codes := make([]string, len(denied))
+	var all []denial
+	for i, d := range denied {
+		reasons[i].Code = "None"
+		if d != nil {
+			reasons[i] = cancellationReason{"ThrottlingError", onDemandMessage}
+		}
+		codes[i] = reasons[i].Code
+		all = append(all, d...)
+	}
+	c.l.refused(c.operation, all)
+	return c.answer(map[string]any{
+		"__type":              exceptionPrefix + "TransactionCanceledException",
+		"Message":             fmt.Sprintf(cancelledMessage, strings.Join(codes, ", ")),
+		"CancellationReasons": reasons,
+	})
+}
+
+// answer is an error of the limiter's own, as DynamoDB sends errors.
+func (c *call) answer(members any) (*http.Response, error) {
+	body, err := encode(members)
+	if err != nil {
+		return nil, fmt.Errorf("writing a refusal: %w", err)
+	}
+	resp := &http.Response{
+		Status:     "400 Bad Request",
+		StatusCode: http.StatusBadRequest,
+		Proto:      "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{
+			"Content-Type":     {"application/x-amz-json-1.0"},
+			"X-Amz-Crc32":      {checksum(body)},
+			"X-Amzn-Requestid": {rand.Text()},
+		},
+		Request: c.req,
+	}
+	setBody(resp, body)
+	return resp, nil
+}

@@ -1,0 +1,235 @@
+package limiter
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// tableKeys is a table's part of a BatchGetItem.
+type tableKeys struct {
+	Keys           []jsontext.Value
+	ConsistentRead bool   `json:",omitzero"`
+	Rest           object `json:",embed"`
+}
+
+// whole tells whether all of an item comes back.
+func (t tableKeys) whole() bool {
+	return t.Rest["ProjectionExpression"] == nil && t.Rest["AttributesToGet"] == nil
+}
+
+// batchKey is one key of a BatchGetItem.
+type batchKey struct {
+	*table
+	name  string // the table's, as the caller wrote it
+	id    string
+	text  jsontext.Value // as the caller wrote it
+	least charge
+}
+
+// batchKeys are the keys of a batch, in the order of the tables' names.
+type batchKeys struct {
+	requests map[string]tableKeys
+	sent     []batchKey
+	held     map[string][]jsontext.Value
+	taken    []charge
+	denied   []denial
+}
+
+func (c *call) batchGet() (*http.Response, error) {
+	var body struct {
+		RequestItems           map[string]tableKeys
+		ReturnConsumedCapacity string
+	}
+	if !understood(c.body, &body) {
+		return c.pass()
+	}
+	keys, err := c.batchKeys(body.RequestItems)
+	if err != nil {
+		return c.giveUp(err)
+	}
+	b := c.admitKeys(keys)
+	b.requests = body.RequestItems
+	if b.sent == nil {
+		return c.refuse(b.denied)
+	}
+	c.l.withheld(c.operation, len(b.denied), b.denied)
+	r, err := c.batchGetSend(b, body.ReturnConsumedCapacity)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.hideCapacity(body.ReturnConsumedCapacity, totalCapacity); err != nil {
+		return nil, err
+	}
+	return r.response()
+}
+
+// batchKeys makes out the keys of a batch. It fails with errRefused for one that
+// the engine will not take.
+func (c *call) batchKeys(requests map[string]tableKeys) ([]batchKey, error) {
+	var keys []batchKey
+	for _, name := range slices.Sorted(maps.Keys(requests)) {
+		t, err := c.describe(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, text := range requests[name].Keys {
+			var key item
+			if t == nil || !understood(text, &key) {
+				return nil, errRefused
+			}
+			hash, whole, ok := t.key.of(key)
+			if !ok {
+				return nil, errRefused
+			}
+			least := charge{place: c.l.place(t.space, hash), units: leastRead(requests[name].ConsistentRead)}
+			keys = append(keys, batchKey{t, name, name + "\x00" + whole, text, least})
+		}
+	}
+	if len(keys) == 0 || len(keys) > maxFetch {
+		return nil, errRefused
+	}
+	return keys, nil
+}
+
+func (c *call) admitKeys(keys []batchKey) *batchKeys {
+	b := &batchKeys{held: map[string][]jsontext.Value{}}
+	for _, k := range keys {
+		if denied := c.l.admit([]charge{k.least}); denied != nil {
+			b.held[k.name] = append(b.held[k.name], k.text)
+			b.denied = append(b.denied, denied...)
+		} else {
+			b.sent = append(b.sent, k)
+			b.taken = append(b.taken, k.least)
+		}
+	}
+	return b
+}
+
+// batchGetSend sends what was admitted, and adds what was held to the
+// UnprocessedKeys of the answer.
+func (c *call) batchGetSend(b *batchKeys, asked string) (*reply, error) {
+	changed := object{}
+	askCapacity(changed, asked, totalCapacity)
+	if len(b.held) > 0 {
+		text, err := encode(b.part(b.sentTexts()))
+		if err != nil {
+			return nil, err
+		}
+		changed["RequestItems"] = text
+	}
+	r, err := c.send(changed)
+	if err != nil {
+		c.l.settle(c.operation, b.taken, b.taken) // they may have been read
+		return nil, err
+	}
+	var got batchGetAnswer
+	if !r.ok() || !understood(r.body, &got) {
+		c.l.settle(c.operation, b.taken, nil)
+		return r, nil
+	}
+	c.l.settle(c.operation, b.taken, b.charges(r, got))
+	if len(b.held) == 0 {
+		return r, nil
+	}
+	for name, left := range got.UnprocessedKeys {
+		b.held[name] = append(b.held[name], left.Keys...)
+	}
+	return r, r.set("UnprocessedKeys", b.part(b.held))
+}
+
+type batchGetAnswer struct {
+	Responses       map[string][]item
+	UnprocessedKeys map[string]tableKeys
+}
+
+// part is the request with only some of its keys.
+func (b *batchKeys) part(texts map[string][]jsontext.Value) map[string]tableKeys {
+	requests := map[string]tableKeys{}
+	for name, keys := range texts {
+		request := b.requests[name]
+		request.Keys = keys
+		requests[name] = request
+	}
+	return requests
+}
+
+func (b *batchKeys) sentTexts() map[string][]jsontext.Value {
+	texts := map[string][]jsontext.Value{}
+	for _, k := range b.sent {
+		texts[k.name] = append(texts[k.name], k.text)
+	}
+	return texts
+}
+
+// charges are what the keys that were read cost: by the items' sizes, or where
+// those are hidden by a projection, what the engine says, spread evenly.
+func (b *batchKeys) charges(r *reply, got batchGetAnswer) []charge {
+	read := map[string][]batchKey{}
+	for _, k := range b.sent {
+		if !slices.ContainsFunc(got.UnprocessedKeys[k.name].Keys, k.is) {
+			read[k.name] = append(read[k.name], k)
+		}
+	}
+	var charges []charge
+	for name, keys := range read {
+		if b.requests[name].whole() {
+			charges = append(charges, sizedCharges(keys, got.Responses[name])...)
+			continue
+		}
+		surplus := -units(len(got.Responses[name])) * keys[0].least.units
+		for _, consumed := range r.consumed() {
+			if consumed.TableName == keys[0].tableName {
+				surplus += toUnits(consumed.CapacityUnits)
+			}
+		}
+		charges = append(charges, spreadSurplus(leastCharges(keys), surplus)...)
+	}
+	return charges
+}
+
+// is tells whether a text is this key.
+func (k batchKey) is(text jsontext.Value) bool {
+	var key item
+	understood(text, &key)
+	_, whole, ok := k.key.of(key)
+	return ok && k.id == k.name+"\x00"+whole
+}
+
+func leastCharges(keys []batchKey) []charge {
+	charges := make([]charge, len(keys))
+	for i, k := range keys {
+		charges[i] = k.least
+	}
+	return charges
+}
+
+func sizedCharges(keys []batchKey, items []item) []charge {
+	sizes := map[string]int{}
+	for _, it := range items {
+		if _, whole, ok := keys[0].key.of(it); ok {
+			sizes[keys[0].name+"\x00"+whole] = it.size()
+		}
+	}
+	charges := leastCharges(keys)
+	for i, k := range keys {
+		charges[i].units *= blocks(sizes[k.id], readBlock) / unit
+	}
+	return charges
+}
+
+// spreadSurplus adds to charges of equal price what the engine says beyond them,
+// in steps of that price.
+func spreadSurplus(charges []charge, surplus units) []charge {
+	n, price := units(len(charges)), charges[0].units
+	steps := max(0, surplus/price)
+	for i := range charges {
+		charges[i].units += steps / n * price
+		if units(i) < steps%n {
+			charges[i].units += price
+		}
+	}
+	return charges
+}

@@ -1,0 +1,178 @@
+package limiter
+
+import (
+	"bytes"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"maps"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// object is a JSON object whose members keep their text.
+type object map[string]jsontext.Value
+
+// lenient takes what the engine takes; judging it is the engine's business.
+var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+
+// understood decodes JSON and tells whether that worked.
+func understood(text []byte, into any) bool { return json.Unmarshal(text, into, lenient) == nil }
+
+func encode(v any) ([]byte, error) { return json.Marshal(v, lenient) }
+
+// quoted is a JSON string of plain letters.
+func quoted(word string) jsontext.Value { return jsontext.Value(`"` + word + `"`) }
+
+// call is one request on its way through the limiter.
+type call struct {
+	l         *Limiter
+	req       *http.Request
+	operation string
+	body      []byte
+}
+
+// pass sends the request as it came.
+func (c *call) pass() (*http.Response, error) {
+	return c.l.options.Base.RoundTrip(c.request(c.operation, c.body))
+}
+
+// request is the caller's with another operation and body. It keeps the
+// caller's credentials, which may name a database.
+func (c *call) request(operation string, body []byte) *http.Request {
+	req := c.req.Clone(c.req.Context())
+	req.Header.Set("X-Amz-Target", targetPrefix+operation)
+	req.Header.Del("Content-Length")
+	req.ContentLength = int64(len(body))
+	req.TransferEncoding = nil
+	if len(body) == 0 {
+		req.Body, req.GetBody = http.NoBody, nil
+		return req
+	}
+	req.Body = io.NopCloser(bytes.NewReader(body))
+	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	return req
+}
+
+// with returns the request's body with some members changed.
+func (c *call) with(changed object) (object, error) {
+	var members object
+	if err := json.Unmarshal(c.body, &members, lenient); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", c.operation, err)
+	}
+	maps.Copy(members, changed)
+	return members, nil
+}
+
+// send sends the request with some members changed, and reads the answer.
+func (c *call) send(changed object) (*reply, error) {
+	members, err := c.with(changed)
+	if err != nil {
+		return nil, err
+	}
+	return c.ask(c.operation, members)
+}
+
+// ask sends a request of the limiter's own making, and reads the answer.
+func (c *call) ask(operation string, members any) (*reply, error) {
+	body, err := encode(members)
+	if err != nil {
+		return nil, fmt.Errorf("writing %s: %w", operation, err)
+	}
+	req := c.request(operation, body)
+	req.Header.Set("Accept-Encoding", "identity") // so that the answer can be read
+	resp, err := c.l.options.Base.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	return readReply(resp)
+}
+
+// maxReply is above the largest answers, BatchGetItem's 16 MB, with JSON's
+// overhead.
+const maxReply = 128 << 20
+
+// reply is an answer of the engine.
+type reply struct {
+	resp    *http.Response
+	body    []byte
+	members object
+	changed bool
+}
+
+func readReply(resp *http.Response) (*reply, error) {
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxReply+1))
+	if err == nil && len(body) > maxReply {
+		err = fmt.Errorf("it has over %d bytes", maxReply)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the engine's answer: %w", err)
+	}
+	r := &reply{resp: resp, body: body}
+	if !understood(body, &r.members) {
+		r.members = nil
+	}
+	return r, nil
+}
+
+func (r *reply) ok() bool { return r.resp.StatusCode == http.StatusOK }
+
+// exception is the short name of an error, "" of a success.
+func (r *reply) exception() string {
+	var e struct {
+		Type string `json:"__type"`
+	}
+	if r.ok() || !understood(r.body, &e) {
+		return ""
+	}
+	return e.Type[strings.LastIndexByte(e.Type, '#')+1:]
+}
+
+// remove takes a member out of the answer.
+func (r *reply) remove(name string) {
+	if _, ok := r.members[name]; ok {
+		delete(r.members, name)
+		r.changed = true
+	}
+}
+
+// set replaces a member of the answer.
+func (r *reply) set(name string, value any) error {
+	text, err := encode(value)
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	r.members[name], r.changed = text, true
+	return nil
+}
+
+// response is the answer for the caller, with a new checksum if it was changed.
+func (r *reply) response() (*http.Response, error) {
+	if r.changed {
+		body, err := encode(r.members)
+		if err != nil {
+			return nil, fmt.Errorf("writing the answer: %w", err)
+		}
+		r.body = body
+		r.resp.Header.Set("X-Amz-Crc32", checksum(body))
+	}
+	setBody(r.resp, r.body)
+	return r.resp, nil
+}
+
+func setBody(resp *http.Response, body []byte) {
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	resp.ContentLength = int64(len(body))
+	resp.Header.Set("Content-Length", strconv.Itoa(len(body)))
+	resp.TransferEncoding = nil
+	resp.Uncompressed = false
+}
+
+func checksum(body []byte) string {
+	return strconv.FormatUint(uint64(crc32.ChecksumIEEE(body)), 10)
+}

@@ -1,0 +1,74 @@
+package limiter
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// maxTables bounds the tables that the limiter knows at one time. One more lets
+// it forget another with its buckets.
+const maxTables = 256
+
+// describe returns what is known of a table, asking the engine the first time. It is nil
+// for a table that the engine does not describe.
+func (c *call) describe(name string) (*table, error) {
+	id := c.tableID(name)
+	c.l.mu.Lock()
+	t := c.l.tables[id]
+	c.l.mu.Unlock()
+	if t != nil || name == "" {
+		return t, nil
+	}
+	r, err := c.ask("DescribeTable", map[string]string{"TableName": name})
+	if err != nil {
+		return nil, fmt.Errorf("describing table %s: %w", name, err)
+	}
+	var d description
+	if !r.ok() || !understood(r.body, &d) || len(d.Table.KeySchema) == 0 {
+		return nil, nil
+	}
+	return c.l.learn(id, c.l.newTable(d)), nil
+}
+
+// learn keeps a table, unless another call was faster.
+func (l *Limiter) learn(id string, t *table) *table {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if known := l.tables[id]; known != nil {
+		return known
+	}
+	for old := range l.tables {
+		if len(l.tables) < maxTables {
+			break
+		}
+		delete(l.tables, old)
+	}
+	l.tables[id] = t
+	return t
+}
+
+func (c *call) forget(name string) {
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
+	delete(c.l.tables, c.tableID(name))
+}
+
+// tableID tells tables of one name apart: engines may have a database for each
+// access key and region.
+func (c *call) tableID(name string) string {
+	_, scope, _ := strings.Cut(c.req.Header.Get("Authorization"), "Credential=")
+	scope, _, _ = strings.Cut(scope, ",")
+	parts := append(strings.Split(scope, "/"), "", "", "") // access key, day, region, ...
+	return strings.Join([]string{c.req.URL.Host, parts[0], parts[2], name}, "\x00")
+}
+
+// changeTable passes a call that makes, changes or deletes a table, and forgets
+// what was known of it.
+func (c *call) changeTable() (*http.Response, error) {
+	var body struct{ TableName string }
+	if understood(c.body, &body) {
+		defer c.forget(body.TableName)
+	}
+	return c.pass()
+}

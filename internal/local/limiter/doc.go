@@ -1,0 +1,50 @@
+// Package limiter gives an engine that never throttles the throughput limits of
+// DynamoDB's partitions. It stands between a program and the engine, maps
+// partition keys to partitions, charges each the capacity units that AWS would,
+// and refuses what is over the limit with the answers that AWS sends:
+//
+//	l, err := limiter.New(limiter.Options{Partitions: 64, PartitionWCU: 20})
+//	if err != nil {
+//		return err
+//	}
+//	client := &http.Client{Transport: l}          // for an SDK's client
+//	http.ListenAndServe(addr, l.Proxy(engineURL)) // for any other program
+//	...
+//	fmt.Println(l.Stats().WriteUnits)
+//
+// # Limits
+//
+// A table and each of its global secondary indexes have partitions of their own;
+// a local index shares its table's. A partition has a token bucket for writes
+// and one for reads. A request is admitted while every bucket that it needs is
+// positive. At admission the buckets pay the least that the request can cost (all
+// that is known of it), and after the engine's answer the rest; so a bucket may
+// go below zero, and time makes up for it. A scan needs the mean of all
+// partitions to be positive, and is paid for by all evenly.
+//
+// # Charges
+//
+// PutItem, UpdateItem, DeleteItem, GetItem, Query and Scan cost what the engine
+// says that they consumed, a read of nothing the least a read costs. A failed
+// condition costs the existing item's size in write units, at least 1. Batches
+// cost the sum of their items. The actions of a transaction cost twice their
+// units, from the sizes of the items before and after it; a client token used
+// again costs transactional reads instead. What AWS charges for a transaction
+// whose condition failed is not documented: here it is one unit for each KB of
+// each existing item, at least 1 an action, for the half that prepares.
+//
+// What an index write costs which of the index's partitions follows from the
+// item before and after. For single writes to a table with global indexes the
+// limiter asks the engine for the old item (or the new one), where the caller has
+// no use for ReturnValues. It reads the item itself (consistently, uncharged)
+// where that isn't enough: before an update that computes an index key, before
+// any write while a partition of one of the table's indexes is out of capacity,
+// and before batches and transactions. A write by others in between may then be
+// charged to the wrong partition of an index, never to the wrong one of the table.
+//
+// What the limiter asks of the engine and the caller did not ask for is taken
+// out of the answer. Requests are changed, so their signatures no longer fit:
+// this is for engines that don't check them. Whatever isn't named above passes
+// untouched and uncharged: control plane, streams, PartiQL, and requests that
+// can't be understood, which the engine will refuse.
+package limiter

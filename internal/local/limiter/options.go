@@ -1,0 +1,81 @@
+package limiter
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// Bounds of the options.
+const (
+	maxPartitions   = 10_000
+	maxPartitionWCU = 100_000
+	maxTableWCU     = 1_000_000 // for maxBurst fits in 63 bits, in billionths
+	maxBurst        = time.Hour
+	maxTopKeys      = 10_000
+)
+
+// Options say what the limits are.
+type Options struct {
+	// Partitions is how many partitions each table and each global index has, 1
+	// to 10,000.
+	Partitions int
+	// PartitionWCU is how many write units a second one partition takes, 1 to
+	// 100,000. AWS has 1,000.
+	PartitionWCU int
+	// PartitionRCU is the same for reads, up to 300,000. 0 is three times
+	// PartitionWCU, as on AWS.
+	PartitionRCU int
+	// TableWCU limits the write units a second of a whole table beside its
+	// partitions' limits, up to 1,000,000; what its global indexes take does not
+	// count. 0 is no limit.
+	TableWCU int
+	// Burst is the time for which a full bucket lasts when nothing refills it, at
+	// most an hour. 0 is a second. Buckets start full.
+	Burst time.Duration
+	// Seed picks one of many placements of keys on partitions. The same seed
+	// always gives the same one; see [Limiter.Partition].
+	Seed uint64
+	// TopKeys is how many partition keys [Stats] lists of each kind, at most
+	// 10,000. 0 is 100.
+	TopKeys int
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+	// Base sends the requests to the engine; nil is http.DefaultTransport.
+	Base http.RoundTripper
+}
+
+func (o Options) withDefaults() Options {
+	o.PartitionRCU = cmp.Or(o.PartitionRCU, 3*o.PartitionWCU)
+	o.Burst = cmp.Or(o.Burst, time.Second)
+	o.TopKeys = cmp.Or(o.TopKeys, 100)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Base == nil {
+		o.Base = http.DefaultTransport
+	}
+	return o
+}
+
+// Validate reports all faults at once.
+func (o Options) Validate() error {
+	o = o.withDefaults()
+	var faults []error
+	within := func(name string, value, low, high int) {
+		if value < low || value > high {
+			faults = append(faults, fmt.Errorf("%s is %d: want %d to %d", name, value, low, high))
+		}
+	}
+	within("the number of partitions", o.Partitions, 1, maxPartitions)
+	within("a partition's write units a second", o.PartitionWCU, 1, maxPartitionWCU)
+	within("a partition's read units a second", o.PartitionRCU, 1, 3*maxPartitionWCU)
+	within("a table's write units a second", o.TableWCU, 0, maxTableWCU)
+	within("the number of keys in statistics", o.TopKeys, 1, maxTopKeys)
+	if o.Burst < 0 || o.Burst > maxBurst {
+		faults = append(faults, fmt.Errorf("the burst is %v: want up to %v", o.Burst, maxBurst))
+	}
+	return errors.Join(faults...)
+}

@@ -1,0 +1,223 @@
+package limiter
+
+import (
+	"maps"
+	"net/http"
+)
+
+// single is a PutItem, UpdateItem or DeleteItem.
+type single struct {
+	*call
+	*write
+	in       writeBody
+	returns  string // ReturnValues as the engine is asked
+	borrowed bool   // the caller did not ask for those
+}
+
+// Values of ReturnValues. No member is the same as none.
+const (
+	noValues   = "NONE"
+	oldValues  = "ALL_OLD"
+	newValues  = "ALL_NEW"
+	updatedNew = "UPDATED_NEW"
+)
+
+var singleKinds = map[string]string{"PutItem": put, "UpdateItem": update, "DeleteItem": remove}
+
+func (c *call) writeItem() (*http.Response, error) {
+	s := &single{call: c}
+	if !understood(c.body, &s.in) {
+		return c.pass()
+	}
+	w, err := c.newWrite(singleKinds[c.operation], &s.in)
+	if err != nil {
+		return nil, err
+	}
+	if w == nil {
+		return c.pass()
+	}
+	s.write = w
+	return s.do()
+}
+
+func (s *single) do() (*http.Response, error) {
+	if s.mustLook() {
+		found, err := s.fetch(s.write)
+		if err != nil {
+			return s.giveUp(err)
+		}
+		s.look(found[s.id()])
+	}
+	taken := s.least()
+	if denied := s.l.admit(taken); denied != nil {
+		return s.refuse(denied)
+	}
+	r, err := s.send(s.question())
+	if err != nil {
+		s.l.settle(s.operation, taken, taken) // it may have been written
+		return nil, err
+	}
+	s.l.settle(s.operation, taken, s.charges(r, taken))
+	if err := s.tidy(r); err != nil {
+		return nil, err
+	}
+	return r.response()
+}
+
+// mustLook tells whether the item before the write matters and can't be had
+// from the answer: where a partition of an index may be dry, and for an update
+// of an index key whose effect is not in its request.
+func (s *single) mustLook() bool {
+	if s.l.dry(s.global) || s.computesIndexKey() {
+		return true
+	}
+	switch s.in.ReturnValues {
+	case "", noValues, oldValues:
+		return false
+	}
+	for name := range s.changes {
+		if s.indexKey(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// least is what the write costs at least, as far as it is known by now.
+func (s *single) least() []charge {
+	if s.before.known {
+		return s.l.cost(s.table, s.hash, s.before.item, s.after.item)
+	}
+	size := s.after.item.size()
+	return []charge{{s.l.place(s.space, s.hash), true, blocks(size, writeBlock)}}
+}
+
+// question returns the members of the request that are changed so that the
+// answer tells what was consumed, and where.
+func (s *single) question() object {
+	changed := object{}
+	askCapacity(changed, s.in.ReturnConsumedCapacity, indexesCapacity)
+	if f := s.in.ReturnValuesOnConditionCheckFailure; f == "" || f == noValues {
+		changed["ReturnValuesOnConditionCheckFailure"] = quoted(oldValues)
+	}
+	s.returns = s.in.ReturnValues
+	if len(s.global) > 0 && (s.returns == "" || s.returns == noValues) {
+		s.returns, s.borrowed = oldValues, true
+		if s.kind == update && s.before.known {
+			s.returns = newValues
+		}
+		changed["ReturnValues"] = quoted(s.returns)
+	}
+	return changed
+}
+
+// tidy takes out of the answer what the caller had not asked for.
+func (s *single) tidy(r *reply) error {
+	if f := s.in.ReturnValuesOnConditionCheckFailure; (f == "" || f == noValues) && !r.ok() {
+		r.remove("Item")
+	}
+	if s.borrowed {
+		r.remove("Attributes")
+	}
+	return r.hideCapacity(s.in.ReturnConsumedCapacity, indexesCapacity)
+}
+
+// charges are what the write cost.
+func (s *single) charges(r *reply, taken []charge) []charge {
+	base := charge{place: s.l.place(s.space, s.hash), write: true}
+	switch {
+	case r.exception() == "ConditionalCheckFailedException":
+		var failed struct{ Item item }
+		understood(r.body, &failed)
+		base.units = blocks(failed.Item.size(), writeBlock)
+		return []charge{base}
+	case !r.ok():
+		return nil
+	}
+	consumed := r.consumed()
+	if len(consumed) != 1 || consumed[0].Table == nil {
+		return taken // an engine that does not tell
+	}
+	base.units = toUnits(consumed[0].Table.CapacityUnits)
+	for _, local := range consumed[0].LocalSecondaryIndexes {
+		base.units += toUnits(local.CapacityUnits)
+	}
+	return append([]charge{base}, s.indexCharges(r, consumed[0].GlobalSecondaryIndexes)...)
+}
+
+// indexCharges spread what each global index consumed over its partitions: the
+// one that the entry left and the one that it went to. The engine also charges
+// items that swap one half of the index's key for the other; they were never in
+// the index, and cost nothing.
+func (s *single) indexCharges(r *reply, consumed map[string]used) []charge {
+	var charges []charge
+	known := false
+	for _, x := range s.indexes {
+		total := toUnits(consumed[x.name].CapacityUnits)
+		if x.local() || total == 0 {
+			continue
+		}
+		if !known {
+			s.learn(r)
+			known = true
+		}
+		costs := s.l.entryCosts(x, s.before.item, s.after.item)
+		if len(costs) > 0 || !s.before.known {
+			charges = append(charges, spread(costs, total, x.space)...)
+		}
+	}
+	return charges
+}
+
+// spread makes costs add up to a total by changing the last. Without costs
+// nothing is known but the total.
+func spread(costs []charge, total units, s *space) []charge {
+	if len(costs) == 0 {
+		return []charge{{place{s, "", everywhere}, true, total}}
+	}
+	last := len(costs) - 1
+	for i := range costs[:last] {
+		costs[i].units = min(costs[i].units, total)
+		total -= costs[i].units
+	}
+	costs[last].units = total
+	return costs
+}
+
+// learn finds the item before and after a write, when it is done.
+func (s *single) learn(r *reply) {
+	var got struct{ Attributes item }
+	understood(r.body, &got)
+	switch {
+	case s.returns == newValues:
+		s.became(got.Attributes)
+	case s.returns == updatedNew && s.before.known:
+		maps.Copy(s.after.item, got.Attributes)
+	case s.kind == update && (s.computesIndexKey() || s.returns != oldValues && !s.before.known):
+		if found, err := s.fetch(s.write); err == nil {
+			s.became(found[s.id()])
+		}
+	case s.returns == oldValues:
+		s.look(got.Attributes)
+	}
+}
+
+// computesIndexKey tells whether an update's request does not say what a key of
+// an index will be.
+func (s *single) computesIndexKey() bool {
+	for name, c := range s.changes {
+		if c.value.computed && s.indexKey(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// became notes the item after an update. One whose item before is not known
+// left the keys of indexes alone.
+func (s *single) became(after item) {
+	s.after.item = after
+	if !s.before.known {
+		s.before = image{true, after}
+	}
+}

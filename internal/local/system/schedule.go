@@ -1,0 +1,45 @@
+package system
+
+import (
+	"context"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/hotkey"
+	"github.com/hotshard/hotshard/internal/local"
+)
+
+// schedule hands a function its scheduled payload, as EventBridge Scheduler does in
+// a deployment.
+type schedule struct {
+	handler local.Handler
+	payload string
+	every   time.Duration
+}
+
+// shrinkSchedule is that of the task that lowers shard counts.
+func shrinkSchedule(detector *hotkey.Handler, settings hotkey.Settings) *schedule {
+	return &schedule{handler: detector, payload: hotkey.ShrinkTask, every: settings.TaskInterval()}
+}
+
+// run invokes the function until ctx ends. A run that fails is logged: there will
+// be another.
+func (sc *schedule) run(ctx context.Context, s *System) {
+	ticker := time.NewTicker(sc.every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			sc.once(ctx, s)
+		}
+	}
+}
+
+func (sc *schedule) once(ctx context.Context, s *System) {
+	bounded, cancel := context.WithTimeout(ctx, sc.every)
+	defer cancel()
+	if _, err := sc.handler.Invoke(bounded, []byte(sc.payload)); err != nil && ctx.Err() == nil {
+		s.options.Log.Warn("scheduled task failed", "payload", sc.payload, "error", err)
+	}
+}
