@@ -96,6 +96,7 @@ var steps = []step{
 	{"query", "api-health", `{"statusCode":200}`, ""},
 	{"aggregator", "stream-modify", folded, ""},
 	{"hotkeys", "stream-modify", folded, ""},
+	{"hotkeys", "schedule-shrink", `{"keys":0,"beats":0,"shrunk":0}`, ""},
 }
 
 func TestEvents(t *testing.T) {

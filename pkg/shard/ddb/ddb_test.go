@@ -253,3 +253,47 @@ func TestNoSuchEvent(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 }
+
+// TestReadsAfterAShrinkCostLess counts the queries of a range of the storm, and of
+// one after it, on the same day.
+func TestReadsAfterAShrinkCostLess(t *testing.T) {
+	d := deploy(t)
+	noon := time.Now().UTC().Truncate(24 * time.Hour).Add(-12 * time.Hour)
+	d.setShards(t, "E#calm", fmt.Sprintf("%d:80", noon.Unix()), fmt.Sprintf("%d:2", noon.Add(time.Hour).Unix()))
+	d.put(t, spread("calm", 500, noon.Add(-time.Minute), 2*time.Minute), time.Now())
+	counted := &queries{Client: d.client}
+	reader := ddb.NewEventReader(counted, d.names.Items, d.shards)
+	cost := func(from, to time.Duration) int64 {
+		counted.made.Store(0)
+		readAll(t, reader, ddb.Range{Entity: "calm", From: noon.Add(from), To: noon.Add(to), Limit: 1000}, time.Now())
+		return counted.made.Load()
+	}
+	before, during, after := cost(-2*time.Minute, -time.Minute), cost(0, 30*time.Minute), cost(2*time.Hour, 3*time.Hour)
+	if before != 1 || during != 80 || after != 2 {
+		t.Errorf("%d queries before the storm, %d in it, %d after it; want 1, 80, 2", before, during, after)
+	}
+}
+
+// TestEventsOlderThanTheHistory: what was written under counts that the history
+// has forgotten is found all the same.
+func TestEventsOlderThanTheHistory(t *testing.T) {
+	d := deploy(t)
+	now := time.Now()
+	long := now.Add(-1000 * time.Hour).Truncate(time.Millisecond)
+	events := spread("old", 50, long, time.Minute)
+	d.setShards(t, "E#old", fmt.Sprintf("%d:9", long.Add(-time.Hour).Unix()))
+	d.put(t, events, now)
+	changer := d.changer(ddb.ChangerOptions{Keep: 24 * time.Hour, Cooldown: -1})
+	for i, count := range []int{12, 3, 2} {
+		if _, err := changer.Pin(within(t), "E#old", count, note, now.Add(time.Duration(i-4)*100*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reader := ddb.NewEventReader(d.client, d.names.Items, ddb.NewMap(d.client, d.names.ShardMap))
+	checkOrder(t, readAll(t, reader, ddb.Range{Entity: "old", From: long, To: now, Limit: 7}, now), events, false)
+	for _, ev := range events {
+		if _, err := reader.Get(within(t), "old", ev.ID, ev.Time, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

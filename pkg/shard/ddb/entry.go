@@ -52,6 +52,21 @@ func (e Entry) Effective() time.Time {
 // Most returns the largest shard count that the key ever had, at least 1.
 func (e Entry) Most() int { return max(1, e.Max) }
 
+// forgotten tells whether changes from before t were cut off the history, so that
+// the count at t can't be told from it. Every change raises the version by one.
+func (e Entry) forgotten(t time.Time) bool {
+	return e.Version > int64(len(e.History)) && len(e.History) > 0 && t.Before(e.History[0].At)
+}
+
+// spread is on how many write shards events from from to to may be: a backfill of
+// times that the history has forgotten may be on any.
+func (e Entry) spread(from, to time.Time) int {
+	if e.forgotten(from) {
+		return e.Most()
+	}
+	return e.History.Max(from, to)
+}
+
 // Attributes of entries and log items.
 const (
 	attrCount     = "number_of_shards"

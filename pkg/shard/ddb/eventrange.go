@@ -74,8 +74,9 @@ type rangeScan struct {
 	now       time.Time
 	entity    string
 	desc      bool
-	after     string // exclusive position
-	low, high string // sort keys, both included; no event equals either
+	after     string    // exclusive position
+	low, high string    // sort keys, both included; no event equals either
+	from, to  time.Time // the same as times, to the millisecond
 	queries   int
 }
 
@@ -135,21 +136,28 @@ const day = 24 * time.Hour
 // days returns the first and last day with a part in the bounds.
 func (s *rangeScan) days() (first, last time.Time, err error) {
 	const n = len(schema.TimeLayout)
-	if first, err = time.Parse(schema.TimeLayout, s.low[:n]); err == nil {
-		last, err = time.Parse(schema.TimeLayout, s.high[:n])
+	if s.from, err = time.Parse(schema.TimeLayout, s.low[:n]); err == nil {
+		s.to, err = time.Parse(schema.TimeLayout, s.high[:n])
 	}
 	if err != nil {
 		return first, last, fmt.Errorf("reading the range's bounds: %w", err)
 	}
 	if s.low >= s.high {
-		return first, first.Add(-day), nil // nothing to read
+		return s.from, s.from.Add(-day), nil // nothing to read
 	}
-	return first.Truncate(day), last.Truncate(day), nil
+	return s.from.Truncate(day), s.to.Truncate(day), nil
 }
 
-// count is how many write shards a day's events may be on.
+// count is how many write shards the range's events of a day may be on.
 func (s *rangeScan) count(d time.Time) int {
-	return s.entry.History.Max(d.Add(-margin), d.Add(day+margin))
+	from, to := d, d.Add(day)
+	if s.from.After(from) {
+		from = s.from
+	}
+	if s.to.Before(to) {
+		to = s.to
+	}
+	return s.entry.spread(from.Add(-margin), to.Add(margin))
 }
 
 // boundary is the position between the days read and those left.

@@ -41,23 +41,46 @@ func (e *EventReader) Get(ctx context.Context, entity, id string, t, now time.Ti
 	if err != nil && !errors.Is(err, ErrStale) {
 		return Event{}, err
 	}
-	counts := slices.Insert(entry.History.Counts(t.Add(-margin), t.Add(margin)), 0, entry.History.At(t))
-	var tried []int
-	for _, n := range counts {
-		at := shard.Calculated(id, n)
-		if slices.Contains(tried, at) {
-			continue
-		}
-		tried = append(tried, at)
-		items, err := batchGet(ctx, e.client, e.table, []item{eventKey(entity, id, t, n)}, true)
+	for _, keys := range candidates(entry, entity, id, t) {
+		items, err := batchGet(ctx, e.client, e.table, keys, true)
 		if err != nil {
 			return Event{}, fmt.Errorf("reading event %q of %q: %w", id, entity, err)
 		}
-		if len(items) == 1 && !expired(items[0], now) {
-			return parseEvent(entity, items[0])
+		for _, it := range items {
+			if !expired(it, now) {
+				return parseEvent(entity, it)
+			}
 		}
 	}
 	return Event{}, fmt.Errorf("event %q of %q at %s: %w", id, entity, t.Format(schema.TimeLayout), ErrNotFound)
+}
+
+// candidates lists where an event may be: first the one place where it should be,
+// then all the others, if any.
+func candidates(entry Entry, entity, id string, t time.Time) [][]item {
+	first := shard.Calculated(id, entry.History.At(t))
+	var rest []int
+	if entry.forgotten(t) {
+		for n := range entry.Most() {
+			rest = append(rest, n)
+		}
+	} else {
+		for _, count := range entry.History.Counts(t.Add(-margin), t.Add(margin)) {
+			rest = append(rest, shard.Calculated(id, count))
+		}
+	}
+	slices.Sort(rest)
+	lists := [][]item{{eventKey(entity, id, t, first)}}
+	var others []item
+	for _, n := range slices.Compact(rest) {
+		if n != first {
+			others = append(others, eventKey(entity, id, t, n))
+		}
+	}
+	if len(others) > 0 {
+		lists = append(lists, others)
+	}
+	return lists
 }
 
 // margin is how far around an instant readers mind other shard counts than the

@@ -89,7 +89,7 @@ func (e *EventWriter) item(ctx context.Context, ev Event, now time.Time) (item, 
 	if err != nil {
 		return nil, fmt.Errorf("writing an event of %q: %w", ev.Entity, err)
 	}
-	it := eventKey(ev.Entity, ev.ID, ev.Time, entry.History.At(ev.Time))
+	it := eventKey(ev.Entity, ev.ID, ev.Time, shard.Calculated(ev.ID, entry.History.At(ev.Time)))
 	if len(ev.Data) > 0 {
 		it["data"] = &types.AttributeValueMemberM{Value: ev.Data}
 	}
@@ -117,8 +117,8 @@ func entityKey(entity string) string {
 	return schema.BaseKey{Type: schema.Entity, Name: entity}.String()
 }
 
-func eventKey(entity, id string, t time.Time, n int) item {
-	return itemKey(eventPK(entity, schema.EventBucket.Label(t, 0), shard.Calculated(id, n)), schema.EventSortKey(t, id))
+func eventKey(entity, id string, t time.Time, writeShard int) item {
+	return itemKey(eventPK(entity, schema.EventBucket.Label(t, 0), writeShard), schema.EventSortKey(t, id))
 }
 
 func eventPK(entity, bucket string, n int) string {
