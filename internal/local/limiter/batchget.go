@@ -5,19 +5,44 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
 // tableKeys is a table's part of a BatchGetItem.
 type tableKeys struct {
-	Keys           []jsontext.Value
-	ConsistentRead bool   `json:",omitzero"`
-	Rest           object `json:",embed"`
+	keys       []jsontext.Value
+	consistent bool
+	others     object // the members beside the keys
+}
+
+// UnmarshalJSON reads the part; it is for the json package.
+func (t *tableKeys) UnmarshalJSON(text []byte) error {
+	var read struct {
+		Keys           []jsontext.Value
+		ConsistentRead bool
+	}
+	if err := json.Unmarshal(text, &read, lenient); err != nil {
+		return err
+	}
+	t.keys, t.consistent = read.Keys, read.ConsistentRead
+	return json.Unmarshal(text, &t.others, lenient)
+}
+
+// MarshalJSON writes the part; it is for the json package.
+func (t tableKeys) MarshalJSON() ([]byte, error) {
+	keys, err := encode(t.keys)
+	if err != nil {
+		return nil, err
+	}
+	members := maps.Clone(t.others)
+	members["Keys"] = keys
+	return encode(members)
 }
 
 // whole tells whether all of an item comes back.
 func (t tableKeys) whole() bool {
-	return t.Rest["ProjectionExpression"] == nil && t.Rest["AttributesToGet"] == nil
+	return t.others["ProjectionExpression"] == nil && t.others["AttributesToGet"] == nil
 }
 
 // batchKey is one key of a BatchGetItem.
@@ -75,7 +100,7 @@ func (c *call) batchKeys(requests map[string]tableKeys) ([]batchKey, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, text := range requests[name].Keys {
+		for _, text := range requests[name].keys {
 			var key item
 			if t == nil || !understood(text, &key) {
 				return nil, errRefused
@@ -84,7 +109,7 @@ func (c *call) batchKeys(requests map[string]tableKeys) ([]batchKey, error) {
 			if !ok {
 				return nil, errRefused
 			}
-			least := charge{place: c.l.place(t.space, hash), units: leastRead(requests[name].ConsistentRead)}
+			least := charge{place: c.l.place(t.space, hash), units: leastRead(requests[name].consistent)}
 			keys = append(keys, batchKey{t, name, name + "\x00" + whole, text, least})
 		}
 	}
@@ -135,7 +160,7 @@ func (c *call) batchGetSend(b *batchKeys, asked string) (*reply, error) {
 		return r, nil
 	}
 	for name, left := range got.UnprocessedKeys {
-		b.held[name] = append(b.held[name], left.Keys...)
+		b.held[name] = append(b.held[name], left.keys...)
 	}
 	return r, r.set("UnprocessedKeys", b.part(b.held))
 }
@@ -150,7 +175,7 @@ func (b *batchKeys) part(texts map[string][]jsontext.Value) map[string]tableKeys
 	requests := map[string]tableKeys{}
 	for name, keys := range texts {
 		request := b.requests[name]
-		request.Keys = keys
+		request.keys = keys
 		requests[name] = request
 	}
 	return requests
@@ -169,7 +194,7 @@ func (b *batchKeys) sentTexts() map[string][]jsontext.Value {
 func (b *batchKeys) charges(r *reply, got batchGetAnswer) []charge {
 	read := map[string][]batchKey{}
 	for _, k := range b.sent {
-		if !slices.ContainsFunc(got.UnprocessedKeys[k.name].Keys, k.is) {
+		if !slices.ContainsFunc(got.UnprocessedKeys[k.name].keys, k.is) {
 			read[k.name] = append(read[k.name], k)
 		}
 	}

@@ -37,10 +37,14 @@
 // item before and after. For single writes to a table with global indexes the
 // limiter asks the engine for the old item (or the new one), where the caller has
 // no use for ReturnValues. It reads the item itself (consistently, uncharged)
-// where that isn't enough: before an update that computes an index key, before
-// any write while a partition of one of the table's indexes is out of capacity,
-// and before batches and transactions. A write by others in between may then be
-// charged to the wrong partition of an index, never to the wrong one of the table.
+// where that isn't enough: around an update that computes an index key, after
+// one whose caller wants only what was updated, before any write while a partition
+// of one of the table's indexes is out of capacity, before batches, and around
+// transactions. A write by others in between may then be charged by a size, or to
+// a partition of an index, that is no longer right.
+//
+// Keys and indexes are learned from DescribeTable, and again after a table was
+// made, changed or deleted through the limiter; changes past it are not seen.
 //
 // What the limiter asks of the engine and the caller did not ask for is taken
 // out of the answer. Requests are changed, so their signatures no longer fit:

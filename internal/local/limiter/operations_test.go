@@ -81,7 +81,7 @@ func (w *workload) writing(key values) writing {
 	}
 	update := updateOf(pkOf(key), pick(w,
 		"ADD #x :n", "SET #t = :t", "SET #t = if_not_exists(#t, :t) ADD #x :n", "SET #g = :g, #r = :n", "SET #g = :g",
-		"REMOVE #g", "REMOVE #r, #t SET #x = :n", "ADD #r :n", "SET #g = if_not_exists(#g, :g), #r = :n", "SET #r = if_not_exists(#r, :n)",
+		"REMOVE #g", "REMOVE #r, #t SET #x = :n", "ADD #r :n", "SET #g = if_not_exists(#g, :g), #r = :n", "SET #r = if_not_exists(#r, :n)", "SET #g = if_not_exists(#t, :g)",
 	), nil)
 	update.Key = key
 	all := values{":n": n("3"), ":t": s(pick(w, "x", "z")), ":g": s(pick(w, "g1", "g4"))}
