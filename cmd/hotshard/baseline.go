@@ -13,6 +13,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/load"
 	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/system"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -24,6 +25,9 @@ const (
 // newBare makes the tables of a baseline, under a prefix that no deployment has,
 // and returns with them a function that deletes them.
 func newBare(ctx context.Context, endpoint string) (*load.Bare, func() error, error) {
+	if err := system.CheckEngine(ctx, endpoint); err != nil {
+		return nil, nil, fmt.Errorf("baseline: %w", err)
+	}
 	client := local.DynamoDB(endpoint, "")
 	names := schema.NamesFor(baselinePrefix + strings.ToLower(rand.Text()[:10]) + "-")
 	clean := func() error { return deleteTables(context.WithoutCancel(ctx), client, names) }

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/hotshard/hotshard/internal/load"
+	"github.com/hotshard/hotshard/internal/local/system"
 	"github.com/hotshard/hotshard/internal/workload"
 )
 
@@ -58,6 +59,11 @@ func (c *LoadCmd) Validate() error {
 		return fmt.Errorf("--keys %d: want 1 to %d", c.Keys, maxCount)
 	case c.Baseline != "" && c.Rate > 0:
 		return errors.New("--baseline and --rate can't be used together")
+	}
+	if c.Baseline != "" {
+		if err := system.CheckEndpoint(c.Baseline); err != nil {
+			return fmt.Errorf("--baseline: %w", err)
+		}
 	}
 	return c.options(workload.Source{}).Validate()
 }

@@ -35,10 +35,21 @@ func (c *LocalCmd) Validate() error {
 	switch {
 	case c.Duration < 0:
 		return fmt.Errorf("--duration %v: it must not be negative", c.Duration)
+	case c.PartitionWCU < 1:
+		return fmt.Errorf("--partition-wcu %d: want at least 1", c.PartitionWCU)
 	case c.Partitions == 0 && c.TableWCU != 0:
 		return errors.New("--table-wcu needs --partitions")
 	}
-	return nil
+	return c.options().Validate()
+}
+
+// options are those that the command line gives.
+func (c *LocalCmd) options() system.Options {
+	return system.Options{
+		Addr: c.Addr, Endpoint: c.Endpoint, DataDir: c.Data, Prefix: c.Prefix, Window: c.Window, Control: c.Control,
+		Limits:   system.Limits{Partitions: c.Partitions, PartitionWCU: c.PartitionWCU, TableWCU: c.TableWCU},
+		Failures: c.Failures,
+	}
 }
 
 // Run starts the system, says where it is, and returns when it has stopped.
@@ -47,12 +58,10 @@ func (c *LocalCmd) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return err
 	}
-	running, err := system.Start(ctx, system.Options{
-		Addr: c.Addr, Endpoint: c.Endpoint, DataDir: c.Data, Prefix: c.Prefix, Window: c.Window, Quiet: c.Quiet,
-		Control: c.Control, Limits: system.Limits{Partitions: c.Partitions, PartitionWCU: c.PartitionWCU, TableWCU: c.TableWCU},
-		Failures: failures, Notices: std.err,
-		Log: slog.New(slog.NewTextHandler(std.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
-	})
+	options := c.options()
+	options.Failures, options.Notices = failures, std.err
+	options.Log = slog.New(slog.NewTextHandler(std.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	running, err := system.Start(ctx, options)
 	if err != nil {
 		return err
 	}

@@ -78,6 +78,25 @@ func TestWrongUsageIsOneLine(t *testing.T) {
 		"load --workload zipf --verify --batch 100": "99 with keyed",
 		"load --workload zipf --rate 5 --baseline http://127.0.0.1:8000": "--baseline and --rate",
 		"load --workload zipf extra":                                     "unexpected argument extra",
+		"load --workload zipf --baseline nonsense":                       `--baseline: endpoint "nonsense"`,
+		"local --addr nonsense":                                          `address "nonsense": want host:port`,
+		"local --window 1.5s":                                            "window 1.5s: want whole seconds",
+		"local --endpoint nonsense":                                      `endpoint "nonsense": want a URL`,
+		"local --endpoint http://x --data y":                             "a data folder is for the engine",
+		"local --prefix a|b":                                             `prefix "a|b"`,
+		"local --duration=-1s":                                           "--duration -1s",
+		"local --control nope":                                           "--control must be one of",
+		"local --partition-wcu 0":                                        "--partition-wcu 0: want at least 1",
+		"local --partitions 4 --partition-wcu=-1":                        "--partition-wcu -1: want at least 1",
+		"local --partitions=-1":                                          "the number of partitions is -1",
+		"local --partitions 4 --table-wcu=-1":                            "a table's write units a second is -1",
+		"local --table-wcu 100":                                          "--table-wcu needs --partitions",
+		"shards list --target nonsense":                                  `target "nonsense": want a URL`,
+		"shards get --type entity":                                       "missing flags: --name=STRING",
+		"shards get --type book --name x":                                "--type must be one of",
+		"shards set --type entity --name x":                              "want one of --shards and --unpin",
+		"shards set --type entity --name x --shards 2 --unpin":           "want one of --shards and --unpin",
+		"shards set --type entity --name x --unpin --target nonsense":    `target "nonsense": want a URL`,
 	} {
 		code, out, err := hotshard(t, strings.Fields(args)...)
 		if code != exitUsage || out != "" || strings.Count(err, "\n") != 1 || !strings.Contains(err, want) {
@@ -96,10 +115,24 @@ func TestLoadFailsInOneLine(t *testing.T) {
 		"--access-log /nowhere":                                  "no such file",
 		"--access-log " + bad + " --target http://[::1]:1":       "bad.log:1: ",
 		"--workload zipf --seed 1 --target http://127.0.0.1:1":   "no hotshard API at http://127.0.0.1:1",
-		"--workload zipf --seed 1 --baseline http://127.0.0.1:1": "baseline on http://127.0.0.1:1",
+		"--workload zipf --seed 1 --baseline http://127.0.0.1:1": "baseline: no DynamoDB-compatible engine at http://127.0.0.1:1: ",
 	} {
 		code, out, err := hotshard(t, append([]string{"load"}, strings.Fields(args)...)...)
 		err = strings.TrimPrefix(err, "workload zipf, seed 1\n")
+		if code != exitBad || out != "" || strings.Count(err, "\n") != 1 || !strings.Contains(err, want) {
+			t.Errorf("%q: exit %d with %q, want %q", args, code, err, want)
+		}
+	}
+}
+
+func TestLocalFailsInOneLine(t *testing.T) {
+	dir := t.TempDir()
+	for args, want := range map[string]string{
+		"--endpoint http://127.0.0.1:1 --failures " + dir + "/f":   "no DynamoDB-compatible engine at http://127.0.0.1:1: ",
+		"--endpoint " + forgetful(t) + " --failures " + dir + "/f": "no TableNames",
+		"--failures " + dir: "is a directory",
+	} {
+		code, out, err := hotshard(t, append([]string{"local", "--addr", "127.0.0.1:0"}, strings.Fields(args)...)...)
 		if code != exitBad || out != "" || strings.Count(err, "\n") != 1 || !strings.Contains(err, want) {
 			t.Errorf("%q: exit %d with %q, want %q", args, code, err, want)
 		}

@@ -9,11 +9,13 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/load"
 )
 
 // ShardsCmd is hotshard shards.
@@ -28,6 +30,9 @@ type api struct {
 	Target string `default:"http://127.0.0.1:8080" help:"Base URL of the API."`
 	JSON   bool   `name:"json" help:"Print the answer as JSON."`
 }
+
+// Validate finds faults of the command line.
+func (a *api) Validate() error { return load.Options{Target: a.Target}.Validate() }
 
 // baseKey names a base key on the command line.
 type baseKey struct {
@@ -90,7 +95,7 @@ func (c *ShardsSetCmd) Validate() error {
 	if (c.Shards == 0) != c.Unpin {
 		return errors.New("want one of --shards and --unpin")
 	}
-	return nil
+	return c.api.Validate()
 }
 
 // Run pins a base key's shard count, or ends the pin.
@@ -142,7 +147,7 @@ func (a api) call(ctx context.Context, method, path string, body, into any) erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, method, a.Target+path, bytes.NewReader(text))
+	request, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(a.Target, "/")+path, bytes.NewReader(text))
 	if err != nil {
 		return fmt.Errorf("--target %q: %w", a.Target, err)
 	}
@@ -155,7 +160,10 @@ func (a api) call(ctx context.Context, method, path string, body, into any) erro
 	if response.StatusCode != http.StatusOK {
 		return problem(response)
 	}
-	return json.NewDecoder(response.Body).Decode(into)
+	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
+		return fmt.Errorf("reading the answer of %s: %w", a.Target, err)
+	}
+	return nil
 }
 
 func problem(response *http.Response) error {

@@ -46,6 +46,12 @@ type result struct {
 
 func (r result) accepted() bool { return r.Status == "accepted" }
 
+// maybeWritten is in what the API says of a write that DynamoDB did not answer.
+const maybeWritten = "it may have been written"
+
+// unsure tells whether the item may have been applied although it was rejected.
+func (r result) unsure() bool { return !r.accepted() && strings.Contains(r.Detail, maybeWritten) }
+
 // write posts a body and returns the results of its items, in order. key is the
 // Idempotency-Key, "" for none. Errors are callErrors.
 func (a *api) write(ctx context.Context, path, key string, body any) ([]result, error) {
@@ -120,12 +126,13 @@ func (e *callError) Error() string { return e.call + ": " + e.err.Error() }
 func (e *callError) Unwrap() error { return e.err }
 
 // refusal makes the error of an answer that is not a success. 429 and 503 say
-// that nothing was accepted; any other 5xx says nothing.
+// that nothing was applied, unless their detail says that it may have been; any
+// other 5xx says nothing.
 func refusal(name string, resp *http.Response, body []byte) *callError {
 	e := &callError{call: name, err: problem(resp.Status, body)}
 	switch {
 	case resp.StatusCode == http.StatusTooManyRequests, resp.StatusCode == http.StatusServiceUnavailable:
-		e.again = true
+		e.again, e.lost = true, strings.Contains(e.err.Error(), maybeWritten)
 		if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && seconds > 0 {
 			e.after = time.Duration(min(seconds, maxPause)) * time.Second
 		}

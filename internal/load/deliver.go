@@ -13,7 +13,7 @@ type state uint8
 const (
 	rejected state = iota // certainly not applied
 	accepted              // certainly applied
-	unknown               // the answer was lost
+	unknown               // the answer, or DynamoDB's to the API, was lost
 )
 
 // delivery is the items of one call on their way.
@@ -25,20 +25,18 @@ type delivery struct {
 	body  func(pending []int) any // of the items with these numbers
 }
 
-// deliver sends a delivery until each item is accepted, is lost, or the retries
-// are used up. It returns each item's state. An error is one that ends the
-// load: the context's, or an answer that no repetition would change.
+// deliver sends a delivery until each item is accepted or can't be sent again, or
+// the retries are used up. It returns each item's state. An error is one that
+// ends the load: the context's, or an answer that no repetition would change.
 func (d *driver) deliver(ctx context.Context, job delivery) ([]state, error) {
 	o := newOutcome(job.items)
 	for attempt := 0; ; attempt++ {
 		err := d.attempt(ctx, &job, o)
 		end := ending(ctx, err)
-		if end != nil || len(o.pending) == 0 || o.lost && !job.again || attempt == d.Retries {
-			o.giveUp()
+		if end != nil || len(o.pending) == 0 || attempt == d.Retries {
 			return o.states, end
 		}
 		if err := pause(ctx, attempt, err); err != nil {
-			o.giveUp()
 			return o.states, err
 		}
 		d.meter.retry()
@@ -50,15 +48,13 @@ func (d *driver) attempt(ctx context.Context, job *delivery, o *outcome) error {
 	begin := time.Now()
 	results, err := d.api.write(ctx, job.path, job.key, job.body(o.pending))
 	if err != nil {
-		var failed *callError
-		o.lost = o.lost || errors.As(err, &failed) && failed.lost
+		if failed, ok := errors.AsType[*callError](err); ok && failed.lost {
+			o.lose(job)
+		}
 		return err
 	}
 	d.meter.call(time.Since(begin))
-	if job.key != "" {
-		job.key += "+" // items left over are another call: to this key the API repeats its answer
-	}
-	return o.take(job.path, results)
+	return o.take(job, results)
 }
 
 // ending keeps an error that ends the load: not a refusal or a loss, of which
@@ -76,8 +72,7 @@ func ending(ctx context.Context, err error) error {
 // outcome is what is known of a delivery's items.
 type outcome struct {
 	states  []state
-	pending []int // numbers of the items not yet accepted
-	lost    bool  // they may have been applied all the same
+	pending []int // numbers of the items to send again
 }
 
 func newOutcome(items int) *outcome {
@@ -88,30 +83,56 @@ func newOutcome(items int) *outcome {
 	return o
 }
 
-// take enters an answer. Items that it rejects stay pending, and are certainly
-// not applied.
-func (o *outcome) take(path string, results []result) error {
-	o.lost = len(results) != len(o.pending)
-	if o.lost {
-		return fmt.Errorf("POST %s: the answer has %d results for %d items", path, len(results), len(o.pending))
+// lose notes that the pending items may have been applied. They stay pending if
+// they may be sent again.
+func (o *outcome) lose(job *delivery) {
+	for _, item := range o.pending {
+		if o.states[item] != accepted {
+			o.states[item] = unknown
+		}
+	}
+	if !job.again {
+		o.pending = nil
+	}
+}
+
+// take enters an answer. An item that it rejects stays pending, unless the API
+// is unsure of it and it may not be sent again.
+func (o *outcome) take(job *delivery, results []result) error {
+	if len(results) != len(o.pending) {
+		err := fmt.Errorf("POST %s: the answer has %d results for %d items", job.path, len(results), len(o.pending))
+		o.lose(job)
+		return err
 	}
 	var left []int
+	unsure := false
 	for i, item := range o.pending {
-		if results[i].accepted() {
-			o.states[item] = accepted
-		} else {
+		unsure = unsure || results[i].unsure()
+		o.enter(item, results[i], job.key != "")
+		if o.states[item] != accepted && (job.again || !results[i].unsure()) {
 			left = append(left, item)
 		}
+	}
+	if job.key != "" {
+		if unsure {
+			return nil // it goes out again as it was: with another body its key would be refused
+		}
+		job.key += "+" // items left over are another call: to this key the API repeats its answer
 	}
 	o.pending = left
 	return nil
 }
 
-func (o *outcome) giveUp() {
-	if !o.lost {
-		return
-	}
-	for _, i := range o.pending {
-		o.states[i] = unknown
+// enter notes an item's result. A certain rejection says nothing of attempts
+// before it, unless it is their key's.
+func (o *outcome) enter(item int, r result, keyed bool) {
+	switch {
+	case r.accepted():
+		o.states[item] = accepted
+	case o.states[item] == accepted: // by an answer to the same key
+	case r.unsure():
+		o.states[item] = unknown
+	case keyed:
+		o.states[item] = rejected
 	}
 }

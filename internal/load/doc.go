@@ -8,7 +8,8 @@
 // Each request is one event (POST /v1/events) and one increment
 // (POST /v1/counters). An answer of 429 or 503 means that nothing was accepted,
 // so the call is sent again, a bounded number of times. When an answer is lost,
-// the call may or may not have been applied: events are sent again, since an
+// or says of an item that it may have been written, that may or may not have
+// been applied: events are sent again, since an
 // event is the same event however often it comes, and so are increments under an
 // Idempotency-Key. An increment without a key is not; it is counted as unknown,
 // and its counter may end up on either side of it.

@@ -1,9 +1,11 @@
 package load_test
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"net/http"
@@ -20,13 +22,16 @@ import (
 type fault int
 
 const (
-	none      fault = iota
-	busy            // 429 with Retry-After
-	down            // 503
-	broken          // 500; applied all the same
-	lostAfter       // applied, and the connection closed without an answer
-	lostFore        // the connection closed, nothing applied
-	half            // the first half of the items accepted, the rest rejected
+	none       fault = iota
+	busy             // 429 with Retry-After
+	down             // 503
+	broken           // 500; applied all the same
+	lostAfter        // applied, and the connection closed without an answer
+	lostFore         // the connection closed, nothing applied
+	half             // the first half of the items accepted, the rest rejected
+	unsure           // applied, but the second half rejected as perhaps written
+	unsureNot        // the first half applied (keyed: nothing), the rest rejected as perhaps written
+	downUnsure       // 503 that says it may have been written; it has been
 )
 
 type fakeEvent struct {
@@ -45,6 +50,7 @@ type fake struct {
 	counters map[string]int64
 	events   map[string]map[string]fakeEvent // by entity, by time and id
 	answers  map[string][]byte               // by Idempotency-Key
+	bodies   map[string]string               // likewise
 	summary  func(name string, value int64) int64
 	lag      map[string]int
 	calls    map[string]int // by path and whether they had a key
@@ -54,7 +60,7 @@ type fake struct {
 func newFake(t *testing.T) *fake {
 	f := &fake{
 		fault: func(string) fault { return none }, onWrite: func(string) {},
-		counters: map[string]int64{}, events: map[string]map[string]fakeEvent{}, answers: map[string][]byte{},
+		counters: map[string]int64{}, events: map[string]map[string]fakeEvent{}, answers: map[string][]byte{}, bodies: map[string]string{},
 		summary: func(_ string, value int64) int64 { return value },
 		lag:     map[string]int{}, calls: map[string]int{}, pageMax: 7,
 	}
@@ -104,56 +110,88 @@ func (f *fake) write(w http.ResponseWriter, r *http.Request) {
 	case lostFore:
 		panic(http.ErrAbortHandler)
 	}
-	answer, ok := f.answers[key]
-	if !ok || key == "" {
-		answer = f.apply(r, fault == half)
-		f.answers[key] = answer
+	var c call
+	body, err := io.ReadAll(r.Body)
+	if err = cmp.Or(err, json.Unmarshal(body, &c)); err != nil {
+		panic(err)
+	}
+	if before, ok := f.bodies[key]; ok && key != "" && before != string(body) {
+		refuse(w, http.StatusConflict, "the Idempotency-Key was used for another call")
+		return
+	}
+	f.bodies[key] = string(body)
+	answer, again := f.answers[key]
+	if !again || key == "" {
+		take := c.items()
+		switch {
+		case fault == unsureNot && key != "":
+			take = 0
+		case fault == half, fault == unsureNot:
+			take /= 2
+		}
+		f.apply(r.URL.Path, c, take)
+		if answer = results(c.items(), take, full); fault != unsureNot {
+			f.answers[key] = answer
+		}
 	}
 	switch fault {
 	case broken:
 		refuse(w, http.StatusInternalServerError, "something")
+	case downUnsure:
+		refuse(w, http.StatusServiceUnavailable, doubt)
 	case lostAfter:
 		panic(http.ErrAbortHandler)
+	case unsure:
+		w.Write(results(c.items(), c.items()/2, doubt))
+	case unsureNot:
+		w.Write(bytes.ReplaceAll(answer, []byte(full), []byte(doubt)))
 	default:
 		w.Write(answer)
 	}
 }
 
-// apply writes the items of a call, or the first half of them.
-func (f *fake) apply(r *http.Request, onlyHalf bool) []byte {
-	var body struct {
-		Events []struct {
-			Entity string `json:"entity"`
-			fakeEvent
-		} `json:"events"`
-		Increments []struct {
-			Counter string `json:"counter"`
-			Delta   int64  `json:"delta"`
-		} `json:"increments"`
-	}
-	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
-		panic(err)
-	}
-	take := len(body.Events) + len(body.Increments)
-	results := make([]map[string]string, take)
-	if onlyHalf {
-		take /= 2
-	}
-	for i := range results {
-		results[i] = map[string]string{"status": "rejected", "detail": "no capacity"}
-		if i >= take {
-			continue
-		}
-		results[i]["status"] = "accepted"
-		if body.Events != nil {
-			f.put(body.Events[i].Entity, body.Events[i].fakeEvent)
+// Details of rejected items.
+const (
+	full  = "no capacity"
+	doubt = "DynamoDB is unavailable; it may have been written"
+)
+
+// call is the body of a write.
+type call struct {
+	Events []struct {
+		Entity string `json:"entity"`
+		fakeEvent
+	} `json:"events"`
+	Increments []struct {
+		Counter string `json:"counter"`
+		Delta   int64  `json:"delta"`
+	} `json:"increments"`
+}
+
+func (c call) items() int { return len(c.Events) + len(c.Increments) }
+
+// apply writes the first items of a call.
+func (f *fake) apply(path string, c call, take int) {
+	for i := range take {
+		if c.Events != nil {
+			f.put(c.Events[i].Entity, c.Events[i].fakeEvent)
 		} else {
-			f.counters[body.Increments[i].Counter] += body.Increments[i].Delta
-			f.lag[body.Increments[i].Counter] = 1
+			f.counters[c.Increments[i].Counter] += c.Increments[i].Delta
+			f.lag[c.Increments[i].Counter] = 1
 		}
 	}
-	f.onWrite(r.URL.Path)
-	text, err := json.Marshal(map[string]any{"results": results})
+	f.onWrite(path)
+}
+
+// results accepts the first of a call's items, and rejects the rest.
+func results(items, accepted int, detail string) []byte {
+	list := make([]map[string]string, items)
+	for i := range list {
+		if list[i] = map[string]string{"status": "accepted"}; i >= accepted {
+			list[i] = map[string]string{"status": "rejected", "detail": detail}
+		}
+	}
+	text, err := json.Marshal(map[string]any{"results": list})
 	if err != nil {
 		panic(err)
 	}

@@ -117,7 +117,7 @@ func TestSecondRunIsVerifiedToo(t *testing.T) {
 }
 
 func TestFaultsAreOutlasted(t *testing.T) {
-	all := []fault{busy, down, broken, lostAfter, lostFore}
+	all := []fault{busy, down, broken, lostAfter, lostFore, unsure, unsureNot, downUnsure}
 	for name, c := range map[string]struct {
 		options load.Options
 		faults  []fault
@@ -132,8 +132,9 @@ func TestFaultsAreOutlasted(t *testing.T) {
 				t.Parallel()
 				f := newFake(t)
 				f.fault = sometimes(3, c.faults...)
-				c.options.Source = generated(t, kind, 150)
-				result := run(t, f, c.options)
+				options := c.options
+				options.Source = generated(t, kind, 150)
+				result := run(t, f, options)
 				wantClean(t, result, 150)
 				if result.Retries == 0 {
 					t.Error("no retries: the faults were not met")
@@ -146,10 +147,9 @@ func TestFaultsAreOutlasted(t *testing.T) {
 // Without a key, an increment whose answer was lost is not sent again, and
 // either outcome of it is right.
 func TestLostAnswersWithoutKeyAreUnknown(t *testing.T) {
-	for _, lost := range []fault{broken, lostAfter, lostFore} {
+	for _, lost := range []fault{broken, lostAfter, lostFore, unsure, unsureNot, downUnsure} {
 		f := newFake(t)
-		inject := sometimes(3, lost)
-		f.fault = func(path string) fault { return inject(path) }
+		f.fault = sometimes(3, lost)
 		result := run(t, f, load.Options{Source: generated(t, workload.Zipf, 100)})
 		if result.Unknown == 0 || result.Unknown+result.Accepted != 100 {
 			t.Errorf("fault %d: %d accepted and %d unknown of 100", lost, result.Accepted, result.Unknown)
@@ -158,6 +158,41 @@ func TestLostAnswersWithoutKeyAreUnknown(t *testing.T) {
 		if f.calls["/v1/counters keyed=true"] != 0 {
 			t.Error("increments had a key")
 		}
+	}
+}
+
+// Without a key, only increments that were certainly not applied are sent again.
+func TestOnlyDoubtfulIncrementsAreUnknown(t *testing.T) {
+	for _, doubtful := range []fault{unsure, unsureNot} {
+		f := newFake(t)
+		f.fault = sometimes(3, doubtful, half)
+		result := run(t, f, load.Options{Source: generated(t, workload.Uniform, 300), Batch: 9})
+		if result.Unknown == 0 || result.Accepted == 0 || result.Rejected != 0 || result.Retries == 0 {
+			t.Errorf("fault %d: %+v", doubtful, result)
+		}
+		wantDifferences(t, result)
+	}
+}
+
+// An event that may have been written is not rejected, whatever later attempts
+// come to.
+func TestDoubtOutlastsRejection(t *testing.T) {
+	for _, first := range []fault{unsure, unsureNot, lostAfter, downUnsure} {
+		f := newFake(t)
+		calls := map[string]int{}
+		f.fault = func(path string) fault {
+			if calls[path]++; path == "/v1/events" && calls[path] == 1 {
+				return first
+			} else if path == "/v1/events" {
+				return half // of one: it is rejected
+			}
+			return none
+		}
+		result := run(t, f, load.Options{Source: generated(t, workload.Uniform, 1), Retries: 2})
+		if result.Unknown != 1 || f.calls["/v1/events keyed=false"] != 3 {
+			t.Errorf("fault %d: %+v after %v", first, result, f.calls)
+		}
+		wantDifferences(t, result)
 	}
 }
 

@@ -13,7 +13,7 @@ type Result struct {
 	Requests int `json:"requests"` // begun
 	Accepted int `json:"accepted"` // event and increment both
 	Rejected int `json:"rejected"` // event or increment found no capacity, retries included
-	Unknown  int `json:"unknown"`  // an answer was lost for good, none was rejected
+	Unknown  int `json:"unknown"`  // event or increment may have been applied, none was rejected
 	Retries  int `json:"retries"`  // calls sent again
 
 	Seconds   float64 `json:"seconds"`

@@ -32,9 +32,10 @@ type streamReader struct {
 func (r *streamReader) Next(ctx context.Context, limit int) ([]Record, bool, error) {
 	out, err := r.get(ctx, limit)
 	if r.after == "" && trimmed(err) {
-		// No gap, since nothing was read yet: the engine refuses an iterator from
-		// before its oldest record, and has made one if a cancelled transaction,
-		// which has a sequence number but no record, came first.
+		// No gap, since nothing was read yet. A cancelled transaction takes a
+		// sequence number but leaves no record; when one came first, the engine
+		// starts an empty stream shard's iterator there, and refuses it once there
+		// is a record beyond.
 		r.iterator = nil
 		out, err = r.get(ctx, limit)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
-// cancelTransaction has the engine refuse a transaction: it takes a sequence
-// number of the stream, and leaves no record there.
+// cancelTransaction has a transaction's second write fail: the first has taken
+// a sequence number of the stream by then, and leaves no record there.
 func (b *bench) cancelTransaction(t *testing.T) {
 	t.Helper()
 	write := func(sk, condition string) types.TransactWriteItem {

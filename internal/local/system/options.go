@@ -5,7 +5,16 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
 	"time"
+
+	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/limiter"
+	"github.com/hotshard/hotshard/internal/schema"
 )
 
 // Options say what to run.
@@ -13,26 +22,82 @@ type Options struct {
 	Addr     string        // to listen on, as host:port
 	Endpoint string        // of a DynamoDB-compatible engine; "" starts one
 	DataDir  string        // where the started engine keeps its data; "" is memory
-	Prefix   string        // of the tables' names
-	Window   time.Duration // the detector's, in whole seconds
+	Prefix   string        // of the tables' names: up to 244 of their characters
+	Window   time.Duration // the detector's, 1 s to 15 min in whole seconds
 	Quiet    time.Duration // without much load, after which shard counts shrink; 0 is the function's default
 	Control  string        // of shard counts: act, observe or off
 	Limits   Limits        // between the functions and the engine
-	Failures string        // file for the records that a function gave up
+	Failures string        // file for the records that a function gave up; its folder is made
 	Notices  io.Writer     // progress and the engine's licence line
 	Log      *slog.Logger
 }
 
-// Validate reports all faults at once.
+// Validate reports all faults at once, in one line.
 func (o Options) Validate() error {
-	var faults []error
+	var faults []string
+	check := func(err error) {
+		if err != nil {
+			faults = append(faults, strings.ReplaceAll(err.Error(), "\n", "; "))
+		}
+	}
+	check(checkAddr(o.Addr))
+	if o.Endpoint != "" {
+		check(CheckEndpoint(o.Endpoint))
+	}
 	if o.Endpoint != "" && o.DataDir != "" {
-		faults = append(faults, errors.New("a data folder is for the engine that hotshard starts, not for another endpoint"))
+		check(errors.New("a data folder is for the engine that hotshard starts, not for another endpoint"))
 	}
+	check(checkPrefix(o.Prefix))
 	if o.Window < time.Second || o.Window > 15*time.Minute || o.Window%time.Second != 0 {
-		faults = append(faults, fmt.Errorf("the window is %v: want whole seconds, 1s to 15m", o.Window))
+		check(fmt.Errorf("window %v: want whole seconds, 1s to 15m", o.Window))
 	}
-	return errors.Join(faults...)
+	if l := o.Limits; l.Partitions != 0 {
+		check(limiter.Options{Partitions: l.Partitions, PartitionWCU: l.PartitionWCU, TableWCU: l.TableWCU}.Validate())
+	}
+	if faults == nil {
+		return nil
+	}
+	return errors.New(strings.Join(faults, "; "))
+}
+
+func checkAddr(addr string) error {
+	_, port, err := net.SplitHostPort(addr)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return fmt.Errorf("address %q: want host:port, such as 127.0.0.1:8080", addr)
+	}
+	return nil
+}
+
+// CheckEndpoint says what is wrong with the URL of an engine, which is not
+// asked.
+func CheckEndpoint(endpoint string) error {
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return fmt.Errorf("endpoint %q: want a URL such as http://127.0.0.1:8000", endpoint)
+	}
+	return nil
+}
+
+// maxTableName is DynamoDB's limit.
+const maxTableName = 255
+
+var tableNamePart = regexp.MustCompile(`^[a-zA-Z0-9_.-]*$`)
+
+func checkPrefix(prefix string) error {
+	if !tableNamePart.MatchString(prefix) {
+		return fmt.Errorf("prefix %q: a table's name has letters, digits, and any of _.- only", prefix)
+	}
+	room := maxTableName
+	for _, t := range local.Tables(schema.NamesFor("")) {
+		room = min(room, maxTableName-len(t.Name))
+	}
+	if len(prefix) > room {
+		return fmt.Errorf("prefix of %d characters: want at most %d", len(prefix), room)
+	}
+	return nil
 }
 
 // batchingWindow is how long a delivery waits for more records. A write is in its

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -34,8 +36,8 @@ type System struct {
 	proxyListener net.Listener
 }
 
-// Start makes everything ready: the port first, since that fails at once when it
-// is taken, then the engine, the tables and the functions. After an error
+// Start makes everything ready: the port and the failure file first, since they
+// fail at once, then the engine, the tables and the functions. After an error
 // nothing is left running.
 func Start(ctx context.Context, o Options) (_ *System, err error) {
 	if err := o.Validate(); err != nil {
@@ -50,6 +52,9 @@ func Start(ctx context.Context, o Options) (_ *System, err error) {
 			err = errors.Join(err, s.close())
 		}
 	}()
+	if err := openFailures(o.Failures); err != nil {
+		return nil, err
+	}
 	if err := s.reachEngine(ctx); err != nil {
 		return nil, err
 	}
@@ -66,9 +71,25 @@ func Start(ctx context.Context, o Options) (_ *System, err error) {
 	return s, nil
 }
 
+// openFailures finds out whether records can be given up, before one is. It
+// makes the file, and its folder.
+func openFailures(path string) error {
+	err := os.MkdirAll(filepath.Dir(path), 0o755)
+	if err == nil {
+		var file *os.File
+		if file, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600); err == nil {
+			err = file.Close()
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("file for the records that a function gives up: %w", err)
+	}
+	return nil
+}
+
 func (s *System) reachEngine(ctx context.Context) error {
 	if s.endpoint = s.options.Endpoint; s.endpoint != "" {
-		return nil
+		return CheckEngine(ctx, s.endpoint)
 	}
 	engine, err := local.StartEngine(ctx, local.Options{DataDir: s.options.DataDir, SharedDB: true, Notice: s.options.Notices})
 	if err != nil {

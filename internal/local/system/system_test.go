@@ -163,10 +163,3 @@ func (s *System) counted(t *testing.T) (low, high map[string]uint64) {
 	}
 	return low, high
 }
-
-func TestOptionsAreChecked(t *testing.T) {
-	_, err := Start(t.Context(), Options{Endpoint: "http://x", DataDir: "y", Window: time.Millisecond})
-	if err == nil || !strings.Contains(err.Error(), "data folder") || !strings.Contains(err.Error(), "window") {
-		t.Errorf("got %v", err)
-	}
-}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const (
+	pinnedKey = `{"type":"counter","name":"/a b#1","shards":20,"max_shards":40,"pinned":true,"history":[` +
+		`{"time":"2026-01-02T03:04:05Z","shards":40,"by":"hotkeys","why":"800 units a second"},` +
+		`{"time":"2026-01-02T04:00:00Z","shards":20,"by":"api","why":"pinned"}]}`
+	shardMap = `{"keys":[` + pinnedKey + `,{"type":"entity","name":"é","shards":2,"max_shards":2,"pinned":false,"history":[]}]}`
+)
+
+// mapAPI answers every call with the same, and notes what it was asked.
+func mapAPI(t *testing.T, status int, answer string) (target string, asked *string) {
+	asked = new(string)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		*asked = r.Method + " " + r.URL.String()
+		if r.Method == http.MethodPut {
+			*asked += " " + r.Header.Get("Content-Type") + " " + string(body)
+		}
+		w.WriteHeader(status)
+		fmt.Fprint(w, answer)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, asked
+}
+
+var shardsCalls = []struct {
+	name   string
+	args   []string
+	asks   string
+	answer string
+	shows  []string
+}{
+	{
+		"list", []string{"list"}, "GET /v1/shards", shardMap,
+		[]string{"PINNED", "│ counter │ /a b#1 │     20 │  40 │ true   │ 2026-01-02T04:00:00Z │", "│ entity  │ é      │      2 │   2 │ false  │                      │"},
+	},
+	{
+		"get", []string{"get", "--type", "counter", "--name", "/a b#1"}, "GET /v1/shards?name=%2Fa+b%231&type=counter", pinnedKey,
+		[]string{"counter /a b#1: 20 write shards (at most 40 so far), pinned: true\n", "│ 2026-01-02T03:04:05Z │     40 │ hotkeys │ 800 units a second │", "pinned "},
+	},
+	{
+		"set", []string{"set", "--type", "counter", "--name", "/a b#1", "--shards", "20"},
+		`PUT /v1/shards application/json {"name":"/a b#1","shards":20,"type":"counter"}`, pinnedKey,
+		[]string{"counter /a b#1: 20 write shards"},
+	},
+	{
+		"unpin", []string{"set", "--type", "counter", "--name", "/a b#1", "--unpin"},
+		`PUT /v1/shards application/json {"name":"/a b#1","shards":null,"type":"counter"}`, pinnedKey,
+		[]string{"counter /a b#1: 20 write shards"},
+	},
+}
+
+func TestShards(t *testing.T) {
+	for _, c := range shardsCalls {
+		t.Run(c.name, func(t *testing.T) {
+			target, asked := mapAPI(t, http.StatusOK, c.answer)
+			code, out, err := hotshard(t, append([]string{"shards"}, append(c.args, "--target", target+"/")...)...)
+			if code != exitOK || err != "" || *asked != c.asks {
+				t.Errorf("exit %d with %q after %s, want %s", code, err, *asked, c.asks)
+			}
+			for _, want := range c.shows {
+				if !strings.Contains(out, want) {
+					t.Errorf("output lacks %q:\n%s", want, out)
+				}
+			}
+			code, out, err = hotshard(t, append([]string{"shards"}, append(c.args, "--json", "--target", target)...)...)
+			if code != exitOK || err != "" {
+				t.Errorf("exit %d with %q", code, err)
+			}
+			if diff := cmp.Diff(decoded(t, c.answer), decoded(t, out)); diff != "" {
+				t.Errorf("JSON (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func decoded(t *testing.T, text string) (value any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	return value
+}
+
+func TestShardsFailsInOneLine(t *testing.T) {
+	dead := httptest.NewServer(http.NotFoundHandler())
+	dead.Close()
+	for _, c := range shardsCalls {
+		for _, f := range []struct {
+			status       int
+			answer, want string
+		}{
+			{http.StatusUnprocessableEntity, `{"detail":"validation failed","errors":[{"location":"body.shards","message":"want 1 to 1000"}]}`,
+				"the API answered 422 Unprocessable Entity: validation failed; body.shards: want 1 to 1000\n"},
+			{http.StatusServiceUnavailable, `{"detail":"the shard map could not be read"}`, "503 Service Unavailable: the shard map could not be read\n"},
+			{http.StatusNotFound, "<html>", "the API answered 404 Not Found\n"},
+			{http.StatusOK, "<html>", "reading the answer of http://127.0.0.1"},
+			{0, "", "no hotshard API at " + dead.URL + " (start one with hotshard local)"},
+		} {
+			target := dead.URL
+			if f.status != 0 {
+				target, _ = mapAPI(t, f.status, f.answer)
+			}
+			code, out, err := hotshard(t, append([]string{"shards"}, append(c.args, "--target", target)...)...)
+			if code != exitBad || out != "" || strings.Count(err, "\n") != 1 || !strings.Contains(err, f.want) {
+				t.Errorf("%s: exit %d with %q, want %q", c.name, code, err, f.want)
+			}
+		}
+	}
+}
