@@ -56,9 +56,9 @@ var steps = []step{
 	{"query", "api-openapi", `{"statusCode":200,"body":{"openapi":"3.1.0","paths":{"/v1/events":{"post":{},"get":{}}}}}`, ""},
 
 	// Folds of a stream, some of it delivered again, and the summary they make.
-	{"aggregator", "stream-insert", folded, ""},
+	{"aggregator", "stream-insert", failed("0003"), ""}, // an event without a stream shard to count it by
 	{"aggregator", "stream-modify", folded, ""},
-	{"aggregator", "stream-insert", folded, ""},
+	{"aggregator", "stream-insert", failed("0003"), ""}, // an event without a stream shard to count it by
 	{"query", "api-get-counter-summary", `{"statusCode":200,"body":{"counter":"page/home#1","value":10,"consistency":"eventual"}}`, ""},
 	{"aggregator", "stream-remove", folded, ""},
 	{"aggregator", "stream-ttl-remove", folded, ""},

@@ -17,5 +17,5 @@ func build(ctx context.Context, settings rollup.Settings, log *slog.Logger) (any
 	if err != nil {
 		return nil, err
 	}
-	return rollup.New(settings, client, log), nil
+	return rollup.New(settings, client, log)
 }

@@ -18,17 +18,22 @@ const retryAfter = "1"
 // Problem turns an error of a service into the answer that callers get. It is
 // the only place that does. Errors that already are answers stay as they are.
 func Problem(ctx context.Context, err error) error {
+	return ProblemWith(ctx, err, Detail(err))
+}
+
+// ProblemWith is Problem with another detail, for a caller who can say more.
+func ProblemWith(ctx context.Context, err error, detail string) error {
 	if _, ok := errors.AsType[huma.StatusError](err); ok || err == nil {
 		return err
 	}
 	switch {
 	case errors.Is(err, ddb.ErrNotFound):
-		return huma.Error404NotFound(Detail(err))
+		return huma.Error404NotFound(detail)
 	case errors.Is(err, ddb.ErrThrottled):
-		return patience(http.StatusTooManyRequests, Detail(err))
+		return patience(http.StatusTooManyRequests, detail)
 	case errors.Is(err, ddb.ErrStale), errors.Is(err, ddb.ErrUnavailable):
 		loggerOf(ctx).Error("unavailable", "error", err)
-		return patience(http.StatusServiceUnavailable, Detail(err))
+		return patience(http.StatusServiceUnavailable, detail)
 	}
 	loggerOf(ctx).Error("internal error", "error", err)
 	return internalError(ctx)

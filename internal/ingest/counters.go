@@ -65,7 +65,7 @@ func (s *Service) addCounters(ctx context.Context, in *countersInput) (*counters
 		answer.Results[i] = answer.result(inc, outcomes[inc.Counter])
 	}
 	if answer.Accepted == 0 {
-		return nil, httpapi.Problem(ctx, worst(slices.Collect(maps.Values(outcomes))))
+		return nil, refused(ctx, slices.Collect(maps.Values(outcomes)))
 	}
 	return &countersOutput{answer}, nil
 }

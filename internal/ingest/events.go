@@ -61,7 +61,7 @@ func (s *Service) putEvents(ctx context.Context, in *eventsInput) (*eventsOutput
 	outcomes := s.events.Put(ctx, events, now)
 	answer := answerFor(events, outcomes)
 	if answer.Accepted == 0 {
-		return nil, httpapi.Problem(ctx, worst(outcomes))
+		return nil, refused(ctx, outcomes)
 	}
 	return &eventsOutput{answer}, nil
 }

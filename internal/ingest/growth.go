@@ -88,8 +88,12 @@ func (g *growth) Throttled(ctx context.Context, key string, writeShard int, at t
 	if g.control == Off || now.Sub(t.decided) < decideEvery || now.Sub(at) >= g.fresh {
 		return
 	}
+	own, ripe := g.meter.rate(key, now)
+	if !ripe {
+		return // too early to tell how many write shards it needs
+	}
 	t.decided = now
-	g.decide(ctx, key, spread, at, now)
+	g.decide(ctx, key, spread, own, at, now)
 }
 
 // note counts a throttle and takes the key's trouble, which it returns unless
@@ -149,15 +153,12 @@ func (g *growth) tell(ctx context.Context, key string, t *trouble, now time.Time
 	}
 }
 
-// decide has the key grow if the evidence asks for it.
-func (g *growth) decide(ctx context.Context, key string, spread int, at, now time.Time) {
+// decide has the key grow if the evidence asks for it. Own is the rate that this
+// process is offered.
+func (g *growth) decide(ctx context.Context, key string, spread int, own float64, at, now time.Time) {
 	entry, err := g.changer.Lookup(ctx, key, now)
 	if err != nil || entry.Pinned || at.Before(entry.Effective()) || now.Before(entry.Effective()) {
 		return // unknown, a person's, or answered already
-	}
-	own, ripe := g.meter.rate(key, now)
-	if !ripe {
-		return // too early to tell how many write shards it needs
 	}
 	others, err := g.sightings.rateOfOthers(ctx, key, now)
 	if err != nil {

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -61,6 +62,12 @@ func worst(errs []error) error {
 		return 2
 	}
 	return slices.MaxFunc(errs, func(a, b error) int { return cmp.Compare(rank(a), rank(b)) })
+}
+
+// refused is the answer to a call of which nothing was accepted.
+func refused(ctx context.Context, errs []error) error {
+	err := worst(errs)
+	return httpapi.ProblemWith(ctx, err, rejection(err))
 }
 
 // none is the answer to a list without items; the framework takes null for a list.

@@ -1,4 +1,5 @@
-// Package query answers reads over HTTP: counters, events and hot keys.
+// Package query answers reads over HTTP: counters, events,
+// rollups, shard counts and hot keys.
 //
 //	service, err := query.New(settings, client)
 //	http.ListenAndServe(addr, httpapi.New(log, query.Routes(service)))

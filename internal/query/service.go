@@ -80,6 +80,7 @@ func Routes(s *Service) httpapi.Routes {
 		get(api, "/v1/counters", "get-counters", "Read counters", s.getCounters)
 		get(api, "/v1/events", "list-events", "Read an entity's events in order", s.listEvents)
 		get(api, "/v1/events/{id}", "get-event", "Read one event", s.getEvent, http.StatusNotFound)
+		get(api, "/v1/rollups", "list-rollups", "Read counts and sums of an entity's events by hour or day", s.listRollups)
 		get(api, "/v1/shards", "get-shards", "Read shard counts", s.getShards)
 		get(api, "/v1/hot-keys", "list-hot-keys", "Name the hottest keys", s.listHotKeys)
 	}

@@ -12,24 +12,28 @@ import (
 	"github.com/hotshard/hotshard/internal/ddbstream"
 )
 
-// Settings are the function's environment variables.
-type Settings struct {
-	// RollupsTable names the table of the summaries. Required.
-	RollupsTable string `env:"HOTSHARD_ROLLUPS_TABLE,notEmpty"`
-}
-
 // maxFolds bounds the updates under way for one batch.
 const maxFolds = 16
 
 // Handler answers the deliveries of the items table's stream.
 type Handler struct {
 	folder *folder
+	events *eventFolder
+	rules  Rules
 	log    *slog.Logger
 }
 
-// New returns a Handler.
-func New(settings Settings, client Client, log *slog.Logger) *Handler {
-	return &Handler{folder: newFolder(client, settings.RollupsTable, time.Now), log: log}
+// New returns a Handler, or an error that lists all faults of the settings.
+func New(settings Settings, client Client, log *slog.Logger) (*Handler, error) {
+	if err := settings.Validate(); err != nil {
+		return nil, err
+	}
+	return &Handler{
+		folder: newFolder(client, settings.RollupsTable, time.Now),
+		events: newEventFolder(client, settings, time.Now),
+		rules:  settings.Rules,
+		log:    log,
+	}, nil
 }
 
 // Invoke folds one batch: Lambda's payload in, its answer out. Records that
@@ -40,29 +44,60 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the batch: %w", err)
 	}
-	var failed failures
-	var changes []change
-	for i := range batch.Records {
-		c, ok, err := read(&batch.Records[i])
-		switch {
-		case err != nil:
-			failed.add(h.log, err, batch.Records[i].Sequence)
-		case ok:
-			changes = append(changes, c)
-		}
-	}
+	failed := failures{log: h.log}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxFolds)
-	for _, t := range newest(changes) {
+	for _, j := range h.jobs(batch, &failed) {
 		group.Go(func() error {
-			if err := h.folder.fold(ctx, t); err != nil {
-				failed.add(h.log, err, sequencesOf(changes, t.pk)...)
+			if err := j.fold(ctx); err != nil {
+				failed.add(err, j.sequences()...)
 			}
 			return nil
 		})
 	}
 	_ = group.Wait() // failures are per record
 	return ddbstream.Answer(batch.State, failed.sequences...)
+}
+
+// job is one target of a batch.
+type job struct {
+	fold      func(context.Context) error
+	sequences func() []string // of all its records
+}
+
+// jobs sorts a batch's records by what they fold into.
+func (h *Handler) jobs(batch *ddbstream.Batch, failed *failures) (jobs []job) {
+	var changes []change
+	events := newBuckets(h.rules, batch.ShardID)
+	for i := range batch.Records {
+		r := &batch.Records[i]
+		c, ok, err := read(r)
+		if ok {
+			changes = append(changes, c)
+		} else if err == nil {
+			err = events.add(r)
+		}
+		if err != nil {
+			failed.add(err, r.Sequence)
+		}
+	}
+	for _, t := range newest(changes) {
+		jobs = append(jobs, job{
+			fold:      func(ctx context.Context) error { return h.folder.fold(ctx, t) },
+			sequences: func() []string { return sequencesOf(changes, t.pk) },
+		})
+	}
+	for _, b := range events.list {
+		if batch.ShardID == "" {
+			failed.add(errNoStreamShard, b.sequences()...)
+			continue
+		}
+		jobs = append(jobs, job{
+			fold:      func(ctx context.Context) error { return h.events.fold(ctx, b) },
+			sequences: b.sequences,
+		})
+	}
+	return jobs
 }
 
 // sequencesOf lists all records of a target: the batch may be cut before its
@@ -79,12 +114,13 @@ func sequencesOf(changes []change, pk string) []string {
 
 // failures collects the sequence numbers of records that must come again.
 type failures struct {
+	log       *slog.Logger
 	mu        sync.Mutex
 	sequences []string
 }
 
-func (f *failures) add(log *slog.Logger, err error, sequences ...string) {
-	log.Error("not folded", "error", err, "records", len(sequences))
+func (f *failures) add(err error, sequences ...string) {
+	f.log.Error("not folded", "error", err, "records", len(sequences))
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.sequences = append(f.sequences, sequences...)

@@ -62,9 +62,18 @@ func newBench(t *testing.T, client Client) (*bench, *dynamodb.Client) {
 		client = db
 	}
 	return &bench{
-		handler: New(Settings{RollupsTable: names.Rollups}, client, slog.New(slog.DiscardHandler)),
+		handler: newHandler(t, Settings{RollupsTable: names.Rollups}, client),
 		reader:  ddb.NewSummaries(db, names.Rollups, ddb.NewMap(db, names.ShardMap)),
 	}, db
+}
+
+func newHandler(t rapid.TB, settings Settings, client Client) *Handler {
+	t.Helper()
+	handler, err := New(settings, client, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return handler
 }
 
 // deliver hands over a batch and returns the sequence numbers reported as failed.
@@ -107,7 +116,7 @@ func TestFoldsOnceHoweverDelivered(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		round++
 		counter := fmt.Sprintf("c%d", round)
-		two := &bench{handler: New(Settings{RollupsTable: one.handler.folder.table}, db, slog.New(slog.DiscardHandler)), reader: one.reader}
+		two := &bench{handler: newHandler(t, Settings{RollupsTable: one.handler.folder.table}, db), reader: one.reader}
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		writes, want := history(random, counter, rapid.IntRange(1, 40).Draw(t, "writes"))
 		for range 8 {

@@ -35,12 +35,16 @@ func (s *System) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	aggregator, err := rollup.New(folds, s.functions, s.options.Log)
+	if err != nil {
+		return err
+	}
 	detector, err := s.detector()
 	if err != nil {
 		return err
 	}
 	for name, handler := range map[string]local.Handler{
-		"aggregator": rollup.New(folds, s.functions, s.options.Log),
+		"aggregator": aggregator,
 		"hotkeys":    detector,
 	} {
 		m, err := s.mapping(name, source, handler)

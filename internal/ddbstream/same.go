@@ -1,0 +1,22 @@
+package ddbstream
+
+import (
+	"bytes"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Same reports whether two images agree about an attribute: neither has it, or
+// both have the same value, whatever the order of a document's members and the
+// escapes in its strings.
+func (i Image) Same(other Image, attr string) bool {
+	a, b := i.find(attr), other.find(attr)
+	if a == nil || b == nil || bytes.Equal(a, b) {
+		return bytes.Equal(a, b)
+	}
+	x, y := jsontext.Value(bytes.Clone(a)), jsontext.Value(bytes.Clone(b))
+	if x.Canonicalize(jsontext.AllowInvalidUTF8(true)) != nil || y.Canonicalize(jsontext.AllowInvalidUTF8(true)) != nil {
+		return false // the text differs
+	}
+	return bytes.Equal(x, y)
+}

@@ -1,0 +1,233 @@
+package query
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/danielgtaylor/huma/v2"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/rollup/partial"
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+// maxBuckets bounds the buckets of one answer.
+const maxBuckets = 1000
+
+const oneDay = 24 * time.Hour
+
+type rollupsInput struct {
+	Entity httpapi.Name `query:"entity" required:"true"`
+	From   time.Time    `query:"from" doc:"RFC 3339; the bucket that holds it is the first. Default: as for events, but at most 1,000 buckets"`
+	To     time.Time    `query:"to" doc:"RFC 3339; the last bucket starts before it. Default: now"`
+	Every  string       `query:"every" default:"1h" doc:"A bucket's length: 1h, 2h, 3h, 4h, 6h, 8h, 12h or 1d. What is rolled up by day needs 1d"`
+}
+
+type rollupAnswer struct {
+	Start    string                   `json:"start" format:"date-time"`
+	Count    int64                    `json:"count" doc:"Events"`
+	Measures map[string]measureAnswer `json:"measures" doc:"By top-level field of the events' data"`
+	Skipped  int64                    `json:"skipped,omitempty" doc:"Numbers that are in events and not in measures: of more than 15 digits, above 1e15, or of too many fields"`
+	Restated bool                     `json:"restated,omitempty" doc:"An event was put again with other data, which is not in here"`
+}
+
+type measureAnswer struct {
+	Count int64 `json:"count" doc:"Events that have the number"`
+	Sum   exact `json:"sum"`
+	Min   exact `json:"min"`
+	Max   exact `json:"max"`
+	Avg   exact `json:"avg" doc:"To 15 decimal places"`
+}
+
+// exact is a number with all its digits.
+type exact struct{ partial.Decimal }
+
+// Schema describes it in the OpenAPI document.
+func (exact) Schema(huma.Registry) *huma.Schema { return &huma.Schema{Type: huma.TypeNumber} }
+
+type rollupsOutput struct {
+	Body struct {
+		Rollups []rollupAnswer `json:"rollups" doc:"Those that have events, in the order of time"`
+	}
+}
+
+// listRollups merges what all stream shards have folded, by eventually consistent
+// reads.
+func (s *Service) listRollups(ctx context.Context, in *rollupsInput) (*rollupsOutput, error) {
+	ctx, cancel := s.deadline(ctx)
+	defer cancel()
+	now := s.now()
+	span, err := s.spanOf(in, now)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.readRollups(ctx, string(in.Entity), span, now); err != nil {
+		return nil, err
+	}
+	if span.daily && span.every < oneDay {
+		return nil, invalid("query.every", "the range has rollups by day, which need 1d", in.Every)
+	}
+	out := &rollupsOutput{}
+	out.Body.Rollups = span.answer()
+	return out, nil
+}
+
+// span is a range of whole buckets, and what was found in it.
+type span struct {
+	from, to time.Time
+	every    time.Duration
+
+	mu    sync.Mutex
+	sums  map[time.Time]*partial.Partial // by start
+	daily bool                           // some are of days
+}
+
+func (s *Service) spanOf(in *rollupsInput, now time.Time) (*span, error) {
+	every, err := parseEvery(in.Every)
+	if err != nil {
+		return nil, err
+	}
+	if !in.From.IsZero() && !in.To.IsZero() && in.To.Before(in.From) {
+		return nil, invalid("query.to", "it is before from", httpapi.FormatTime(in.To))
+	}
+	from, to := in.From, in.To
+	if to.IsZero() || to.After(now.Add(ahead)) {
+		to = now.Add(ahead) // no event lies beyond
+	}
+	to = ceil(later(to, epoch), every)
+	if from.IsZero() {
+		from = later(to.Add(-s.settings.DefaultSpan), to.Add(-maxBuckets*every))
+	}
+	from = later(from, epoch).UTC().Truncate(every)
+	if to.Sub(from) > maxBuckets*every {
+		return nil, invalid("query.from", "the range has more than "+strconv.Itoa(maxBuckets)+" buckets", httpapi.FormatTime(in.From))
+	}
+	return &span{from: from, to: to, every: every, sums: map[time.Time]*partial.Partial{}}, nil
+}
+
+// parseEvery reads a bucket's length: a part of the day in whole hours.
+func parseEvery(text string) (time.Duration, error) {
+	if text == "1d" {
+		return oneDay, nil
+	}
+	every, err := time.ParseDuration(text)
+	if err != nil || every < time.Hour || every%time.Hour != 0 || oneDay%every != 0 {
+		return 0, invalid("query.every", "it must be 1h, 2h, 3h, 4h, 6h, 8h, 12h or 1d", text)
+	}
+	return every, nil
+}
+
+func ceil(t time.Time, every time.Duration) time.Time {
+	down := t.UTC().Truncate(every)
+	if down.Before(t) {
+		return down.Add(every)
+	}
+	return down
+}
+
+// maxRollupReads bounds the partitions of rollups read at a time.
+const maxRollupReads = 16
+
+func (s *Service) readRollups(ctx context.Context, entity string, span *span, now time.Time) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxRollupReads)
+	for _, pk := range schema.RollupPartitions(entity, span.from, span.to) {
+		group.Go(func() error {
+			if err := s.readRollupPartition(ctx, pk, span, now); err != nil {
+				return fmt.Errorf("reading rollups of %q: %w", pk, ddb.Kind(err))
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+func (s *Service) readRollupPartition(ctx context.Context, pk string, span *span, now time.Time) error {
+	low, high := schema.RollupSortBounds(span.from, span.to)
+	pages := dynamodb.NewQueryPaginator(s.client, &dynamodb.QueryInput{
+		TableName:              &s.settings.RollupsTable,
+		KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{
+			":pk":   &types.AttributeValueMemberS{Value: pk},
+			":low":  &types.AttributeValueMemberS{Value: low},
+			":high": &types.AttributeValueMemberS{Value: high},
+		},
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, item := range page.Items {
+			if err := span.add(item, now); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// add takes in one stream shard's part of a bucket, if that is in the range.
+func (s *span) add(item map[string]types.AttributeValue, now time.Time) error {
+	sk, _ := item[schema.SK].(*types.AttributeValueMemberS)
+	if sk == nil {
+		return fmt.Errorf("an item has no %s", schema.SK)
+	}
+	bucket, start, _, err := schema.ParseRollupSortKey(sk.Value)
+	if err != nil {
+		return err
+	}
+	if !start.Before(s.to) || !start.Add(bucket.Width()).After(s.from) || gone(item, now) {
+		return nil
+	}
+	part, err := partial.Parse(item)
+	if err != nil {
+		return fmt.Errorf("item %q: %w", sk.Value, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.daily = s.daily || bucket == shard.Day
+	start = start.Truncate(s.every)
+	if s.sums[start] == nil {
+		s.sums[start] = &partial.Partial{}
+	}
+	s.sums[start].Merge(part)
+	return nil
+}
+
+// gone tells whether an item's time is over: TTL removes late.
+func gone(item map[string]types.AttributeValue, now time.Time) bool {
+	n, ok := item[schema.ExpiresAt].(*types.AttributeValueMemberN)
+	if !ok {
+		return false
+	}
+	at, err := strconv.ParseInt(n.Value, 10, 64)
+	return err == nil && at <= now.Unix()
+}
+
+func (s *span) answer() []rollupAnswer {
+	list := []rollupAnswer{}
+	for _, start := range slices.SortedFunc(maps.Keys(s.sums), time.Time.Compare) {
+		sum := s.sums[start]
+		if sum.Events == 0 {
+			continue // only a restatement, of an event that another part has or had
+		}
+		measures := map[string]measureAnswer{}
+		for field, m := range sum.Measures {
+			measures[field] = measureAnswer{m.N, exact{m.Sum}, exact{m.Min}, exact{m.Max}, exact{m.Avg()}}
+		}
+		list = append(list, rollupAnswer{httpapi.FormatTime(start), sum.Events, measures, sum.Skipped, sum.Restated})
+	}
+	return list
+}

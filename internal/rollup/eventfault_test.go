@@ -1,0 +1,101 @@
+package rollup
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+)
+
+// TestWithoutAStreamShard: a mapping without a tumbling window is refused as far as
+// events go, and counters go on.
+func TestWithoutAStreamShard(t *testing.T) {
+	h, db := newEvents(t, nil)
+	event := inserted("e", "1", `{"M":{}}`, "7")
+	unwindowed := []byte(`{"Records":[` + write{counter: "c", rev: 1, value: 5}.record() + "," + event.record() + `]}`)
+	failed, err := hand(h, unwindowed)
+	if err != nil || len(failed) != 1 || !failed["7"] {
+		t.Fatalf("failed: %v, %v", failed, err)
+	}
+	if got := rollups(t, db, h.events.table, "e"); len(got) != 0 {
+		t.Fatalf("folded: %+v", got)
+	}
+	must(t, newHandler(t, Settings{RollupsTable: h.events.table}, db), unwindowed) // without rules there is nothing to refuse
+}
+
+// TestARecordThatCannotBeRead holds up its own bucket from there on, and no other.
+func TestARecordThatCannotBeRead(t *testing.T) {
+	h, db := newEvents(t, nil)
+	batch := []happening{
+		inserted("bad", "1", `{"M":{}}`, "1"), inserted("bad", "2", `{"S":"text"}`, "2"), inserted("bad", "3", `{"M":{}}`, "3"),
+		inserted("good", "1", `{"M":{}}`, "4"), inserted("long", "1", `{"M":{}}`, strings.Repeat("1", 41)),
+	}
+	failed, err := hand(h, windowed("s", batch...))
+	if err != nil || len(failed) != 2 || !failed["2"] || !failed[batch[4].sequence] {
+		t.Fatalf("failed: %v, %v", failed, err)
+	}
+	bad := func() int64 { return rollups(t, db, h.events.table, "bad")["2026-01-31T22"].Events }
+	if got := bad(); got != 1 {
+		t.Errorf("%d events before the one that can't be read", got)
+	}
+	batch[1].new = `{"M":{}}` // a newer release can
+	must(t, h, windowed("s", batch[1:4]...))
+	if got := bad(); got != 3 {
+		t.Errorf("%d events in the end", got)
+	}
+	if got := rollups(t, db, h.events.table, "good")["2026-01-31T22"].Events; got != 1 {
+		t.Errorf("%d events of another bucket", got)
+	}
+}
+
+// counting counts updates, and how many of them were refused.
+type counting struct {
+	Client
+	updates, refused int
+}
+
+func (c *counting) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	out, err := c.Client.UpdateItem(ctx, in, o...)
+	c.updates++
+	if err != nil {
+		c.refused++
+	}
+	return out, err
+}
+
+// TestOneUpdateABatch: what a container remembers costs it neither reads nor
+// failed conditions; another container's first fold costs one of those.
+func TestOneUpdateABatch(t *testing.T) {
+	h, db := newEvents(t, nil)
+	one, two := &counting{Client: db}, &counting{Client: db}
+	h.events.client = one
+	other := newHandler(t, Settings{RollupsTable: h.events.table, Rules: h.rules}, two)
+	sequence := 0
+	batch := func() []byte {
+		var list []happening
+		for range 5 {
+			sequence++
+			list = append(list, inserted("e", fmt.Sprint(sequence), `{"M":{"t":{"N":"1"}}}`, fmt.Sprint(sequence)))
+		}
+		return windowed("s", list...)
+	}
+	for range 4 {
+		last := batch()
+		must(t, h, last)
+		must(t, h, last) // again: nothing to do
+	}
+	if one.updates != 4 || one.refused != 0 {
+		t.Errorf("%d updates, %d refused; want 4 and none", one.updates, one.refused)
+	}
+	for range 3 {
+		must(t, other, batch())
+	}
+	if two.updates != 4 || two.refused != 1 {
+		t.Errorf("the other container: %d updates, %d refused; want 4 and 1", two.updates, two.refused)
+	}
+	if got := rollups(t, db, h.events.table, "e")["2026-01-31T22"]; got.Events != 35 {
+		t.Errorf("%d events, want 35", got.Events)
+	}
+}

@@ -1,0 +1,131 @@
+package partial
+
+import (
+	"fmt"
+	"math/big"
+	"strconv"
+	"strings"
+)
+
+// Bounds of what is rolled up. Sums of such numbers stay within the 38 digits that
+// DynamoDB keeps, whatever their order.
+const (
+	maxDigits = 15 // significant ones, and before the point
+	places    = 15 // decimal places
+)
+
+// maxStoredDigits is how many significant digits a number of DynamoDB's has.
+const maxStoredDigits = 38
+
+// Decimal is an exact number with up to 15 decimal places. The zero Decimal is 0.
+type Decimal struct {
+	scaled *big.Int // in units of 1e-15; nil is 0; never changed
+}
+
+// Measurable reads a number that can be rolled up: up to 15 significant digits, of
+// a magnitude up to 1e15, with up to 15 decimal places. It is false for others.
+func Measurable(text string) (Decimal, bool) {
+	digits, power, negative, err := split(text)
+	atLimit := digits == "1" && power == maxDigits
+	if err != nil || len(digits) > maxDigits || power < -places || len(digits)+power > maxDigits && !atLimit {
+		return Decimal{}, false
+	}
+	return scale(digits, power, negative), true
+}
+
+// maxPower is far above that of any sum.
+const maxPower = 60
+
+// Stored reads a number of a stored part.
+func Stored(text string) (Decimal, error) {
+	digits, power, negative, err := split(text)
+	if err != nil || len(digits) > maxStoredDigits || power < -places || power > maxPower {
+		return Decimal{}, fmt.Errorf("%.60q is not a rollup's number", text)
+	}
+	return scale(digits, power, negative), nil
+}
+
+// split reads a number as digits times a power of ten, without zeros at either
+// end. Zero has no digits.
+func split(text string) (digits string, power int, negative bool, err error) {
+	unsigned, negative := strings.CutPrefix(text, "-")
+	mantissa, exponent, scientific := strings.Cut(strings.ToLower(unsigned), "e")
+	if scientific {
+		if power, err = strconv.Atoi(exponent); err != nil {
+			return "", 0, false, err
+		}
+	}
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	all := whole + fraction
+	if all == "" || strings.Trim(all, "0123456789") != "" {
+		return "", 0, false, strconv.ErrSyntax
+	}
+	trimmed := strings.TrimRight(all, "0")
+	if digits = strings.TrimLeft(trimmed, "0"); digits == "" {
+		return "", 0, false, nil
+	}
+	return digits, power + len(all) - len(trimmed) - len(fraction), negative, nil
+}
+
+// scale takes digits that split has checked, and a power of at least -places.
+func scale(digits string, power int, negative bool) Decimal {
+	if digits == "" {
+		return Decimal{}
+	}
+	n, _ := new(big.Int).SetString(digits, 10)
+	n.Mul(n, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(power+places)), nil))
+	if negative {
+		n.Neg(n)
+	}
+	return Decimal{n}
+}
+
+var zero = new(big.Int)
+
+func (d Decimal) int() *big.Int {
+	if d.scaled == nil {
+		return zero
+	}
+	return d.scaled
+}
+
+// Cmp is -1, 0 or 1 as d is less than, equal to or greater than e.
+func (d Decimal) Cmp(e Decimal) int { return d.int().Cmp(e.int()) }
+
+func (d Decimal) add(e Decimal) Decimal { return Decimal{new(big.Int).Add(d.int(), e.int())} }
+
+// over divides by a count of 1 or more, and rounds half away from zero.
+func (d Decimal) over(n int64) Decimal {
+	quotient, rest := new(big.Int).QuoRem(d.int(), big.NewInt(n), new(big.Int))
+	if rest.Lsh(rest.Abs(rest), 1).Cmp(big.NewInt(n)) >= 0 {
+		quotient.Add(quotient, big.NewInt(int64(d.int().Sign())))
+	}
+	return Decimal{quotient}
+}
+
+// always38 is how many bits a number may have that is surely below 1e38.
+const always38 = 126
+
+// storable tells whether DynamoDB keeps all of its digits.
+func (d Decimal) storable() bool {
+	if d.int().BitLen() <= always38 {
+		return true
+	}
+	digits := new(big.Int).Abs(d.int()).String()
+	return len(strings.TrimRight(digits, "0")) <= maxStoredDigits
+}
+
+// String returns the number without an exponent or needless zeros: 21.5, -3, 0.
+func (d Decimal) String() string {
+	sign := ""
+	if d.int().Sign() < 0 {
+		sign = "-"
+	}
+	digits := new(big.Int).Abs(d.int()).String()
+	digits = strings.Repeat("0", max(0, places+1-len(digits))) + digits
+	point := len(digits) - places
+	return sign + strings.TrimSuffix(strings.TrimRight(digits[:point]+"."+digits[point:], "0"), ".")
+}
+
+// MarshalJSON writes the number with all its digits.
+func (d Decimal) MarshalJSON() ([]byte, error) { return []byte(d.String()), nil }

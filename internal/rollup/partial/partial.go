@@ -1,0 +1,111 @@
+// Package partial is one stream shard's part of an event rollup: the arithmetic,
+// which is exact, and the stored form. It does no input or output.
+//
+// A folder adds the events of a batch to what is stored, in a copy:
+//
+//	next := known.Clone()
+//	next.Add(map[string]string{"temperature": "21.5"})
+//	next.Sequence = sequence
+//	put(next.Attributes())
+//
+// A reader merges the parts of all stream shards:
+//
+//	part, err := partial.Parse(attributes)
+//	sum.Merge(part)
+package partial
+
+import (
+	"maps"
+	"slices"
+)
+
+// Bounds of a part. What goes beyond them is counted as skipped.
+const (
+	MaxMeasures  = 20  // fields: the first that come, of one event in their names' order
+	MaxFieldName = 255 // bytes
+)
+
+// Partial is what some events come to. The zero Partial is that of none.
+type Partial struct {
+	Sequence string // of the last folded record, as text that sorts; "" before the first
+	Events   int64
+	Measures map[string]Measure // by field
+	Skipped  int64              // numbers of the events that are not in Measures
+	Restated bool               // an event came again with other data, which is not in here
+}
+
+// Measure is what the numbers of one field come to.
+type Measure struct {
+	N             int64 // numbers; at least 1
+	Sum, Min, Max Decimal
+}
+
+// Avg is the mean, to 15 decimal places, rounded half away from zero.
+func (m Measure) Avg() Decimal { return m.Sum.over(m.N) }
+
+func (m Measure) merge(other Measure) Measure {
+	m.N += other.N
+	m.Sum = m.Sum.add(other.Sum)
+	if other.Min.Cmp(m.Min) < 0 {
+		m.Min = other.Min
+	}
+	if other.Max.Cmp(m.Max) > 0 {
+		m.Max = other.Max
+	}
+	return m
+}
+
+// Clone returns a copy that may be changed.
+func (p Partial) Clone() Partial {
+	p.Measures = maps.Clone(p.Measures)
+	if p.Measures == nil {
+		p.Measures = map[string]Measure{}
+	}
+	return p
+}
+
+// Add takes in one event with these numbers by field, as DynamoDB writes them.
+func (p *Partial) Add(numbers map[string]string) {
+	p.Events++
+	for _, field := range slices.Sorted(maps.Keys(numbers)) {
+		if !p.measure(field, numbers[field]) {
+			p.Skipped++
+		}
+	}
+}
+
+// measure takes in one number, if it keeps the bounds. Those of sums are reached
+// only by very large numbers together with very fine ones, millions of times.
+func (p *Partial) measure(field, text string) bool {
+	old, known := p.Measures[field]
+	value, ok := Measurable(text)
+	if !ok || field == "" || len(field) > MaxFieldName || !known && len(p.Measures) >= MaxMeasures {
+		return false
+	}
+	m := Measure{N: 1, Sum: value, Min: value, Max: value}
+	if known {
+		m = old.merge(m)
+	}
+	if !m.Sum.storable() {
+		return false
+	}
+	p.Measures[field] = m
+	return true
+}
+
+// Merge takes in another stream shard's part of the same bucket, or another
+// bucket's. Sequence stays as it is.
+func (p *Partial) Merge(other Partial) {
+	p.Events += other.Events
+	p.Skipped += other.Skipped
+	p.Restated = p.Restated || other.Restated
+	if p.Measures == nil {
+		p.Measures = map[string]Measure{}
+	}
+	for field, m := range other.Measures {
+		if old, known := p.Measures[field]; known {
+			m = old.merge(m)
+		}
+		p.Measures[field] = m
+	}
+}

@@ -1,0 +1,97 @@
+package schema
+
+import (
+	"strings"
+	"time"
+
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// An event rollup is what happened to an entity in an hour or a day. Each stream
+// shard has a part of it of its own, so that folders of different stream shards
+// never meet; a reader merges the parts:
+//
+//	pk         S     E#<entity>#<month>, such as E#sensor-1#2026-01
+//	sk         S     <bucket>#<stream shard>, the bucket as 2026-01-05T13 or 2026-01-05
+//	v          N     1
+//	seq        S     sequence number of the last record that was folded, 40 digits
+//	events     N     events
+//	measures   M     by field: M of n (events with it), sum, min and max, all N and exact
+//	skipped    N     numbers that are not in measures; absent for 0
+//	restated   BOOL  true if an event came again with other data, which was not added
+//	expires_at N     Unix seconds, unless rollups are kept for ever
+//
+// Folds are conditional on the seq that they remember, and write everything anew.
+// So whoever changes a part in another way must change its seq too; text appended
+// to it keeps its place among sequence numbers, which are compared as text.
+const (
+	RollupSequence = "seq"
+	RollupEvents   = "events"
+	RollupMeasures = "measures"
+	RollupSkipped  = "skipped"
+	RollupRestated = "restated"
+)
+
+// RollupVersion is the version of an event rollup's parts.
+const RollupVersion = "1"
+
+// RollupSequenceDigits is the length of a sequence number in a part: with zeros
+// before it, text order is number order.
+const RollupSequenceDigits = 40
+
+const rollupMonth = "2006-01"
+
+// RollupKey returns the keys of a stream shard's part of the rollup of the bucket,
+// hour or day, that holds t.
+func RollupKey(entity string, bucket shard.Bucket, t time.Time, streamShard string) (pk, sk string) {
+	return rollupPartition(entity, t), bucket.Label(t, 0) + "#" + streamShard
+}
+
+func rollupPartition(entity string, t time.Time) string {
+	return BaseKey{Entity, entity}.String() + "#" + t.UTC().Format(rollupMonth)
+}
+
+// ParseRollupPartition returns the entity and the month's first instant out of a
+// partition key. It takes the last separator, since names may contain it.
+func ParseRollupPartition(pk string) (entity string, month time.Time, err error) {
+	rest, ok := strings.CutPrefix(pk, prefixes[Entity])
+	at := strings.LastIndexByte(rest, '#')
+	if !ok || at < 0 {
+		return "", month, &shard.KeyError{Key: pk, Reason: "it is not an event rollup's"}
+	}
+	if month, err = time.Parse(rollupMonth, rest[at+1:]); err != nil {
+		return "", month, &shard.KeyError{Key: pk, Reason: "it does not end with a month"}
+	}
+	return rest[:at], month, nil
+}
+
+// ParseRollupSortKey returns the bucket, its start and the stream shard out of a
+// sort key.
+func ParseRollupSortKey(sk string) (bucket shard.Bucket, start time.Time, streamShard string, err error) {
+	label, streamShard, _ := strings.Cut(sk, "#")
+	for _, bucket := range []shard.Bucket{shard.Hour, shard.Day} {
+		if start, err := bucket.Start(label, 0); err == nil && streamShard != "" {
+			return bucket, start, streamShard, nil
+		}
+	}
+	return "", start, "", &shard.KeyError{Key: sk, Reason: "it is not the sort key of an event rollup"}
+}
+
+// RollupPartitions returns the partition keys that hold an entity's buckets that
+// have an instant of [from, to): one a month. Bounding the range is the caller's
+// part.
+func RollupPartitions(entity string, from, to time.Time) []string {
+	from = from.UTC()
+	at := time.Date(from.Year(), from.Month(), 1, 0, 0, 0, 0, time.UTC)
+	var list []string
+	for ; from.Before(to) && at.Before(to); at = at.AddDate(0, 1, 0) {
+		list = append(list, rollupPartition(entity, at))
+	}
+	return list
+}
+
+// RollupSortBounds returns the sort keys between which those buckets lie. There
+// may be others of the first and last day, too.
+func RollupSortBounds(from, to time.Time) (low, high string) {
+	return shard.Day.Label(from, 0), shard.Day.Label(to, 0) + "U" // after the T of its hours
+}
