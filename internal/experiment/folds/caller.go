@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Sizes of calls: the API's bounds, and how many counters one call has.
+const (
+	maxUnkeyed  = 500
+	maxKeyed    = 99
+	perCall     = 10
+	maxSends    = 200 // of one keyed call, before the harness gives up
+	repeatEvery = 10  // one keyed call in so many is sent again
+)
+
+// caller sends calls, one after another.
+type caller struct {
+	rig    *rig
+	random *rand.Rand
+	id     int
+	calls  int
+}
+
+// call is one call of the API.
+type call struct {
+	key    string // "" for none
+	size   int    // increments
+	body   []byte
+	totals map[string]int64 // by counter
+}
+
+// run sends so many increments, keyed and not, in calls that take turns.
+func (c *caller) run(ctx context.Context, increments int) error {
+	keyed, unkeyed := increments/2, increments-increments/2
+	for keyed > 0 || unkeyed > 0 {
+		if n := min(unkeyed, maxUnkeyed); n > 0 {
+			if err := c.sendUnkeyed(ctx, c.make("", n)); err != nil {
+				return err
+			}
+			unkeyed -= n
+		}
+		for range maxUnkeyed / maxKeyed {
+			if n := min(keyed, maxKeyed); n > 0 {
+				c.calls++
+				key := fmt.Sprintf("%d-%d-%d", c.rig.o.Seed, c.id, c.calls)
+				if err := c.sendKeyed(ctx, c.make(key, n)); err != nil {
+					return err
+				}
+				keyed -= n
+			}
+		}
+	}
+	return nil
+}
+
+// make draws a call of n increments of a few counters.
+func (c *caller) make(key string, n int) call {
+	names := make([]string, 1+c.random.IntN(perCall))
+	for i := range names {
+		names[i] = c.rig.counter(int(c.rig.zipf(c.random)))
+	}
+	type increment struct {
+		Counter string `json:"counter"`
+		Delta   int64  `json:"delta"`
+	}
+	made := call{key: key, size: n, totals: map[string]int64{}}
+	list := make([]increment, n)
+	for i := range list {
+		delta := c.random.Int64N(12) - 3
+		if delta == 0 {
+			delta = 9
+		}
+		list[i] = increment{names[c.random.IntN(len(names))], delta}
+		made.totals[list[i].Counter] += delta
+	}
+	var err error
+	if made.body, err = json.Marshal(map[string]any{"increments": list}); err != nil {
+		panic(err) // plain values
+	}
+	return made
+}
+
+// answer is the API's, as far as it is needed.
+type answer struct {
+	Results []struct{ Counter, Status string }
+}
+
+// sendUnkeyed sends a call once, and checks what became of each counter: at least
+// once if accepted, and at most once more for each answer that was lost.
+func (c *caller) sendUnkeyed(ctx context.Context, made call) error {
+	t := newTally()
+	status, body, answered, err := c.rig.post(withTally(ctx, t), made.body, "")
+	if err != nil {
+		return err
+	}
+	accepted := map[string]bool{}
+	increments := 0
+	switch {
+	case answered && status == http.StatusOK:
+		var a answer
+		if err := json.Unmarshal(body, &a); err != nil {
+			return fmt.Errorf("reading the answer of a call: %w", err)
+		}
+		for _, result := range a.Results {
+			if result.Status == "accepted" {
+				accepted[result.Counter] = true
+				increments++
+			}
+		}
+	case answered && !mayBeSentAgain(status):
+		return fmt.Errorf("a call was answered %d: %s", status, body)
+	}
+	c.rig.books.unkeyed(made, increments, answered)
+	for counter, total := range made.totals {
+		c.rig.books.settle(counter, total, t.of(counter), accepted[counter], answered)
+	}
+	return nil
+}
+
+func mayBeSentAgain(status int) bool {
+	return slices.Contains([]int{http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable}, status)
+}
+
+// sendKeyed sends a call until it is answered, and some again, also at once from
+// two sides. It has to be applied once.
+func (c *caller) sendKeyed(ctx context.Context, made call) error {
+	t := newTally()
+	ctx = withTally(ctx, t)
+	var group errgroup.Group
+	if c.random.IntN(repeatEvery) == 0 {
+		c.rig.faults.count(doubled)
+		group.Go(func() error { return c.persist(ctx, made) })
+	}
+	group.Go(func() error { return c.persist(ctx, made) })
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if c.random.IntN(repeatEvery) == 0 {
+		c.rig.faults.count(doubled)
+		if err := c.persist(ctx, made); err != nil {
+			return err
+		}
+	}
+	c.rig.books.keyed(made, t.transactions)
+	return nil
+}
+
+// persist sends a call until it is answered.
+func (c *caller) persist(ctx context.Context, made call) error {
+	var status int
+	var body []byte
+	for range maxSends {
+		var answered bool
+		var err error
+		status, body, answered, err = c.rig.post(ctx, made.body, made.key)
+		switch {
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case answered && status == http.StatusOK:
+			return nil
+		case answered && !mayBeSentAgain(status):
+			return fmt.Errorf("call %s was answered %d: %s", made.key, status, body)
+		}
+	}
+	return fmt.Errorf("call %s was sent %d times, in the end answered %d: %s", made.key, maxSends, status, body)
+}

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"github.com/hotshard/hotshard/internal/rollup"
+)
+
+// container is a process of the aggregator.
+type container struct {
+	life    *life
+	handler *rollup.Handler
+}
+
+func (r *rig) startAggregator() (*container, error) {
+	life := newLife()
+	c := &client{Client: r.db, faults: r.faults, chances: foldChances, who: "fold", life: life, applied: func() { r.folds.Add(1) }, broken: r.o.broken}
+	settings, err := settingsOf[rollup.Settings](r)
+	if err != nil {
+		return nil, err
+	}
+	handler, err := rollup.New(settings, c, slog.New(slog.DiscardHandler))
+	return &container{life, handler}, err
+}
+
+// maxOld bounds the batches that a delivery keeps to deliver them again.
+const maxOld = 64
+
+// delivery is the aggregator as a mapping invokes it: it hands a batch to some
+// container, or does what Lambda may do with it.
+type delivery struct {
+	rig        *rig
+	containers *pool[*container]
+
+	mu  sync.Mutex
+	old [][]byte
+}
+
+func newDelivery(r *rig) (*delivery, error) {
+	containers, err := newPool(r.startAggregator, func(c *container) *life { return c.life })
+	return &delivery{rig: r, containers: containers}, err
+}
+
+var errInjected = errors.New("failed on purpose")
+
+// Invoke implements local.Handler.
+func (d *delivery) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	b, err := parse(payload)
+	if err != nil {
+		return nil, err
+	}
+	if len(b.records) == 0 {
+		return d.hand(ctx, payload)
+	}
+	d.rig.batches.Add(1)
+	if d.rig.o.drop && bytes.Contains(payload, []byte(d.rig.counter(0)+"#")) {
+		d.rig.faults.count(dropped)
+		return []byte(`{"state":{}}`), nil
+	}
+	old := d.keep(payload)
+	f := d.rig.faults.draw(deliveryChances)
+	at := d.rig.faults.intN(len(b.records))
+	if f == cut && at == 0 {
+		f = none // an empty batch is never delivered
+	}
+	if f != none {
+		d.rig.faults.count(f)
+	}
+	return d.inflict(ctx, f, b, at, old)
+}
+
+// inflict delivers a batch with a fault, which may strike at one of its records.
+func (d *delivery) inflict(ctx context.Context, f fault, b *batch, at int, old []byte) ([]byte, error) {
+	whole := b.upTo(len(b.records))
+	switch f {
+	case undelivered:
+		return nil, errInjected
+	case failedAfter:
+		return nil, errors.Join(errInjected, second(d.hand(ctx, whole)))
+	case twice:
+		_, _ = d.hand(ctx, whole) // the second answer counts
+	case cut:
+		out, err := d.hand(ctx, b.upTo(at))
+		return b.reportFrom(at, out, err)
+	case reportedDone:
+		out, err := d.hand(ctx, whole)
+		return b.reportFrom(at, out, err)
+	case late:
+		_, _ = d.hand(ctx, old) // nobody waits for its answer
+	}
+	return d.hand(ctx, whole)
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// hand invokes some container. One that dies gives no answer.
+func (d *delivery) hand(ctx context.Context, payload []byte) ([]byte, error) {
+	c, err := d.containers.pick(d.rig.faults.intN(processes))
+	if err != nil {
+		return nil, err
+	}
+	d.rig.deliveries.Add(1)
+	ctx, done := c.life.within(ctx)
+	defer done()
+	out, err := c.handler.Invoke(ctx, slices.Clone(payload))
+	if c.life.over() {
+		return nil, errors.New("the container died")
+	}
+	return out, err
+}
+
+// keep takes a copy of a batch, in the place of a random one when there are many,
+// and returns one of those kept.
+func (d *delivery) keep(payload []byte) []byte {
+	i, random := d.rig.faults.intN(maxOld), d.rig.faults.intN(maxOld)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.old) < maxOld {
+		d.old = append(d.old, slices.Clone(payload))
+	} else {
+		d.old[i] = slices.Clone(payload)
+	}
+	return d.old[random%len(d.old)]
+}
+
+// again delivers all batches that were kept, to containers that know nothing, the
+// oldest last.
+func (d *delivery) again(ctx context.Context) error {
+	for _, payload := range slices.Backward(d.old) {
+		c, err := d.rig.startAggregator()
+		if err != nil {
+			return err
+		}
+		if _, err := c.handler.Invoke(ctx, slices.Clone(payload)); err != nil {
+			return fmt.Errorf("delivering an old batch: %w", err)
+		}
+		d.rig.faults.count(late)
+	}
+	return nil
+}
+
+// batch is a delivery's payload, taken apart.
+type batch struct {
+	fields  map[string]json.RawMessage
+	records []json.RawMessage
+}
+
+func parse(payload []byte) (*batch, error) {
+	b := &batch{}
+	err := json.Unmarshal(payload, &b.fields)
+	if err == nil {
+		err = json.Unmarshal(b.fields["Records"], &b.records)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading a batch: %w", err)
+	}
+	return b, nil
+}
+
+// upTo returns the payload of the first n records.
+func (b *batch) upTo(n int) []byte {
+	fields := map[string]any{}
+	for name, value := range b.fields {
+		fields[name] = value
+	}
+	fields["Records"] = b.records[:n]
+	payload, err := json.Marshal(fields)
+	if err != nil {
+		panic(err) // it was JSON before
+	}
+	return payload
+}
+
+// reportFrom adds to a handler's answer that the record at this place failed.
+func (b *batch) reportFrom(at int, out []byte, err error) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
+	var record struct {
+		Dynamodb struct{ SequenceNumber string } `json:"dynamodb"`
+	}
+	type failure struct {
+		ItemIdentifier string `json:"itemIdentifier"`
+	}
+	var answer struct {
+		State    json.RawMessage `json:"state"`
+		Failures []failure       `json:"batchItemFailures"`
+	}
+	if err := errors.Join(json.Unmarshal(b.records[at], &record), json.Unmarshal(out, &answer)); err != nil {
+		return nil, fmt.Errorf("reading an answer: %w", err)
+	}
+	answer.Failures = append(answer.Failures, failure{record.Dynamodb.SequenceNumber})
+	return json.Marshal(answer)
+}
