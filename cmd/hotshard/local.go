@@ -46,7 +46,7 @@ func (c *LocalCmd) Validate() error {
 // options are those that the command line gives.
 func (c *LocalCmd) options() system.Options {
 	return system.Options{
-		Addr: c.Addr, Endpoint: c.Endpoint, DataDir: c.Data, Prefix: c.Prefix, Window: c.Window, Control: c.Control,
+		Addr: c.Addr, Endpoint: c.Endpoint, DataDir: c.Data, Prefix: c.Prefix, Window: c.Window, Quiet: c.Quiet, Control: c.Control,
 		Limits:   system.Limits{Partitions: c.Partitions, PartitionWCU: c.PartitionWCU, TableWCU: c.TableWCU},
 		Failures: c.Failures,
 	}

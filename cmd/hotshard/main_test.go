@@ -10,12 +10,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/load"
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/local/system"
 )
 
 // hotshard runs the command line and returns its exit code and output.
@@ -182,5 +184,20 @@ func TestLoadWithBaseline(t *testing.T) {
 		if strings.HasPrefix(name, baselinePrefix) {
 			t.Errorf("table %s is left over", name)
 		}
+	}
+}
+
+// TestEveryFlagOfLocalArrives: a flag that is parsed and then forgotten would be
+// taken without a word.
+func TestEveryFlagOfLocalArrives(t *testing.T) {
+	c := LocalCmd{
+		Addr: "127.0.0.1:1", Endpoint: "http://127.0.0.1:2", Prefix: "p-", Window: 7 * time.Second, Quiet: 3 * time.Minute,
+		Control: "observe", Partitions: 5, PartitionWCU: 6, TableWCU: 8, Failures: "f", Data: "d",
+	}
+	got := c.options()
+	limits := system.Limits{Partitions: 5, PartitionWCU: 6, TableWCU: 8}
+	if got.Addr != c.Addr || got.Endpoint != c.Endpoint || got.Prefix != c.Prefix || got.Window != c.Window || got.Quiet != c.Quiet ||
+		got.Control != c.Control || got.Limits != limits || got.Failures != "f" || got.DataDir != "d" {
+		t.Errorf("%+v became %+v", c, got)
 	}
 }

@@ -51,6 +51,9 @@ func (o Options) Validate() error {
 	if o.Window < time.Second || o.Window > 15*time.Minute || o.Window%time.Second != 0 {
 		check(fmt.Errorf("window %v: want whole seconds, 1s to 15m", o.Window))
 	}
+	if o.Quiet != 0 && (o.Quiet < time.Minute || o.Quiet > 24*time.Hour) {
+		check(fmt.Errorf("quiet time %v: want 1m to 24h", o.Quiet))
+	}
 	if l := o.Limits; l.Partitions != 0 {
 		check(limiter.Options{Partitions: l.Partitions, PartitionWCU: l.PartitionWCU, TableWCU: l.TableWCU}.Validate())
 	}
