@@ -180,6 +180,9 @@ func sized(key string, count, spread int, rate, limit float64) (to int, why stri
 		share = shard.CalculatedShare
 	}
 	needed := shard.Needed(rate, limit, share)
+	if needed == 1 && count == 1 {
+		return 0, fmt.Sprintf("throttled at %.1f write units a second, of the %.0f that a partition takes: other keys fill it", rate, limit)
+	}
 	if needed <= count && 2*spread < count {
 		return 0, fmt.Sprintf("%d of %d write shards throttled at %.0f write units a second in all: skew, which more write shards don't cure", spread, count, rate)
 	}

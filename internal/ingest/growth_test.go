@@ -70,7 +70,8 @@ func TestSized(t *testing.T) {
 	}{
 		{"C#c", 1, 1, 200, 40},   // ten times a partition's limit
 		{"E#e", 1, 1, 200, 80},   // calculated shards have no alternative
-		{"C#c", 1, 1, 1, 2},      // throttled for all that: double
+		{"C#c", 1, 1, 5, 0},      // other keys fill its partition
+		{"C#c", 1, 1, 6, 2},      // that may be all that is known of a storm
 		{"C#c", 40, 30, 210, 80}, // throttled on most: double
 		{"C#c", 40, 3, 200, 0},   // skew
 		{"C#c", 40, 3, 900, 180}, // not skew: it needs more
