@@ -87,6 +87,8 @@ func (p Policy) Answer(e Evidence, entry ddb.Entry, now time.Time) Decision {
 		return d.advise("events of past days, whose write shards are fixed: " + figures)
 	case n >= shard.MaxShards:
 		return d.advise("it has the most write shards that there may be: " + figures)
+	case n == 1 && e.Offered > 0 && shard.Needed(rate, p.Limit, heat.Share(e.Base.Type)) == 1:
+		return d.advise("other keys fill its partition, which more write shards of this one don't cure: " + figures)
 	case p.skewed(e, n):
 		return d.advise("skew among write shards, which more of them don't cure: " + figures)
 	}

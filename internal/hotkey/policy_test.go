@@ -65,6 +65,7 @@ func TestAnswer(t *testing.T) {
 		"throttled, ten times":   {with(evidence(100), throttled(0, 1000)), entry(1, old), 0, hotkey.Grow, 40, "1000.0 were offered, 5 attempts throttled"},
 		"the same, entity":       {with(with(evidence(100), throttled(0, 1000)), entity), entry(1, old), 0, hotkey.Grow, 80, ""},
 		"throttled, not counted": {with(evidence(), throttled(0, 0)), entry(1, old), 0, hotkey.Grow, 2, ""},
+		"others fill it":         {with(evidence(3), throttled(0, 4)), entry(1, old), 0, hotkey.Advise, 1, "other keys fill its partition"},
 		"failed conditions":      {with(evidence(60), func(e *hotkey.Evidence) { e.Failed = 50 }), entry(1, old), 0, hotkey.Grow, 5, ""},
 		"the cap":                {with(evidence(100), throttled(0, 1e6)), entry(600, old), 0, hotkey.Grow, 1000, ""},
 		"at the cap":             {with(evidence(100), throttled(0, 1e6)), entry(1000, old), 0, hotkey.Advise, 1000, "the most"},

@@ -80,15 +80,21 @@ func (s *Service) describe(ctx context.Context, row heat.Row, now time.Time) (ho
 		Rate: round(row.WriteUnitsPerSecond), Error: round(row.Error), Peak: float64(row.Peak),
 		First: httpapi.FormatTime(row.FirstSeen), Last: httpapi.FormatTime(row.LastSeen),
 	}
+	out.Advice = row.Advice(1)
 	key, err := schema.ParseKey(row.Key)
-	if err == nil {
-		entry, err := s.shards.Lookup(ctx, key.Base.String(), now)
-		if err != nil {
-			return out, err
-		}
-		out.Type, out.Name, out.Shards = string(key.Base.Type), key.Base.Name, entry.History.Newest()
+	if err != nil {
+		return out, nil
 	}
-	out.Advice = row.Advice(out.Shards)
+	entry, err := s.shards.Lookup(ctx, key.Base.String(), now)
+	if err != nil {
+		return out, err
+	}
+	out.Type, out.Name, out.Shards = string(key.Base.Type), key.Base.Name, entry.History.Newest()
+	if entry.Updated.After(row.FirstSeen) {
+		out.Advice = fmt.Sprintf("it was given %d write shards at %s, after it was first seen here: see whether they do", out.Shards, entry.Updated.Format(time.TimeOnly))
+	} else {
+		out.Advice = row.Advice(out.Shards)
+	}
 	return out, nil
 }
 
