@@ -145,8 +145,8 @@ func (g *growth) release(t *trouble) {
 func (g *growth) tell(ctx context.Context, key string, t *trouble, now time.Time) {
 	rate, _ := g.meter.rate(key, now)
 	g.mu.Lock()
-	s := sighting{offered: max(rate, 1), // the write itself, if it is the first
-		throttled: t.throttled, refused: t.refused}
+	s := sighting{throttled: t.throttled, refused: t.refused}
+	s.offered = max(rate, 1) // the refused write itself, if it is the first
 	t.throttled, t.refused, t.told = map[int]int{}, 0, now
 	g.mu.Unlock()
 	if err := g.sightings.put(ctx, key, s, now); err != nil {
