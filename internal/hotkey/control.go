@@ -76,6 +76,7 @@ func (r *run) execute(ctx context.Context, key string, d Decision, now time.Time
 		r.event("ShardCountChangesObserved")
 		return false
 	}
+	now = r.deps.Now() // the change's own time counts, not that of what led to it
 	change := r.deps.Shards.Grow
 	if d.Action == Shrink {
 		change = r.deps.Shards.Shrink

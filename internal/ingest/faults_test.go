@@ -246,3 +246,26 @@ func TestLostAnswersOfUnkeyedCallsCountOnceMoreAtMost(t *testing.T) {
 		t.Errorf("%d accepted, %d answers lost, sum %s", accepted, f.lost, got)
 	}
 }
+
+// TestALostAnswerBeforeThrottlesIsNotForgotten: the first attempt was applied, and
+// no later throttle can say that it was not.
+func TestALostAnswerBeforeThrottlesIsNotForgotten(t *testing.T) {
+	r := newRig(t)
+	n := 0
+	f := &faults{Client: r.client}
+	f.before = func(string) error {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if n++; n > 1 {
+			return errHotKey
+		}
+		return nil
+	}
+	f.after = func(string) error { return errLost }
+	r.use(f)
+	r.service.settings.Deadline = 500 * time.Millisecond
+	got := r.post("/v1/counters", `{"increments":[{"counter":"a","delta":1}]}`)
+	if got.status != 503 || !strings.Contains(string(got.body), "it may have been written") || r.sum("a") != "1" {
+		t.Errorf("got %d %s, sum %s", got.status, got.body, r.sum("a"))
+	}
+}

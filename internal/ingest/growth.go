@@ -43,16 +43,19 @@ type growth struct {
 // trouble is what a key with throttles went through lately.
 type trouble struct {
 	throttled map[int]int // attempts by write shard, since the last sighting
-	refused   int         // units of failed conditions, likewise
-	told      time.Time   // the last sighting
-	decided   time.Time   // the last decision
-	busy      bool        // someone tells or decides
+	refused   int         // units of failed conditions since then, a second at most
+	since     time.Time
+	told      time.Time // the last sighting
+	decided   time.Time // the last decision
+	ripe      bool      // the rate has been told since it is known
+	busy      bool      // someone tells or decides
 }
 
 // Bounds of a growth's memory, and of its work for one key.
 const (
 	maxTroubled = 10_000
 	tellEvery   = time.Second
+	maxWait     = 2500 * time.Millisecond // for the rates of other processes
 	decideEvery = 200 * time.Millisecond
 )
 
@@ -68,9 +71,14 @@ func (g *growth) Offered(key string, units int, at time.Time) {
 func (g *growth) Refused(key string, units int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if t := g.trouble(key); t != nil {
-		t.refused += units
+	t, now := g.trouble(key), g.now()
+	if t == nil {
+		return
 	}
+	if now.Sub(t.since) > tellEvery {
+		t.refused, t.since = 0, now // a rate is told, not all there ever was
+	}
+	t.refused += units
 }
 
 // Throttled notes the throttle, tells the detector once a second, and has the key
@@ -93,6 +101,10 @@ func (g *growth) Throttled(ctx context.Context, key string, writeShard int, at t
 		return // too early to tell how many write shards it needs
 	}
 	t.decided = now
+	if !t.ripe {
+		t.ripe = true
+		g.tell(ctx, key, t, now) // others sum up what is known here
+	}
 	g.decide(ctx, key, spread, own, at, now)
 }
 
@@ -143,9 +155,11 @@ func (g *growth) release(t *trouble) {
 
 // tell puts a sighting. One that can't be written is made up for by the next.
 func (g *growth) tell(ctx context.Context, key string, t *trouble, now time.Time) {
-	rate, _ := g.meter.rate(key, now)
+	rate, ripe := g.meter.rate(key, now)
 	g.mu.Lock()
+	t.ripe = ripe
 	s := sighting{throttled: t.throttled, refused: t.refused}
+	s.ripe = ripe
 	s.offered = max(rate, 1) // the refused write itself, if it is the first
 	t.throttled, t.refused, t.told = map[int]int{}, 0, now
 	g.mu.Unlock()
@@ -161,16 +175,20 @@ func (g *growth) decide(ctx context.Context, key string, spread int, own float64
 	if err != nil || entry.Pinned || at.Before(entry.Effective()) || now.Before(entry.Effective()) {
 		return // unknown, a person's, or answered already
 	}
-	others, err := g.sightings.rateOfOthers(ctx, key, now)
+	others, waiting, err := g.sightings.rateOfOthers(ctx, key, now)
 	if err != nil {
 		g.log.Warn("sightings not read", "key", key, "error", err)
+		return // a first answer without the others would be too small
+	}
+	if waiting && g.meter.active(key, now) < maxWait {
+		return // others will know their rates in a moment
 	}
 	count, why := sized(key, entry.History.Newest(), spread, own+others, g.limit)
 	if count == 0 {
 		g.log.Warn("no growth", "key", key, "why", why)
 		return
 	}
-	g.grow(ctx, key, count, why, now)
+	g.grow(ctx, key, count, why)
 }
 
 // sized returns the count that a throttled key of count write shards should grow
@@ -190,12 +208,12 @@ func sized(key string, count, spread int, rate, limit float64) (to int, why stri
 	return shard.Grown(count, needed), fmt.Sprintf("throttled on %d of %d write shards at %.0f write units a second offered", spread, count, rate)
 }
 
-func (g *growth) grow(ctx context.Context, key string, count int, why string, now time.Time) {
+func (g *growth) grow(ctx context.Context, key string, count int, why string) {
 	if g.control != Act {
 		g.log.Warn("would grow", "key", key, "shards", count, "why", why)
 		return
 	}
-	entry, err := g.changer.Grow(ctx, key, count, ddb.Note{By: "ingest", Why: why}, now)
+	entry, err := g.changer.Grow(ctx, key, count, ddb.Note{By: "ingest", Why: why}, g.now())
 	switch {
 	case err == nil:
 		g.log.Warn("grown", "key", key, "shards", count, "effective_at", entry.Effective(), "why", why)

@@ -32,7 +32,7 @@ func newMeter() *meter { return &meter{keys: map[string]*gauge{}} }
 func slotOf(now time.Time) int64 { return now.UnixNano() / int64(slot) }
 
 // add counts write units of a key. When there is no room for a new key it is not
-// metered, and grows by doubling.
+// metered, and left to the detector.
 func (m *meter) add(key string, units int, now time.Time) {
 	at := slotOf(now)
 	m.mu.Lock()
@@ -70,6 +70,17 @@ func (g *gauge) advance(at int64) {
 		g.units[s%slots] = 0
 	}
 	g.last = max(g.last, at)
+}
+
+// active is for how long a key has been written without a second's pause.
+func (m *meter) active(key string, now time.Time) time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	g := m.keys[key]
+	if g == nil || slotOf(now)-g.last >= slots {
+		return 0
+	}
+	return time.Duration(slotOf(now)-g.since) * slot
 }
 
 // rate returns the write units a second offered for a key in the last second, in

@@ -32,6 +32,7 @@ type sighting struct {
 	offered   float64
 	throttled map[int]int
 	refused   int
+	ripe      bool // offered is of a whole second
 }
 
 func (s *sightings) put(ctx context.Context, key string, seen sighting, now time.Time) error {
@@ -53,6 +54,7 @@ func (s *sightings) put(ctx context.Context, key string, seen sighting, now time
 		schema.Throttled:   number(int64(total)),
 		schema.FailedUnits: number(int64(seen.refused)),
 		schema.Shards:      &types.AttributeValueMemberM{Value: shards},
+		schema.Ripe:        &types.AttributeValueMemberBOOL{Value: seen.ripe},
 		schema.Version:     number(1),
 		schema.ExpiresAt:   number(now.Add(schema.SightingLifetime).Unix()),
 	}}, unrepeated)
@@ -63,8 +65,9 @@ func (s *sightings) put(ctx context.Context, key string, seen sighting, now time
 // writes one a second.
 const sightingAge = 1500 * time.Millisecond
 
-// rateOfOthers sums what other processes saw offered for the key lately.
-func (s *sightings) rateOfOthers(ctx context.Context, key string, now time.Time) (float64, error) {
+// rateOfOthers sums what other processes saw offered for the key lately. Waiting
+// tells that some of them do not know their rate yet.
+func (s *sightings) rateOfOthers(ctx context.Context, key string, now time.Time) (rate float64, waiting bool, err error) {
 	out, err := s.client.Query(ctx, &dynamodb.QueryInput{
 		TableName: &s.table, ConsistentRead: aws.Bool(true), ScanIndexForward: aws.Bool(false),
 		KeyConditionExpression: aws.String("pk = :pk AND sk > :from"),
@@ -74,9 +77,8 @@ func (s *sightings) rateOfOthers(ctx context.Context, key string, now time.Time)
 		},
 	}, unrepeated)
 	if err != nil {
-		return 0, fmt.Errorf("reading the sightings of %q: %w", key, err)
+		return 0, false, fmt.Errorf("reading the sightings of %q: %w", key, err)
 	}
-	rate := 0.0
 	seen := map[string]bool{s.writer: true}
 	for _, item := range out.Items { // newest first
 		pk, sk := textOf(item[schema.PK]), textOf(item[schema.SK])
@@ -86,11 +88,14 @@ func (s *sightings) rateOfOthers(ctx context.Context, key string, now time.Time)
 			continue
 		}
 		seen[writer] = true
+		if ripe, ok := item[schema.Ripe].(*types.AttributeValueMemberBOOL); ok && !ripe.Value {
+			waiting = true
+		}
 		if r, err := strconv.ParseFloat(offered.Value, 64); err == nil {
 			rate += r
 		}
 	}
-	return rate, nil
+	return rate, waiting, nil
 }
 
 func unrepeated(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }

@@ -17,6 +17,7 @@ import (
 //	throttled    N  attempts that a partition's limit refused since the last one
 //	failed_units N  write units of failed conditions since the last one
 //	shards       M  throttled attempts by write shard: its number to N
+//	ripe         BOOL  offered is of a whole second, and not too low
 //	v            N  1
 //	expires_at   N  Unix seconds
 const SightingPrefix = "H#"
@@ -27,6 +28,7 @@ const (
 	Throttled   = "throttled"
 	FailedUnits = "failed_units"
 	Shards      = "shards"
+	Ripe        = "ripe"
 )
 
 // SightingLifetime is how long a sighting is kept.

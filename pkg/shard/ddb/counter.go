@@ -49,9 +49,9 @@ func NewCounterWriter(client CounterClient, table string, shards *Map, watch Wat
 func (c *CounterWriter) Add(ctx context.Context, name string, delta int64, now time.Time) error {
 	key := counterKey(name)
 	c.watch.Offered(key, 1, now)
-	n := -1
+	n, begin := -1, time.Now()
 	err := persist(ctx, func(ctx context.Context) error {
-		n = another(c.shards.count(ctx, key, now), n)
+		n = another(c.shards.count(ctx, key, now.Add(time.Since(begin))), n)
 		u := c.update(name, n, delta, now)
 		_, err := c.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 			TableName: u.TableName, Key: u.Key, UpdateExpression: u.UpdateExpression,

@@ -2,7 +2,6 @@ package ddb
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -37,10 +36,7 @@ func NewEventReader(client EventReaderClient, table string, shards *Map) *EventR
 // looks under the shard count in force at the event's time first, which is one
 // GetItem, and then under the others that were in force near it.
 func (e *EventReader) Get(ctx context.Context, entity, id string, t, now time.Time) (Event, error) {
-	entry, err := e.shards.Lookup(ctx, entityKey(entity), now)
-	if err != nil && !errors.Is(err, ErrStale) {
-		return Event{}, err
-	}
+	entry, stale := e.shards.Lookup(ctx, entityKey(entity), now)
 	for _, keys := range candidates(entry, entity, id, t) {
 		items, err := batchGet(ctx, e.client, e.table, keys, true)
 		if err != nil {
@@ -51,6 +47,9 @@ func (e *EventReader) Get(ctx context.Context, entity, id string, t, now time.Ti
 				return parseEvent(entity, it)
 			}
 		}
+	}
+	if stale != nil { // it may be where an old view does not look
+		return Event{}, fmt.Errorf("reading event %q of %q: %w", id, entity, stale)
 	}
 	return Event{}, fmt.Errorf("event %q of %q at %s: %w", id, entity, t.Format(schema.TimeLayout), ErrNotFound)
 }

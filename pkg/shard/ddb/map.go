@@ -86,10 +86,28 @@ func (m *Map) Lookup(ctx context.Context, key string, now time.Time) (Entry, err
 	return m.lookupRest(ctx, key, now.Round(0))
 }
 
+// patience is how long a counter's write waits for a younger view.
+const patience = 250 * time.Millisecond
+
 // count returns the newest shard count for a write that needs no agreement with
-// others: every count that was ever in force, and 1, is right for a counter.
+// others: every count that was ever in force, and 1, is right for a counter. So
+// one caller at a time tries for a younger view, not for long, and the others go
+// on with what there is.
 func (m *Map) count(ctx context.Context, key string, now time.Time) int {
-	entry, _ := m.Lookup(ctx, key, now) // an old view is good enough
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	now = now.Round(0)
+	if !m.fresh(now) && m.poll.TryLock() {
+		_ = m.bringUp(ctx, now) // an old view is good enough
+		m.poll.Unlock()
+	}
+	m.mu.RLock()
+	entry, ok := m.keys[key]
+	partial := m.partial
+	m.mu.RUnlock()
+	if !ok && partial {
+		entry, _ = m.lookupRest(ctx, key, now) // likewise
+	}
 	return entry.History.Newest()
 }
 

@@ -25,6 +25,15 @@ const (
 	CommitTime = time.Second
 )
 
+// keptChanges is how many changes the log keeps. Each change removes the one that
+// many before it, so that the log has no holes. A view that is too old to be
+// brought up by the log, an hour, is read anew: more changes an hour than these
+// would be missed.
+const keptChanges = 10_000
+
+// maxNotes is of how many changes a key's item says who made them, and why.
+const maxNotes = 20
+
 // Why a change was not made; use errors.Is.
 var (
 	// ErrPinned means that a person has set the count.
@@ -141,7 +150,7 @@ func (c *MapChanger) step(e Entry, count int, note Note, now time.Time) (Entry, 
 	next.Max = max(e.Most(), count)
 	next.History = append(c.pruned(e.History, now), shard.Change{At: at.UTC(), Count: count})
 	next.Notes = map[int64]Note{at.Unix(): note}
-	for _, change := range next.History {
+	for _, change := range next.History[max(0, len(next.History)-maxNotes):] {
 		if n, ok := e.Notes[change.At.Unix()]; ok {
 			next.Notes[change.At.Unix()] = n
 		}
@@ -171,22 +180,24 @@ func (c *MapChanger) pruned(h shard.History, now time.Time) shard.History {
 // who contend for one key, or for a place in the log, wait for a random while and
 // decide again on what is there then.
 func (c *MapChanger) change(ctx context.Context, key string, now time.Time, decide func(Entry, time.Time) (Entry, error)) (Entry, error) {
-	begin := time.Now()
+	begin := time.Now().Round(0)
 	ctx, cancel := context.WithTimeout(ctx, CommitTime)
 	defer cancel()
 	for {
-		at := now.Add(time.Since(begin))
-		entry, err := c.attempt(ctx, key, at, decide)
+		entry, err := c.attempt(ctx, key, now.Add(since(begin)), decide, func() bool { return since(begin) > CommitTime })
 		if err == nil || !contended(err) {
 			return entry, describe(key, err)
 		}
 		select {
 		case <-ctx.Done():
-			return entry, describe(key, err)
+			return entry, describe(key, fmt.Errorf("%w: %w", ErrUnavailable, err))
 		case <-time.After(time.Duration(rand.Int64N(int64(100 * time.Millisecond)))):
 		}
 	}
 }
+
+// since is by the wall clock: that of a frozen process stands still otherwise.
+func since(begin time.Time) time.Duration { return time.Now().Round(0).Sub(begin) }
 
 func describe(key string, err error) error {
 	if err == nil {
@@ -200,7 +211,8 @@ func contended(err error) bool {
 	return ok && hasReason(canceled, "ConditionalCheckFailed", "TransactionConflict") || isConflict(err)
 }
 
-func (c *MapChanger) attempt(ctx context.Context, key string, now time.Time, decide func(Entry, time.Time) (Entry, error)) (Entry, error) {
+// attempt makes one try of a change, unless it is late by the time of the commit.
+func (c *MapChanger) attempt(ctx context.Context, key string, now time.Time, decide func(Entry, time.Time) (Entry, error), late func() bool) (Entry, error) {
 	seq, err := c.latest(ctx, now)
 	if err != nil {
 		return Entry{}, err
@@ -212,6 +224,9 @@ func (c *MapChanger) attempt(ctx context.Context, key string, now time.Time, dec
 	next, err := decide(old, now)
 	if err != nil {
 		return old, err
+	}
+	if late() {
+		return old, fmt.Errorf("%w: the change came too late to be made", ErrUnavailable)
 	}
 	if err := c.commit(ctx, old, next, seq+1); err != nil {
 		return old, err
@@ -244,9 +259,13 @@ func (c *MapChanger) commit(ctx context.Context, old, next Entry, seq int64) err
 	log := next.attributes()
 	log[schema.PK] = logKey(seq)[schema.PK]
 	log[attrKey] = &types.AttributeValueMemberS{Value: next.Key}
-	_, err := c.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
+	actions := []types.TransactWriteItem{
 		{Put: entry},
 		{Put: &types.Put{TableName: &c.table, Item: log, ConditionExpression: aws.String("attribute_not_exists(pk)")}},
-	}}, once)
+	}
+	if seq > keptChanges {
+		actions = append(actions, types.TransactWriteItem{Delete: &types.Delete{TableName: &c.table, Key: logKey(seq - keptChanges)}})
+	}
+	_, err := c.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, once)
 	return err
 }

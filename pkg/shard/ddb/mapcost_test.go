@@ -2,7 +2,9 @@ package ddb_test
 
 import (
 	"context"
+	"errors"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -40,5 +42,42 @@ func TestOrdinaryKeysCostNoMapReads(t *testing.T) {
 	t.Logf("%d reads of the shard map for %d writes: %.3f %%", client.reads, writes, 100*float64(client.reads)/writes)
 	if client.reads*100 >= writes {
 		t.Error("that is 1 % or more")
+	}
+}
+
+// hanging is a shard map that does not answer.
+type hanging struct{}
+
+func (hanging) GetItem(ctx context.Context, _ *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func (hanging) Scan(ctx context.Context, _ *dynamodb.ScanInput, _ ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestCountersGoOnWithoutTheMap: and an event that is not found where an old view
+// looks is not said to be absent.
+func TestCountersGoOnWithoutTheMap(t *testing.T) {
+	d := deploy(t)
+	writer := ddb.NewCounterWriter(d.client, d.names.Items, ddb.NewMap(hanging{}, "map"), ddb.Unwatched{})
+	var wg sync.WaitGroup
+	for range 50 {
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			defer cancel()
+			if err := writer.Add(ctx, "c", 1, time.Now()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	reader := ddb.NewEventReader(d.client, d.names.Items, ddb.NewMap(hanging{}, "map"))
+	if _, err := reader.Get(ctx, "e", "x", time.Now(), time.Now()); err == nil || errors.Is(err, ddb.ErrNotFound) {
+		t.Errorf("an event that can't be looked for: %v", err)
 	}
 }

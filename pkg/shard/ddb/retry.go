@@ -3,6 +3,7 @@ package ddb
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -17,11 +18,15 @@ const maxAttempts = 12
 func once(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }
 
 // persist calls attempt until it succeeds, fails for good, or the deadline or
-// the bound of attempts is reached; then it returns the last error as a kind.
+// the bound of attempts is reached; then it returns the last error as a kind. When
+// any attempt may have been applied, that is ErrUnavailable: no later throttle can
+// tell that it was not.
 func persist(ctx context.Context, attempt func(ctx context.Context) error) error {
 	var last error
+	unsure := false
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		last = attempt(ctx)
+		unsure = unsure || last != nil && !isThrottle(last) && !isConflict(last) && !errors.Is(last, ErrThrottled)
 		if last != nil && !worthRetrying(last) {
 			return struct{}{}, backoff.Permanent(last)
 		}
@@ -30,7 +35,11 @@ func persist(ctx context.Context, attempt func(ctx context.Context) error) error
 	if err != nil && last == nil {
 		last = err // the context had ended before the first attempt
 	}
-	return Kind(last)
+	kind := Kind(last)
+	if unsure && errors.Is(kind, ErrThrottled) {
+		return fmt.Errorf("%w: an attempt before was lost: %v", ErrUnavailable, last)
+	}
+	return kind
 }
 
 // jittered grows from about 25 ms to at most about a second.
