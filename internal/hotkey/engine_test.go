@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -27,6 +28,7 @@ func deploy(t *testing.T, change func(*hotkey.Settings)) *deployed {
 	t.Helper()
 	d := &deployed{db: enginetest.Client(t)}
 	d.names = enginetest.Tables(t, d.db)
+	d.keepAll(t)
 	d.view = ddb.NewMap(d.db, d.names.ShardMap)
 	s := settings()
 	s.ItemsTable, s.RollupsTable, s.ShardMapTable = d.names.Items, d.names.Rollups, d.names.ShardMap
@@ -39,6 +41,21 @@ func deploy(t *testing.T, change func(*hotkey.Settings)) *deployed {
 		t.Fatal(err)
 	}
 	return d
+}
+
+// keepAll turns TTL off: these tests play in a past whose items the engine would
+// take for expired, and remove while they run.
+func (d *deployed) keepAll(t *testing.T) {
+	t.Helper()
+	for _, table := range []string{d.names.Items, d.names.Rollups} {
+		_, err := d.db.UpdateTimeToLive(t.Context(), &dynamodb.UpdateTimeToLiveInput{
+			TableName:               &table,
+			TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String("expires_at"), Enabled: aws.Bool(false)},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // count is a key's newest shard count in the table.

@@ -31,6 +31,9 @@ func (sc *schedule) run(ctx context.Context, s *System) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
+			if ctx.Err() != nil {
+				return // both were ready
+			}
 			sc.once(ctx, s)
 		}
 	}
