@@ -61,11 +61,11 @@ func (r *run) decide(ctx context.Context, w *window, s *suspect, streamShard str
 	if d.Action == None || !w.marks.answer(s.name) {
 		return
 	}
-	r.execute(ctx, key, d, now)
+	r.execute(ctx, key, d)
 }
 
 // execute makes a decided change, as far as the control setting allows.
-func (r *run) execute(ctx context.Context, key string, d Decision, now time.Time) (changed bool) {
+func (r *run) execute(ctx context.Context, key string, d Decision) (changed bool) {
 	log := r.deps.Log.With("key", key, "from", d.From, "to", d.To, "why", d.Why)
 	if d.Action == Advise {
 		log.WarnContext(ctx, "hot key not grown")
@@ -76,7 +76,7 @@ func (r *run) execute(ctx context.Context, key string, d Decision, now time.Time
 		r.event("ShardCountChangesObserved")
 		return false
 	}
-	now = r.deps.Now() // the change's own time counts, not that of what led to it
+	now := r.deps.Now() // the change's own time counts, not that of what led to it
 	change := r.deps.Shards.Grow
 	if d.Action == Shrink {
 		change = r.deps.Shards.Shrink

@@ -197,7 +197,7 @@ func (r *run) relax(ctx context.Context, keys []ddb.Entry, now time.Time) (shrun
 	}
 	for i, e := range ripe {
 		d := policy.Relax(all.calm(watched[i], policy.Quiet, policy.maxGap(), e.Effective()), e, now)
-		if r.say(ctx, e.Key, d); d.Action == Shrink && r.execute(ctx, e.Key, d, now) {
+		if r.say(ctx, e.Key, d); d.Action == Shrink && r.execute(ctx, e.Key, d) {
 			shrunk++
 		}
 	}
