@@ -19,11 +19,14 @@ import (
 //	measures   M     by field: M of n (events with it), sum, min and max, all N and exact
 //	skipped    N     numbers that are not in measures; absent for 0
 //	restated   BOOL  true if an event came again with other data, which was not added
+//	as_of      N     Unix milliseconds of the last fold
 //	expires_at N     Unix seconds, unless rollups are kept for ever
 //
 // Folds are conditional on the seq that they remember, and write everything anew.
 // So whoever changes a part in another way must change its seq too; text appended
-// to it keeps its place among sequence numbers, which are compared as text.
+// to it keeps its place among sequence numbers, which are compared as text. Parts
+// that have long been at rest, and those that an audit found wrong, give what they
+// have to the part MergedPart and stay, empty, for their seq.
 const (
 	RollupSequence = "seq"
 	RollupEvents   = "events"
@@ -31,6 +34,11 @@ const (
 	RollupSkipped  = "skipped"
 	RollupRestated = "restated"
 )
+
+// MergedPart is in the place of a stream shard in the sort key of the part that
+// takes in others. No stream shard folds into it; its seq is a ULID that each
+// change replaces.
+const MergedPart = "~merged"
 
 // RollupVersion is the version of an event rollup's parts.
 const RollupVersion = "1"

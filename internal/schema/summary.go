@@ -16,6 +16,8 @@ import (
 //	r<n>   N  revision of write shard n; folds never lower it
 //	x<n>   N  value of write shard n at that revision
 //	as_of  N  Unix milliseconds of the last fold
+//	gone   N  Unix milliseconds of the last fold of a write shard's removal; absent
+//	          without one
 //	v      N  1
 //
 // Sources 0 to 63 are in partial 0, the next 64 in partial 1, and so on, each
@@ -23,8 +25,12 @@ import (
 // makes of all x.
 const SourcesPerPartial = 64
 
-// AsOf is the time of a summary's last fold.
-const AsOf = "as_of"
+// AsOf is the time of a summary's last fold. Gone is that of the last fold that
+// left a tombstone: the rev of a write shard that was removed, with value 0.
+const (
+	AsOf = "as_of"
+	Gone = "gone"
+)
 
 // SummaryVersion is the version of a counter's summary.
 const SummaryVersion = "1"

@@ -3,6 +3,7 @@ package ddb
 import (
 	"container/heap"
 	"context"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -29,10 +30,17 @@ func (s *stream) fill(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.buf, s.from = out.Items, out.LastEvaluatedKey
+		s.buf = slices.DeleteFunc(out.Items, isMark)
+		s.from = out.LastEvaluatedKey
 		s.done = len(s.from) == 0
 	}
 	return nil
+}
+
+// isMark tells what an audit puts among the events for a while.
+func isMark(it item) bool {
+	_, ok := schema.ParseMark(text(it, schema.SK))
+	return ok
 }
 
 func (s *stream) query(ctx context.Context) (out *dynamodb.QueryOutput, err error) {
