@@ -28,8 +28,10 @@ type occurrence struct {
 // into it, in stream order.
 type bucket struct {
 	bucketKey
-	end     time.Time
-	records []occurrence
+	streamShard string
+	target      string
+	end         time.Time
+	records     []occurrence
 }
 
 func (b *bucket) sequences() []string {
@@ -49,16 +51,15 @@ type buckets struct {
 	rules       Rules
 	streamShard string
 	list        map[bucketKey]*bucket
-	stuck       map[bucketKey]bool // by a record that can't be read
 }
 
 func newBuckets(rules Rules, streamShard string) *buckets {
-	return &buckets{rules: rules, streamShard: streamShard, list: map[bucketKey]*bucket{}, stuck: map[bucketKey]bool{}}
+	return &buckets{rules: rules, streamShard: streamShard, list: map[bucketKey]*bucket{}}
 }
 
-// add takes in a record, if it is about an event that is rolled up. What follows
-// on one that can't be read is left out of the same bucket, which would otherwise
-// take it for folded when it comes again; all of it does.
+// add takes in a record, if it is about an event that is rolled up. The error says
+// why one can't be; then its bucket will never have it from the stream, since what
+// follows is folded and lies beyond it.
 func (b *buckets) add(r *ddbstream.Record) error {
 	entity, at, ok := eventOf(r)
 	if !ok {
@@ -68,19 +69,21 @@ func (b *buckets) add(r *ddbstream.Record) error {
 	if !ok {
 		return nil
 	}
-	pk, sk := schema.RollupKey(entity, rule.bucket(), at, b.streamShard)
-	key := bucketKey{pk, sk}
 	o, ok, err := rule.read(r)
 	if err != nil {
-		b.stuck[key] = true
 		return fmt.Errorf("record %s, an event of %q: %w", r.Sequence, entity, err)
 	}
-	if !ok || b.stuck[key] {
+	if !ok {
 		return nil
 	}
+	pk, sk := schema.RollupKey(entity, rule.bucket(), at, b.streamShard)
+	key := bucketKey{pk, sk}
 	if b.list[key] == nil {
 		width := rule.bucket().Width()
-		b.list[key] = &bucket{bucketKey: key, end: at.Truncate(width).Add(width)}
+		b.list[key] = &bucket{
+			bucketKey: key, streamShard: b.streamShard,
+			target: schema.EventTarget(entity, rule.bucket(), at), end: at.Truncate(width).Add(width),
+		}
 	}
 	b.list[key].records = append(b.list[key].records, o)
 	return nil

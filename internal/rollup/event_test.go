@@ -46,6 +46,10 @@ func windowed(streamShard string, happenings ...happening) []byte {
 	for i, h := range happenings {
 		records[i] = h.record()
 	}
+	return batchOf(streamShard, records...)
+}
+
+func batchOf(streamShard string, records ...string) []byte {
 	return []byte(`{"Records":[` + strings.Join(records, ",") + `],"window":{"start":"2026-01-05T12:00:00Z","end":"2026-01-05T12:00:10Z"},` +
 		`"state":{},"shardId":"` + streamShard + `","isFinalInvokeForWindow":false,"isWindowTerminatedEarly":false}`)
 }

@@ -3,7 +3,6 @@ package rollup
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -23,31 +22,6 @@ func TestWithoutAStreamShard(t *testing.T) {
 		t.Fatalf("folded: %+v", got)
 	}
 	must(t, newHandler(t, Settings{RollupsTable: h.events.table}, db), unwindowed) // without rules there is nothing to refuse
-}
-
-// TestARecordThatCannotBeRead holds up its own bucket from there on, and no other.
-func TestARecordThatCannotBeRead(t *testing.T) {
-	h, db := newEvents(t, nil)
-	batch := []happening{
-		inserted("bad", "1", `{"M":{}}`, "1"), inserted("bad", "2", `{"S":"text"}`, "2"), inserted("bad", "3", `{"M":{}}`, "3"),
-		inserted("good", "1", `{"M":{}}`, "4"), inserted("long", "1", `{"M":{}}`, strings.Repeat("1", 41)),
-	}
-	failed, err := hand(h, windowed("s", batch...))
-	if err != nil || len(failed) != 2 || !failed["2"] || !failed[batch[4].sequence] {
-		t.Fatalf("failed: %v, %v", failed, err)
-	}
-	bad := func() int64 { return rollups(t, db, h.events.table, "bad")["2026-01-31T22"].Events }
-	if got := bad(); got != 1 {
-		t.Errorf("%d events before the one that can't be read", got)
-	}
-	batch[1].new = `{"M":{}}` // a newer release can
-	must(t, h, windowed("s", batch[1:4]...))
-	if got := bad(); got != 3 {
-		t.Errorf("%d events in the end", got)
-	}
-	if got := rollups(t, db, h.events.table, "good")["2026-01-31T22"].Events; got != 1 {
-		t.Errorf("%d events of another bucket", got)
-	}
 }
 
 // counting counts updates, and how many of them were refused.

@@ -54,6 +54,9 @@ func weigh(key bucketKey, p partial.Partial) uint32 {
 // failed one returns the part as it is, and what lies beyond its sequence number
 // is then added to that.
 func (f *eventFolder) fold(ctx context.Context, b *bucket) error {
+	if b.streamShard == "" {
+		return errNoStreamShard
+	}
 	slices.SortStableFunc(b.records, func(x, y occurrence) int { return cmp.Compare(x.place, y.place) })
 	known, _ := f.parts.GetIfPresent(b.bucketKey)
 	for range maxRounds {
@@ -71,7 +74,7 @@ func (f *eventFolder) fold(ctx context.Context, b *bucket) error {
 			return fmt.Errorf("folding events into %q, %q: %w", b.pk, b.sk, err)
 		}
 		if known, err = found(refused.Item); err != nil {
-			return fmt.Errorf("folding events into %q, %q: %w", b.pk, b.sk, err)
+			return fmt.Errorf("folding events into %q, %q: %w: %w", b.pk, b.sk, errUnreadable, err)
 		}
 		f.parts.Set(b.bucketKey, known)
 	}
@@ -107,6 +110,7 @@ func advance(known partial.Partial, records []occurrence) (next partial.Partial,
 // update writes the part anew. Its old sequence number stands for all that it was.
 func (f *eventFolder) update(b *bucket, known, next partial.Partial) *dynamodb.UpdateItemInput {
 	attributes, remove := next.Attributes(), " REMOVE "+schema.ExpiresAt
+	attributes[schema.AsOf] = &types.AttributeValueMemberN{Value: strconv.FormatInt(f.now().UnixMilli(), 10)}
 	if f.retention > 0 {
 		remove = ""
 		attributes[schema.ExpiresAt] = &types.AttributeValueMemberN{Value: strconv.FormatInt(f.expiry(b.end).Unix(), 10)}
@@ -123,11 +127,8 @@ func (f *eventFolder) update(b *bucket, known, next partial.Partial) *dynamodb.U
 		values[":was"] = &types.AttributeValueMemberS{Value: known.Sequence}
 	}
 	return &dynamodb.UpdateItemInput{
-		TableName: &f.table,
-		Key: map[string]types.AttributeValue{
-			schema.PK: &types.AttributeValueMemberS{Value: b.pk},
-			schema.SK: &types.AttributeValueMemberS{Value: b.sk},
-		},
+		TableName:                           &f.table,
+		Key:                                 itemKey(b.pk, b.sk),
 		UpdateExpression:                    aws.String("SET " + strings.Join(sets, ", ") + remove),
 		ConditionExpression:                 &condition,
 		ExpressionAttributeValues:           values,

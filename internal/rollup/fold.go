@@ -65,7 +65,7 @@ func (f *folder) fold(ctx context.Context, t *target) error {
 			return fmt.Errorf("folding into %q: %w", t.pk, err)
 		}
 		if known, err = revs(refused.Item); err != nil {
-			return fmt.Errorf("folding into %q: %w", t.pk, err)
+			return fmt.Errorf("folding into %q: %w: %w", t.pk, errUnreadable, err)
 		}
 	}
 	return fmt.Errorf("folding into %q: others were faster %d times", t.pk, maxRounds)
@@ -97,6 +97,9 @@ func (f *folder) update(t *target) *dynamodb.UpdateItemInput {
 		":v":  &types.AttributeValueMemberN{Value: schema.SummaryVersion},
 		":at": &types.AttributeValueMemberN{Value: strconv.FormatInt(f.now().UnixMilli(), 10)},
 	}
+	if t.removes() {
+		sets = append(sets, schema.Gone+" = :at")
+	}
 	for _, n := range slices.Sorted(maps.Keys(t.sources)) {
 		rev, value := schema.RevAttr(n), schema.ValueAttr(n)
 		sets = append(sets, rev+" = :"+rev, value+" = :"+value)
@@ -105,11 +108,8 @@ func (f *folder) update(t *target) *dynamodb.UpdateItemInput {
 		values[":"+value] = &types.AttributeValueMemberN{Value: t.sources[n].value}
 	}
 	return &dynamodb.UpdateItemInput{
-		TableName: &f.table,
-		Key: map[string]types.AttributeValue{
-			schema.PK: &types.AttributeValueMemberS{Value: t.pk},
-			schema.SK: &types.AttributeValueMemberS{Value: schema.SoleSK},
-		},
+		TableName:                           &f.table,
+		Key:                                 itemKey(t.pk, schema.SoleSK),
 		UpdateExpression:                    aws.String("SET " + strings.Join(sets, ", ")),
 		ConditionExpression:                 aws.String(strings.Join(conditions, " AND ")),
 		ExpressionAttributeValues:           values,

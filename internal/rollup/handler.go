@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,7 +14,7 @@ import (
 	"github.com/hotshard/hotshard/internal/ddbstream"
 )
 
-// maxFolds bounds the updates under way for one batch.
+// maxFolds bounds the calls under way for one batch.
 const maxFolds = 16
 
 // Handler answers the deliveries of the items table's stream.
@@ -20,6 +22,9 @@ type Handler struct {
 	folder *folder
 	events *eventFolder
 	rules  Rules
+	client Client
+	table  string
+	now    func() time.Time
 	log    *slog.Logger
 }
 
@@ -32,68 +37,84 @@ func New(settings Settings, client Client, log *slog.Logger) (*Handler, error) {
 		folder: newFolder(client, settings.RollupsTable, time.Now),
 		events: newEventFolder(client, settings, time.Now),
 		rules:  settings.Rules,
+		client: client,
+		table:  settings.RollupsTable,
+		now:    time.Now,
 		log:    log,
 	}, nil
 }
 
-// Invoke folds one batch: Lambda's payload in, its answer out. Records that
-// could not be folded are reported, so that Lambda delivers the batch again from
-// the lowest of them on; folding the others twice changes nothing.
+// Invoke folds one batch: Lambda's payload in, its answer out. Records that could
+// not be folded now are reported, so that Lambda delivers the batch again from the
+// lowest of them on; folding the others twice changes nothing. Those that never can
+// be go to the failure destination with their target, and hold up nothing.
 func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	batch, err := ddbstream.Decode(payload)
 	if err != nil {
 		return nil, fmt.Errorf("reading the batch: %w", err)
 	}
-	failed := failures{log: h.log}
-	group, ctx := errgroup.WithContext(ctx)
+	d := &delivery{Handler: h, batch: batch, lost: map[string]*loss{}}
+	jobs := d.jobs()
+	each(jobs, func(j job) { d.settle(j, j.fold(ctx)) })
+	each(slices.Sorted(maps.Keys(d.lost)), func(target string) { d.park(ctx, target) })
+	d.acknowledge(ctx)
+	return ddbstream.Answer(batch.State, d.again...)
+}
+
+// each does something for all of a list, some at a time.
+func each[T any](list []T, do func(T)) {
+	var group errgroup.Group
 	group.SetLimit(maxFolds)
-	for _, j := range h.jobs(batch, &failed) {
-		group.Go(func() error {
-			if err := j.fold(ctx); err != nil {
-				failed.add(err, j.sequences()...)
-			}
-			return nil
-		})
+	for _, one := range list {
+		group.Go(func() error { do(one); return nil })
 	}
-	_ = group.Wait() // failures are per record
-	return ddbstream.Answer(batch.State, failed.sequences...)
+	_ = group.Wait() // what fails is noted by itself
+}
+
+// delivery is the work on one batch.
+type delivery struct {
+	*Handler
+	batch *ddbstream.Batch
+
+	mu    sync.Mutex
+	again []string         // sequence numbers of the records that must come again
+	lost  map[string]*loss // by target
 }
 
 // job is one target of a batch.
 type job struct {
+	target    string
 	fold      func(context.Context) error
-	sequences func() []string // of all its records
+	sequences func() []string // of all its records, in stream order
 }
 
 // jobs sorts a batch's records by what they fold into.
-func (h *Handler) jobs(batch *ddbstream.Batch, failed *failures) (jobs []job) {
+func (d *delivery) jobs() (jobs []job) {
 	var changes []change
-	events := newBuckets(h.rules, batch.ShardID)
-	for i := range batch.Records {
-		r := &batch.Records[i]
+	events := newBuckets(d.rules, d.batch.ShardID)
+	for i := range d.batch.Records {
+		r := &d.batch.Records[i]
 		c, ok, err := read(r)
 		if ok {
 			changes = append(changes, c)
 		} else if err == nil {
 			err = events.add(r)
 		}
-		if err != nil {
-			failed.add(err, r.Sequence)
+		if target, folds := d.targetOf(r); err != nil && folds {
+			d.lose(target, err, r.Sequence)
 		}
 	}
 	for _, t := range newest(changes) {
 		jobs = append(jobs, job{
-			fold:      func(ctx context.Context) error { return h.folder.fold(ctx, t) },
+			target:    t.pk,
+			fold:      func(ctx context.Context) error { return d.folder.fold(ctx, t) },
 			sequences: func() []string { return sequencesOf(changes, t.pk) },
 		})
 	}
 	for _, b := range events.list {
-		if batch.ShardID == "" {
-			failed.add(errNoStreamShard, b.sequences()...)
-			continue
-		}
 		jobs = append(jobs, job{
-			fold:      func(ctx context.Context) error { return h.events.fold(ctx, b) },
+			target:    b.target,
+			fold:      func(ctx context.Context) error { return d.events.fold(ctx, b) },
 			sequences: b.sequences,
 		})
 	}
@@ -112,16 +133,21 @@ func sequencesOf(changes []change, pk string) []string {
 	return list
 }
 
-// failures collects the sequence numbers of records that must come again.
-type failures struct {
-	log       *slog.Logger
-	mu        sync.Mutex
-	sequences []string
+// settle notes what became of a job.
+func (d *delivery) settle(j job, err error) {
+	switch {
+	case err == nil:
+	case permanent(err):
+		d.lose(j.target, err, j.sequences()...)
+	default:
+		d.retry(err, j.sequences()...)
+	}
 }
 
-func (f *failures) add(err error, sequences ...string) {
-	f.log.Error("not folded", "error", err, "records", len(sequences))
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.sequences = append(f.sequences, sequences...)
+// retry has records come again.
+func (d *delivery) retry(err error, sequences ...string) {
+	d.log.Error("not folded: the records must come again", "error", err, "records", len(sequences))
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.again = append(d.again, sequences...)
 }

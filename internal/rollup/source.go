@@ -12,6 +12,7 @@ import (
 type state struct {
 	rev      *big.Int
 	value    string
+	removed  bool
 	sequence string // of the stream record
 }
 
@@ -62,7 +63,7 @@ func stateOf(r *ddbstream.Record) (state, error) {
 	}
 	s.rev, s.value = rev, value
 	if r.Name == ddbstream.Remove {
-		s.rev, s.value = rev.Add(rev, big.NewInt(1)), "0"
+		s.rev, s.value, s.removed = rev.Add(rev, big.NewInt(1)), "0", true
 	}
 	return s, nil
 }
@@ -71,6 +72,16 @@ func stateOf(r *ddbstream.Record) (state, error) {
 type target struct {
 	pk      string
 	sources map[int]state
+}
+
+// removes tells whether some of the write shards were removed.
+func (t *target) removes() bool {
+	for _, s := range t.sources {
+		if s.removed {
+			return true
+		}
+	}
+	return false
 }
 
 // newest sorts changes by target and keeps, of each write shard, the highest rev.

@@ -1,0 +1,113 @@
+package rollup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/hotshard/hotshard/internal/ddbstream"
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// loss is what a target lacks of a batch, for good.
+type loss struct {
+	reason    error
+	sequences []string // in stream order; never empty
+}
+
+// errUnreadable: a stored summary has a form that folds can't go on from.
+var errUnreadable = errors.New("what is stored can't be read")
+
+// permanent tells errors that would come again with the same records from those
+// that may pass.
+func permanent(err error) bool {
+	if errors.Is(err, errUnreadable) {
+		return true
+	}
+	// The summary outgrew an item, or a number DynamoDB's digits.
+	refused, ok := errors.AsType[smithy.APIError](err)
+	return ok && refused.ErrorCode() == "ValidationException"
+}
+
+// targetOf returns what a record folds into, as well as can be told; ok is false
+// for what is not folded.
+func (d *delivery) targetOf(r *ddbstream.Record) (target string, ok bool) {
+	pk, readable := r.Keys.String(schema.PK)
+	if !readable {
+		return schema.UnknownTarget(d.batch.ShardID, r.Sequence), true
+	}
+	if key, err := schema.ParseKey(pk); err == nil && key.Base.Type == schema.Counter {
+		return schema.SummaryKey(key.Base.Name, key.Shard), true
+	}
+	entity, at, ok := eventOf(r)
+	if !ok {
+		return "", false
+	}
+	rule, ok := d.rules.find(entity)
+	if !ok {
+		return "", false
+	}
+	return schema.EventTarget(entity, rule.bucket(), at), true
+}
+
+// lose notes records that a target will not get from the stream.
+func (d *delivery) lose(target string, reason error, sequences ...string) {
+	d.log.Error("not folded: the target must be computed anew", "target", target, "error", reason, "records", len(sequences))
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l := d.lost[target]
+	if l == nil {
+		l = &loss{}
+		d.lost[target] = l
+	}
+	l.reason = reason
+	l.sequences = append(l.sequences, sequences...)
+}
+
+// park puts a target that lacks records into the failure destination. Until that
+// is done the records must come again.
+func (d *delivery) park(ctx context.Context, target string) {
+	l := d.lost[target]
+	if _, err := d.client.UpdateItem(ctx, d.failure(target, l)); err != nil {
+		d.retry(fmt.Errorf("noting that %q lacks records: %w", target, err), l.sequences...)
+	}
+}
+
+// maxReason bounds the reason that a failure has, in characters.
+const maxReason = 300
+
+func (d *delivery) failure(target string, l *loss) *dynamodb.UpdateItemInput {
+	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+	number := func(n int64) types.AttributeValue {
+		return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
+	}
+	pk, sk := schema.FailureKey(target)
+	values := map[string]types.AttributeValue{
+		":v": number(1), ":n": number(int64(len(l.sequences))), ":at": number(d.now().UnixMilli()),
+		":reason": text(fmt.Sprintf("%.*s", maxReason, l.reason)), ":sequence": text(l.sequences[len(l.sequences)-1]),
+	}
+	update := "SET v = :v, reason = :reason, #sequence = :sequence, last_at = :at, first_at = if_not_exists(first_at, :at)"
+	if d.batch.ShardID != "" {
+		update += ", stream_shard = :shard"
+		values[":shard"] = text(d.batch.ShardID)
+	}
+	return &dynamodb.UpdateItemInput{
+		TableName: &d.table, Key: itemKey(pk, sk),
+		UpdateExpression:          aws.String(update + " ADD failures :n"),
+		ExpressionAttributeNames:  map[string]string{"#sequence": schema.FailureSequence},
+		ExpressionAttributeValues: values,
+	}
+}
+
+func itemKey(pk, sk string) map[string]types.AttributeValue {
+	return map[string]types.AttributeValue{
+		schema.PK: &types.AttributeValueMemberS{Value: pk},
+		schema.SK: &types.AttributeValueMemberS{Value: sk},
+	}
+}
