@@ -19,8 +19,8 @@ import (
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
-// Client is what folds call of DynamoDB.
-type Client interface {
+// updater is what folds call of DynamoDB.
+type updater interface {
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
 }
 
@@ -32,13 +32,13 @@ const maxRemembered = 20_000
 const maxRounds = 10
 
 type folder struct {
-	client Client
+	client updater
 	table  string
 	now    func() time.Time
 	folded *otter.Cache[string, map[int]*big.Int] // highest revs seen in a summary
 }
 
-func newFolder(client Client, table string, now func() time.Time) *folder {
+func newFolder(client updater, table string, now func() time.Time) *folder {
 	return &folder{
 		client: client, table: table, now: now,
 		folded: otter.Must(&otter.Options[string, map[int]*big.Int]{MaximumSize: maxRemembered}),

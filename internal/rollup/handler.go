@@ -2,6 +2,7 @@ package rollup
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -12,20 +13,27 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/ddbstream"
+	"github.com/hotshard/hotshard/internal/rollup/compact"
+	"github.com/hotshard/hotshard/internal/schedule"
 )
 
 // maxFolds bounds the calls under way for one batch.
 const maxFolds = 16
 
+// Client is what a Handler calls of DynamoDB. Folds only update; the rest is for
+// the task.
+type Client = compact.Client
+
 // Handler answers the deliveries of the items table's stream.
 type Handler struct {
-	folder *folder
-	events *eventFolder
-	rules  Rules
-	client Client
-	table  string
-	now    func() time.Time
-	log    *slog.Logger
+	folder    *folder
+	events    *eventFolder
+	rules     Rules
+	compactor *compact.Compactor
+	client    updater
+	table     string
+	now       func() time.Time
+	log       *slog.Logger
 }
 
 // New returns a Handler, or an error that lists all faults of the settings.
@@ -33,14 +41,21 @@ func New(settings Settings, client Client, log *slog.Logger) (*Handler, error) {
 	if err := settings.Validate(); err != nil {
 		return nil, err
 	}
+	compactor, err := compact.New(compact.Options{
+		RollupsTable: settings.RollupsTable, ItemsTable: settings.ItemsTable, Retention: settings.RollupRetention,
+	}, client, log, time.Now)
+	if err != nil {
+		return nil, err
+	}
 	return &Handler{
-		folder: newFolder(client, settings.RollupsTable, time.Now),
-		events: newEventFolder(client, settings, time.Now),
-		rules:  settings.Rules,
-		client: client,
-		table:  settings.RollupsTable,
-		now:    time.Now,
-		log:    log,
+		compactor: compactor,
+		folder:    newFolder(client, settings.RollupsTable, time.Now),
+		events:    newEventFolder(client, settings, time.Now),
+		rules:     settings.Rules,
+		client:    client,
+		table:     settings.RollupsTable,
+		now:       time.Now,
+		log:       log,
 	}, nil
 }
 
@@ -48,7 +63,12 @@ func New(settings Settings, client Client, log *slog.Logger) (*Handler, error) {
 // not be folded now are reported, so that Lambda delivers the batch again from the
 // lowest of them on; folding the others twice changes nothing. Those that never can
 // be go to the failure destination with their target, and hold up nothing.
+//
+// A schedule's payload, [compact.Task], is answered with what the task did.
 func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	if task, ok := schedule.Parse(payload); ok {
+		return h.task(ctx, task)
+	}
 	batch, err := ddbstream.Decode(payload)
 	if err != nil {
 		return nil, fmt.Errorf("reading the batch: %w", err)
@@ -59,6 +79,17 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	each(slices.Sorted(maps.Keys(d.lost)), func(target string) { d.park(ctx, target) })
 	d.acknowledge(ctx)
 	return ddbstream.Answer(batch.State, d.again...)
+}
+
+func (h *Handler) task(ctx context.Context, name string) ([]byte, error) {
+	if name != compact.TaskName {
+		return nil, fmt.Errorf("rollup: task %.40q is not known", name)
+	}
+	answer, err := h.compactor.Run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(answer)
 }
 
 // each does something for all of a list, some at a time.

@@ -10,6 +10,9 @@ import (
 type Settings struct {
 	// RollupsTable names the table of the summaries. Required.
 	RollupsTable string `env:"HOTSHARD_ROLLUPS_TABLE,notEmpty"`
+	// ItemsTable names the table of the write shards, whose removal tombstones
+	// stand for. Without it tombstones are kept.
+	ItemsTable string `env:"HOTSHARD_ITEMS_TABLE"`
 	// Rules say which events are rolled up, and how; see ParseRules. "[]" is none.
 	Rules Rules `env:"HOTSHARD_ROLLUP_RULES" envDefault:"[{\"every\":\"1h\"}]"`
 	// RollupRetention is how long an event rollup is kept after the end of its
