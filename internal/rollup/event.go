@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -140,9 +139,7 @@ func (r rule) numbers(image ddbstream.Image) (map[string]string, error) {
 	if !ok {
 		return nil, fmt.Errorf("its %s is not a map", data)
 	}
-	if len(r.Fields) > 0 {
-		maps.DeleteFunc(numbers, func(field, _ string) bool { return !slices.Contains(r.Fields, field) })
-	}
+	maps.DeleteFunc(numbers, func(field, _ string) bool { return !r.wants(field) })
 	return numbers, nil
 }
 
