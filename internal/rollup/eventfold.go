@@ -70,6 +70,8 @@ func (f *eventFolder) fold(ctx context.Context, b *bucket) error {
 		case err == nil:
 			f.parts.Set(b.bucketKey, next)
 			return nil
+		case inTransaction(ctx, err):
+			continue
 		case !conflict:
 			return fmt.Errorf("folding events into %q, %q: %w", b.pk, b.sk, err)
 		}

@@ -78,6 +78,7 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	each(jobs, func(j job) { d.settle(j, j.fold(ctx)) })
 	each(slices.Sorted(maps.Keys(d.lost)), func(target string) { d.park(ctx, target) })
 	d.acknowledge(ctx)
+	d.report()
 	return ddbstream.Answer(batch.State, d.again...)
 }
 
@@ -109,6 +110,7 @@ type delivery struct {
 
 	mu    sync.Mutex
 	again []string         // sequence numbers of the records that must come again
+	why   error            // of one of them
 	lost  map[string]*loss // by target
 }
 
@@ -139,7 +141,7 @@ func (d *delivery) jobs() (jobs []job) {
 		jobs = append(jobs, job{
 			target:    t.pk,
 			fold:      func(ctx context.Context) error { return d.folder.fold(ctx, t) },
-			sequences: func() []string { return sequencesOf(changes, t.pk) },
+			sequences: func() []string { return t.sequences },
 		})
 	}
 	for _, b := range events.list {
@@ -150,18 +152,6 @@ func (d *delivery) jobs() (jobs []job) {
 		})
 	}
 	return jobs
-}
-
-// sequencesOf lists all records of a target: the batch may be cut before its
-// newest, and an older one is then the newest that is delivered again.
-func sequencesOf(changes []change, pk string) []string {
-	var list []string
-	for _, c := range changes {
-		if c.partial() == pk {
-			list = append(list, c.sequence)
-		}
-	}
-	return list
 }
 
 // settle notes what became of a job.
@@ -177,8 +167,18 @@ func (d *delivery) settle(j job, err error) {
 
 // retry has records come again.
 func (d *delivery) retry(err error, sequences ...string) {
-	d.log.Error("not folded: the records must come again", "error", err, "records", len(sequences))
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.again = append(d.again, sequences...)
+	d.again, d.why = append(d.again, sequences...), err
+}
+
+// report logs what was not folded, a line a batch.
+func (d *delivery) report() {
+	if len(d.again) > 0 {
+		d.log.Error("not folded: records must come again", "records", len(d.again), "of", len(d.batch.Records), "one error", d.why)
+	}
+	if len(d.lost) > 0 {
+		target := slices.Min(slices.Collect(maps.Keys(d.lost)))
+		d.log.Error("not folded: targets must be computed anew", "targets", len(d.lost), "one target", target, "error", d.lost[target].reason)
+	}
 }
