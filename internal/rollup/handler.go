@@ -133,7 +133,10 @@ func (d *delivery) jobs() (jobs []job) {
 		} else if err == nil {
 			err = events.add(r)
 		}
-		if target, folds := d.targetOf(r); err != nil && folds {
+		if err == nil {
+			continue
+		}
+		if target, folds := d.targetOf(r); folds {
 			d.lose(target, err, r.Sequence)
 		}
 	}
