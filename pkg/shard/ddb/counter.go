@@ -51,8 +51,9 @@ func (c *CounterWriter) Add(ctx context.Context, name string, delta int64, now t
 	c.watch.Offered(key, 1, now)
 	n, begin := -1, time.Now()
 	err := persist(ctx, func(ctx context.Context) error {
-		n = another(c.shards.count(ctx, key, now.Add(time.Since(begin))), n)
-		u := c.update(name, n, delta, now)
+		at := now.Add(time.Since(begin)) // a late attempt must not start a rev below a tombstone's
+		n = another(c.shards.count(ctx, key, at), n)
+		u := c.update(name, n, delta, at)
 		_, err := c.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 			TableName: u.TableName, Key: u.Key, UpdateExpression: u.UpdateExpression,
 			ExpressionAttributeNames: u.ExpressionAttributeNames, ExpressionAttributeValues: u.ExpressionAttributeValues,
