@@ -1,6 +1,7 @@
 package ddbstream
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 )
@@ -61,6 +62,29 @@ func (i Image) scalar(attr string, types ...string) (string, bool) {
 		return nil
 	})
 	return value, found && err == nil
+}
+
+// mayHave is false when the image has no attribute of this name for sure. It looks
+// for the name anywhere in the text, which tells most images apart from those with
+// a rare attribute at little cost; where there are escapes it may hide.
+func (i Image) mayHave(attr string) bool {
+	return bytes.Contains(i.raw, []byte(attr)) || bytes.IndexByte(i.raw, '\\') >= 0
+}
+
+// names lists the attributes' names.
+func (i Image) names() []string {
+	if !i.Present() {
+		return nil
+	}
+	r := open(i.raw)
+	defer r.close()
+	var names []string
+	_ = r.members(func(name []byte) error { // its syntax was checked
+		names = append(names, string(name))
+		_, err := r.value()
+		return err
+	})
+	return names
 }
 
 var errFound = errors.New("found")
