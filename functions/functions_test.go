@@ -96,6 +96,7 @@ var steps = []step{
 	{"query", "api-health", `{"statusCode":200}`, ""},
 	{"aggregator", "stream-modify", folded, ""},
 	{"hotkeys", "stream-modify", folded, ""},
+	{"aggregator", "schedule-compact", `{"buckets":0,"merged":0,"tombstones":0,"done":true}`, ""},
 	{"hotkeys", "schedule-shrink", `{"keys":0,"beats":0,"shrunk":0}`, ""},
 }
 

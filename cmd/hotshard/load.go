@@ -86,7 +86,7 @@ func (c *LoadCmd) Run(ctx context.Context, std streams) (err error) {
 		defer func() { err = errors.Join(err, clean()) }()
 		options.Bare = bare
 	}
-	progress, finish := newProgress(std.err, source.Total)
+	progress, finish := newProgress(std.err, source.Total, "requests")
 	options.Progress = progress
 	result, err := load.Run(ctx, options)
 	finish()
@@ -130,16 +130,16 @@ func (c *LoadCmd) options(source workload.Source) load.Options {
 	}
 }
 
-// newProgress returns a function that counts requests on a bar, where w is a
-// terminal, and one that ends the bar.
-func newProgress(w io.Writer, total int) (add func(int), finish func()) {
+// newProgress returns a function that counts what is done on a bar, where w is a
+// terminal, and one that ends the bar. A total that is not known is -1.
+func newProgress(w io.Writer, total int, what string) (add func(int), finish func()) {
 	file, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return func(int) {}, func() {}
 	}
 	bar := progressbar.NewOptions(total,
 		progressbar.OptionSetWriter(w),
-		progressbar.OptionSetDescription("requests"),
+		progressbar.OptionSetDescription(what),
 		progressbar.OptionShowCount(),
 		progressbar.OptionShowIts(),
 		progressbar.OptionThrottle(100*time.Millisecond),

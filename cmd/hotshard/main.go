@@ -28,9 +28,12 @@ const (
 // cli is the command line. Each command has a Run method, which may take a
 // context.Context (done on SIGINT and SIGTERM) and streams.
 type cli struct {
-	Local  LocalCmd  `cmd:"" help:"Run the whole system on this machine."`
-	Load   LoadCmd   `cmd:"" help:"Drive the API with an access log or generated traffic, and check the outcome."`
-	Shards ShardsCmd `cmd:"" help:"Read and set shard counts."`
+	Local   LocalCmd   `cmd:"" help:"Run the whole system on this machine."`
+	Load    LoadCmd    `cmd:"" help:"Drive the API with an access log or generated traffic, and check the outcome."`
+	Shards  ShardsCmd  `cmd:"" help:"Read and set shard counts."`
+	Audit   AuditCmd   `cmd:"" help:"Compare summaries with what they sum up, and repair them with --repair."`
+	Rebuild RebuildCmd `cmd:"" help:"Compute summaries anew, after a gap in the stream or a restore."`
+	Replay  ReplayCmd  `cmd:"" help:"Compute the summaries anew that lack records, and clear the failure destination."`
 }
 
 // streams are where commands write: results to out, all else to err.

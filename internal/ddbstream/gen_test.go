@@ -127,7 +127,9 @@ func genText(t *rapid.T, s string) string {
 		case c > 0xffff && all:
 			c -= 0x10000
 			fmt.Fprintf(&b, `\u%04X\u%04x`, 0xd800+c>>10, 0xdc00+c&0x3ff)
-		case c < ' ' || c == '"' || c == '\\' || all:
+		case (c == '"' || c == '\\') && !all:
+			b.WriteString(`\` + string(c))
+		case c < ' ' || all:
 			fmt.Fprintf(&b, `\u%04x`, c)
 		default:
 			b.WriteRune(c)

@@ -2,8 +2,8 @@ package ddbstream
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
+	"slices"
 )
 
 // Image is an item, or its keys, as the stream shows it: attributes in
@@ -41,27 +41,11 @@ func (i Image) Number(attr string) (string, bool) { return i.scalar(attr, "N") }
 func (i Image) Key(attr string) (string, bool) { return i.scalar(attr, "S", "N", "B") }
 
 func (i Image) scalar(attr string, types ...string) (string, bool) {
-	raw := i.find(attr)
-	if raw == nil {
+	kind, value := sole(i.find(attr))
+	if kind == nil || kindOf(value) != '"' || !slices.ContainsFunc(types, func(t string) bool { return is(kind, t) }) {
 		return "", false
 	}
-	r := open(raw)
-	defer r.close()
-	var value string
-	var found bool
-	err := r.typed(func(name []byte) error {
-		raw, err := r.value()
-		if err != nil || kindOf(raw) != '"' {
-			return err
-		}
-		for _, t := range types {
-			if string(name) == t {
-				value, found = string(unquote(raw)), true
-			}
-		}
-		return nil
-	})
-	return value, found && err == nil
+	return string(unquote(value)), true
 }
 
 // mayHave is false when the image has no attribute of this name for sure. It looks
@@ -72,43 +56,21 @@ func (i Image) mayHave(attr string) bool {
 }
 
 // names lists the attributes' names.
-func (i Image) names() []string {
-	if !i.Present() {
-		return nil
+func (i Image) names() (names []string) {
+	for name := range members(i.raw) {
+		names = append(names, string(unquote(name)))
 	}
-	r := open(i.raw)
-	defer r.close()
-	var names []string
-	_ = r.members(func(name []byte) error { // its syntax was checked
-		names = append(names, string(name))
-		_, err := r.value()
-		return err
-	})
 	return names
 }
 
-var errFound = errors.New("found")
-
 // find returns the raw value of an attribute, nil without one.
 func (i Image) find(attr string) []byte {
-	if !i.Present() {
-		return nil
-	}
-	r := open(i.raw)
-	defer r.close()
-	var found []byte
-	err := r.members(func(name []byte) error {
-		same := string(name) == attr
-		raw, err := r.value()
-		if err == nil && same {
-			found, err = raw, errFound
+	for name, value := range members(i.raw) {
+		if is(name, attr) {
+			return value
 		}
-		return err
-	})
-	if err != errFound {
-		return nil
 	}
-	return found
+	return nil
 }
 
 // typed reads an attribute's value, an object of one member: its type and the

@@ -4,30 +4,19 @@ package ddbstream
 // by name; other members are left out. It is false for an absent attribute and one
 // of another type.
 func (i Image) Numbers(attr string) (map[string]string, bool) {
-	raw := i.find(attr)
-	if raw == nil {
+	kind, value := sole(i.find(attr))
+	if kind == nil || !is(kind, "M") || kindOf(value) != '{' {
 		return nil, false
 	}
-	r := open(raw)
-	defer r.close()
-	var numbers map[string]string
-	err := r.typed(func(name []byte) error {
-		if string(name) != "M" {
-			_, err := r.value()
-			return err
+	numbers := make(map[string]string)
+	for name, member := range members(value) {
+		kind, digits := sole(member)
+		if kind == nil {
+			return nil, false
 		}
-		numbers = make(map[string]string)
-		return r.members(func(name []byte) error {
-			member := string(name)
-			return r.typed(func(kind []byte) error {
-				number := string(kind) == "N"
-				raw, err := r.value()
-				if err == nil && number && kindOf(raw) == '"' {
-					numbers[member] = string(unquote(raw))
-				}
-				return err
-			})
-		})
-	})
-	return numbers, numbers != nil && err == nil
+		if is(kind, "N") && kindOf(digits) == '"' {
+			numbers[string(unquote(name))] = string(unquote(digits))
+		}
+	}
+	return numbers, true
 }

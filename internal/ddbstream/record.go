@@ -28,7 +28,9 @@ func (d *decoder) record(rec *Record) error {
 				d.batch.SourceARN, err = text(raw)
 			}
 		}
-		rec.fault(string(name), err)
+		if err != nil {
+			rec.fault(string(name), err)
+		}
 		return nil
 	})
 	rec.Expired = rec.Name == Remove && ttl == ttlService
@@ -64,7 +66,9 @@ func (d *decoder) change(rec *Record, name []byte) error {
 	case "OldImage":
 		rec.Old, err = newImage(raw)
 	}
-	rec.fault(string(name), err)
+	if err != nil {
+		rec.fault(string(name), err)
+	}
 	return nil
 }
 
@@ -84,7 +88,9 @@ func (d *decoder) identity(rec *Record, id *identity, name []byte) error {
 	case "principalId":
 		id.principal, err = text(raw)
 	}
-	rec.fault("userIdentity: "+string(name), err)
+	if err != nil {
+		rec.fault("userIdentity: "+string(name), err)
+	}
 	return nil
 }
 

@@ -31,6 +31,7 @@ import (
 	"github.com/hotshard/hotshard/internal/ddbstream"
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/metrics"
+	"github.com/hotshard/hotshard/internal/schedule"
 )
 
 // Items is what the controller needs of the items table.
@@ -88,7 +89,7 @@ func New(settings Settings, deps Deps) (*Handler, error) {
 // the invocation, and Lambda repeats it, which is safe; metrics are sent after
 // that, at least once and not again when sending fails.
 func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
-	if task, ok := parseTask(payload); ok {
+	if task, ok := schedule.Parse(payload); ok {
 		r := run{Handler: h, table: h.settings.ItemsTable}
 		defer r.send(ctx)
 		return r.task(ctx, task)

@@ -1,7 +1,6 @@
 package hotkey
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -31,28 +30,11 @@ const ShrinkTask = `{"task":"shrink"}`
 
 // Bounds of a task.
 const (
-	maxTaskPayload = 1024  // bytes
-	maxBeats       = 2000  // put in one run
-	maxBeatPuts    = 16    // at a time
-	maxSaid        = 10000 // keys of which is remembered why they do not shrink
-	beatLifetime   = 24 * time.Hour
+	maxBeats     = 2000  // put in one run
+	maxBeatPuts  = 16    // at a time
+	maxSaid      = 10000 // keys of which is remembered why they do not shrink
+	beatLifetime = 24 * time.Hour
 )
-
-// parseTask reads a scheduled payload, and is false for any other.
-func parseTask(payload []byte) (name string, ok bool) {
-	if len(payload) > maxTaskPayload {
-		return "", false
-	}
-	var task struct {
-		Name *string `json:"task"`
-	}
-	d := json.NewDecoder(bytes.NewReader(payload))
-	d.DisallowUnknownFields()
-	if d.Decode(&task) != nil || task.Name == nil {
-		return "", false
-	}
-	return *task.Name, true
-}
 
 // done is a task's answer.
 type done struct {

@@ -72,7 +72,7 @@ func (s *Service) listRollups(ctx context.Context, in *rollupsInput) (*rollupsOu
 	if err != nil {
 		return nil, err
 	}
-	if err := s.readRollups(ctx, string(in.Entity), span, now); err != nil {
+	if err := s.readRollups(ctx, string(in.Entity), span); err != nil {
 		return nil, err
 	}
 	if span.daily && span.every < oneDay {
@@ -87,6 +87,7 @@ func (s *Service) listRollups(ctx context.Context, in *rollupsInput) (*rollupsOu
 type span struct {
 	from, to time.Time
 	every    time.Duration
+	oldest   time.Time // buckets that ended earlier are gone, though parts of them may be there
 
 	mu    sync.Mutex
 	sums  map[time.Time]*partial.Partial // by start
@@ -113,7 +114,11 @@ func (s *Service) spanOf(in *rollupsInput, now time.Time) (*span, error) {
 	if to.Sub(from) > maxBuckets*every {
 		return nil, invalid("query.from", "the range has more than "+strconv.Itoa(maxBuckets)+" buckets", httpapi.FormatTime(in.From))
 	}
-	return &span{from: from, to: to, every: every, sums: map[time.Time]*partial.Partial{}}, nil
+	span := &span{from: from, to: to, every: every, sums: map[time.Time]*partial.Partial{}}
+	if s.settings.RollupRetention > 0 {
+		span.oldest = now.Add(-s.settings.RollupRetention)
+	}
+	return span, nil
 }
 
 // parseEvery reads a bucket's length: a part of the day in whole hours.
@@ -139,12 +144,12 @@ func ceil(t time.Time, every time.Duration) time.Time {
 // maxRollupReads bounds the partitions of rollups read at a time.
 const maxRollupReads = 16
 
-func (s *Service) readRollups(ctx context.Context, entity string, span *span, now time.Time) error {
+func (s *Service) readRollups(ctx context.Context, entity string, span *span) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxRollupReads)
 	for _, pk := range schema.RollupPartitions(entity, span.from, span.to) {
 		group.Go(func() error {
-			if err := s.readRollupPartition(ctx, pk, span, now); err != nil {
+			if err := s.readRollupPartition(ctx, pk, span); err != nil {
 				return fmt.Errorf("reading rollups of %q: %w", pk, ddb.Kind(err))
 			}
 			return nil
@@ -153,7 +158,7 @@ func (s *Service) readRollups(ctx context.Context, entity string, span *span, no
 	return group.Wait()
 }
 
-func (s *Service) readRollupPartition(ctx context.Context, pk string, span *span, now time.Time) error {
+func (s *Service) readRollupPartition(ctx context.Context, pk string, span *span) error {
 	low, high := schema.RollupSortBounds(span.from, span.to)
 	pages := dynamodb.NewQueryPaginator(s.client, &dynamodb.QueryInput{
 		TableName:              &s.settings.RollupsTable,
@@ -170,7 +175,7 @@ func (s *Service) readRollupPartition(ctx context.Context, pk string, span *span
 			return err
 		}
 		for _, item := range page.Items {
-			if err := span.add(item, now); err != nil {
+			if err := span.add(item); err != nil {
 				return err
 			}
 		}
@@ -179,7 +184,7 @@ func (s *Service) readRollupPartition(ctx context.Context, pk string, span *span
 }
 
 // add takes in one stream shard's part of a bucket, if that is in the range.
-func (s *span) add(item map[string]types.AttributeValue, now time.Time) error {
+func (s *span) add(item map[string]types.AttributeValue) error {
 	sk, _ := item[schema.SK].(*types.AttributeValueMemberS)
 	if sk == nil {
 		return fmt.Errorf("an item has no %s", schema.SK)
@@ -188,7 +193,8 @@ func (s *span) add(item map[string]types.AttributeValue, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if !start.Before(s.to) || !start.Add(bucket.Width()).After(s.from) || gone(item, now) {
+	end := start.Add(bucket.Width())
+	if !start.Before(s.to) || !end.After(s.from) || !s.oldest.IsZero() && !end.After(s.oldest) {
 		return nil
 	}
 	part, err := partial.Parse(item)
@@ -204,16 +210,6 @@ func (s *span) add(item map[string]types.AttributeValue, now time.Time) error {
 	}
 	s.sums[start].Merge(part)
 	return nil
-}
-
-// gone tells whether an item's time is over: TTL removes late.
-func gone(item map[string]types.AttributeValue, now time.Time) bool {
-	n, ok := item[schema.ExpiresAt].(*types.AttributeValueMemberN)
-	if !ok {
-		return false
-	}
-	at, err := strconv.ParseInt(n.Value, 10, 64)
-	return err == nil && at <= now.Unix()
 }
 
 func (s *span) answer() []rollupAnswer {

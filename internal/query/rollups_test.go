@@ -3,6 +3,7 @@ package query
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/rollup/partial"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -81,8 +83,6 @@ func TestRollups(t *testing.T) {
 	r.part(entity, shard.Hour, end.Add(2*time.Hour), "s1", nil, "1", "1", "0")
 	r.part(entity, shard.Hour, end.Add(time.Hour), "s1", map[string]types.AttributeValue{"restated": flags["restated"]}) // no events
 	r.part("a/b", shard.Hour, end, "s1", nil, "1")
-	past := map[string]types.AttributeValue{"expires_at": &types.AttributeValueMemberN{Value: fmt.Sprint(time.Now().Unix() - 1)}}
-	r.part(entity, shard.Hour, end, "s3", past, "1")
 
 	q := "entity=" + url.QueryEscape(entity)
 	first := "2026-01-31T22:00:00.000Z 4: 999999999999995.5 of 4, -7 to 999999999999999, mean 249999999999998.875, skipped 3, restated true"
@@ -96,6 +96,26 @@ func TestRollups(t *testing.T) {
 	r.want(q+"&from=2026-01-31T12:00:00Z&to=2026-02-01T00:00:01Z&every=1d",
 		strings.Replace(first, "T22", "T00", 1), last)
 	r.want("entity=never&from=2026-01-31T00:00:00Z&to=2026-02-02T00:00:00Z")
+}
+
+// TestRollupsEndWhole: a rollup whose time is over is gone, though a part of it was
+// folded into later and is still there.
+func TestRollupsEndWhole(t *testing.T) {
+	r := newRig(t)
+	service, err := New(Settings{
+		ItemsTable: r.names.Items, RollupsTable: r.names.Rollups, ShardMapTable: r.names.ShardMap,
+		Deadline: 5 * time.Second, DefaultSpan: 720 * time.Hour, RollupRetention: 24 * time.Hour,
+	}, r.client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.handler = httpapi.New(slog.New(slog.NewTextHandler(t.Output(), nil)), Routes(service))
+	hour := time.Now().UTC().Truncate(time.Hour)
+	late := map[string]types.AttributeValue{"expires_at": &types.AttributeValueMemberN{Value: fmt.Sprint(time.Now().Unix() + 9999)}}
+	r.part("e", shard.Hour, hour.Add(-26*time.Hour), "s1", late, "1")
+	r.part("e", shard.Hour, hour.Add(-23*time.Hour), "s1", late, "2")
+	r.want("entity=e&from="+hour.Add(-48*time.Hour).Format(time.RFC3339),
+		hour.Add(-23*time.Hour).Format("2006-01-02T15:04:05.000Z")+" 1: 2 of 1, 2 to 2, mean 2")
 }
 
 func TestRollupsByDay(t *testing.T) {

@@ -25,6 +25,9 @@ type Settings struct {
 	// DefaultSpan is how far back a range of events goes that names no start;
 	// 1m or more. It suits the retention of events.
 	DefaultSpan time.Duration `env:"HOTSHARD_EVENT_SPAN" envDefault:"720h"`
+	// RollupRetention is how long event rollups are kept after the end of their
+	// bucket, as the aggregator has it; 0 is for ever.
+	RollupRetention time.Duration `env:"HOTSHARD_ROLLUP_RETENTION" envDefault:"0"`
 }
 
 // Validate reports all faults at once.
@@ -35,6 +38,9 @@ func (s Settings) Validate() error {
 	}
 	if s.DefaultSpan < time.Minute {
 		faults = append(faults, fmt.Errorf("HOTSHARD_EVENT_SPAN is %v: want at least 1m", s.DefaultSpan))
+	}
+	if s.RollupRetention < 0 {
+		faults = append(faults, fmt.Errorf("HOTSHARD_ROLLUP_RETENTION is %v: want 0 or more", s.RollupRetention))
 	}
 	return errors.Join(faults...)
 }

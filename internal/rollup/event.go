@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -90,7 +89,8 @@ func (b *buckets) add(r *ddbstream.Record) error {
 }
 
 // eventOf returns whose event a record is about, and its time; ok is false for
-// other items, those beside an entity's events included.
+// other items, those beside an entity's events included, and what lies on another
+// day than its time, where no reader of events finds it.
 func eventOf(r *ddbstream.Record) (entity string, at time.Time, ok bool) {
 	pk, _ := r.Keys.String(schema.PK)
 	sk, _ := r.Keys.String(schema.SK)
@@ -99,7 +99,7 @@ func eventOf(r *ddbstream.Record) (entity string, at time.Time, ok bool) {
 		return "", at, false
 	}
 	at, _, err = schema.ParseEventSortKey(sk)
-	return key.Base.Name, at, err == nil
+	return key.Base.Name, at, err == nil && schema.EventBucket.Label(at, 0) == key.Bucket
 }
 
 // data is the attribute that has what a caller said of an event.
@@ -140,9 +140,7 @@ func (r rule) numbers(image ddbstream.Image) (map[string]string, error) {
 	if !ok {
 		return nil, fmt.Errorf("its %s is not a map", data)
 	}
-	if len(r.Fields) > 0 {
-		maps.DeleteFunc(numbers, func(field, _ string) bool { return !slices.Contains(r.Fields, field) })
-	}
+	maps.DeleteFunc(numbers, func(field, _ string) bool { return !r.wants(field) })
 	return numbers, nil
 }
 

@@ -22,7 +22,7 @@ import (
 
 // eventFolder folds events into the parts of their rollups.
 type eventFolder struct {
-	client    Client
+	client    updater
 	table     string
 	retention time.Duration // 0 is for ever
 	now       func() time.Time
@@ -32,7 +32,7 @@ type eventFolder struct {
 // maxPartBytes bounds, roughly, the memory for parts that a container remembers.
 const maxPartBytes = 16 << 20
 
-func newEventFolder(client Client, settings Settings, now func() time.Time) *eventFolder {
+func newEventFolder(client updater, settings Settings, now func() time.Time) *eventFolder {
 	return &eventFolder{
 		client: client, table: settings.RollupsTable, retention: settings.RollupRetention, now: now,
 		parts: otter.Must(&otter.Options[bucketKey, partial.Partial]{MaximumWeight: maxPartBytes, Weigher: weigh}),
@@ -70,6 +70,8 @@ func (f *eventFolder) fold(ctx context.Context, b *bucket) error {
 		case err == nil:
 			f.parts.Set(b.bucketKey, next)
 			return nil
+		case inTransaction(ctx, err):
+			continue
 		case !conflict:
 			return fmt.Errorf("folding events into %q, %q: %w", b.pk, b.sk, err)
 		}

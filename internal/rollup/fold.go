@@ -19,30 +19,36 @@ import (
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
-// Client is what folds call of DynamoDB.
-type Client interface {
+// updater is what folds call of DynamoDB.
+type updater interface {
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
 }
 
-// maxRemembered bounds the summary items whose revs a container remembers.
-const maxRemembered = 20_000
+// maxRevBytes bounds, roughly, the memory for revs that a container remembers.
+const maxRevBytes = 32 << 20
 
 // maxRounds bounds how often one fold starts over because another consumer of
 // the same write shards was faster.
 const maxRounds = 10
 
 type folder struct {
-	client Client
+	client updater
 	table  string
 	now    func() time.Time
 	folded *otter.Cache[string, map[int]*big.Int] // highest revs seen in a summary
 }
 
-func newFolder(client Client, table string, now func() time.Time) *folder {
+func newFolder(client updater, table string, now func() time.Time) *folder {
 	return &folder{
 		client: client, table: table, now: now,
-		folded: otter.Must(&otter.Options[string, map[int]*big.Int]{MaximumSize: maxRemembered}),
+		folded: otter.Must(&otter.Options[string, map[int]*big.Int]{MaximumWeight: maxRevBytes, Weigher: weighRevs}),
 	}
+}
+
+// weighRevs is about what the revs of a summary item take in memory.
+func weighRevs(pk string, revs map[int]*big.Int) uint32 {
+	const summary, rev = 200, 90
+	return uint32(summary + len(pk) + rev*len(revs))
 }
 
 // fold brings a target up to these states of its sources, in one update. When
@@ -61,14 +67,33 @@ func (f *folder) fold(ctx context.Context, t *target) error {
 		case err == nil:
 			f.remember(t, known)
 			return nil
+		case inTransaction(ctx, err):
+			continue
 		case !conflict:
 			return fmt.Errorf("folding into %q: %w", t.pk, err)
 		}
 		if known, err = revs(refused.Item); err != nil {
 			return fmt.Errorf("folding into %q: %w: %w", t.pk, errUnreadable, err)
 		}
+		f.folded.Set(t.pk, known)
 	}
 	return fmt.Errorf("folding into %q: others were faster %d times", t.pk, maxRounds)
+}
+
+// conflictPause is for how long a fold waits for a transaction that is changing its
+// target: a merge, or a repair.
+const conflictPause = 20 * time.Millisecond
+
+// inTransaction tells whether an update met a transaction, which is over then.
+func inTransaction(ctx context.Context, err error) bool {
+	if _, ok := errors.AsType[*types.TransactionConflictException](err); !ok {
+		return false
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(conflictPause):
+	}
+	return true
 }
 
 // drop removes the sources that the summary has at least as new.

@@ -2,6 +2,7 @@ package rollup
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -12,20 +13,27 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/ddbstream"
+	"github.com/hotshard/hotshard/internal/rollup/compact"
+	"github.com/hotshard/hotshard/internal/schedule"
 )
 
 // maxFolds bounds the calls under way for one batch.
 const maxFolds = 16
 
+// Client is what a Handler calls of DynamoDB. Folds only update; the rest is for
+// the task.
+type Client = compact.Client
+
 // Handler answers the deliveries of the items table's stream.
 type Handler struct {
-	folder *folder
-	events *eventFolder
-	rules  Rules
-	client Client
-	table  string
-	now    func() time.Time
-	log    *slog.Logger
+	folder    *folder
+	events    *eventFolder
+	rules     Rules
+	compactor *compact.Compactor
+	client    updater
+	table     string
+	now       func() time.Time
+	log       *slog.Logger
 }
 
 // New returns a Handler, or an error that lists all faults of the settings.
@@ -33,14 +41,21 @@ func New(settings Settings, client Client, log *slog.Logger) (*Handler, error) {
 	if err := settings.Validate(); err != nil {
 		return nil, err
 	}
+	compactor, err := compact.New(compact.Options{
+		RollupsTable: settings.RollupsTable, ItemsTable: settings.ItemsTable, Retention: settings.RollupRetention,
+	}, client, log, time.Now)
+	if err != nil {
+		return nil, err
+	}
 	return &Handler{
-		folder: newFolder(client, settings.RollupsTable, time.Now),
-		events: newEventFolder(client, settings, time.Now),
-		rules:  settings.Rules,
-		client: client,
-		table:  settings.RollupsTable,
-		now:    time.Now,
-		log:    log,
+		compactor: compactor,
+		folder:    newFolder(client, settings.RollupsTable, time.Now),
+		events:    newEventFolder(client, settings, time.Now),
+		rules:     settings.Rules,
+		client:    client,
+		table:     settings.RollupsTable,
+		now:       time.Now,
+		log:       log,
 	}, nil
 }
 
@@ -48,7 +63,12 @@ func New(settings Settings, client Client, log *slog.Logger) (*Handler, error) {
 // not be folded now are reported, so that Lambda delivers the batch again from the
 // lowest of them on; folding the others twice changes nothing. Those that never can
 // be go to the failure destination with their target, and hold up nothing.
+//
+// A schedule's payload, [compact.Task], is answered with what the task did.
 func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	if task, ok := schedule.Parse(payload); ok {
+		return h.task(ctx, task)
+	}
 	batch, err := ddbstream.Decode(payload)
 	if err != nil {
 		return nil, fmt.Errorf("reading the batch: %w", err)
@@ -58,7 +78,19 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	each(jobs, func(j job) { d.settle(j, j.fold(ctx)) })
 	each(slices.Sorted(maps.Keys(d.lost)), func(target string) { d.park(ctx, target) })
 	d.acknowledge(ctx)
+	d.report()
 	return ddbstream.Answer(batch.State, d.again...)
+}
+
+func (h *Handler) task(ctx context.Context, name string) ([]byte, error) {
+	if name != compact.TaskName {
+		return nil, fmt.Errorf("rollup: task %.40q is not known", name)
+	}
+	answer, err := h.compactor.Run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(answer)
 }
 
 // each does something for all of a list, some at a time.
@@ -78,6 +110,7 @@ type delivery struct {
 
 	mu    sync.Mutex
 	again []string         // sequence numbers of the records that must come again
+	why   error            // of one of them
 	lost  map[string]*loss // by target
 }
 
@@ -100,7 +133,10 @@ func (d *delivery) jobs() (jobs []job) {
 		} else if err == nil {
 			err = events.add(r)
 		}
-		if target, folds := d.targetOf(r); err != nil && folds {
+		if err == nil {
+			continue
+		}
+		if target, folds := d.targetOf(r); folds {
 			d.lose(target, err, r.Sequence)
 		}
 	}
@@ -108,7 +144,7 @@ func (d *delivery) jobs() (jobs []job) {
 		jobs = append(jobs, job{
 			target:    t.pk,
 			fold:      func(ctx context.Context) error { return d.folder.fold(ctx, t) },
-			sequences: func() []string { return sequencesOf(changes, t.pk) },
+			sequences: func() []string { return t.sequences },
 		})
 	}
 	for _, b := range events.list {
@@ -119,18 +155,6 @@ func (d *delivery) jobs() (jobs []job) {
 		})
 	}
 	return jobs
-}
-
-// sequencesOf lists all records of a target: the batch may be cut before its
-// newest, and an older one is then the newest that is delivered again.
-func sequencesOf(changes []change, pk string) []string {
-	var list []string
-	for _, c := range changes {
-		if c.partial() == pk {
-			list = append(list, c.sequence)
-		}
-	}
-	return list
 }
 
 // settle notes what became of a job.
@@ -146,8 +170,18 @@ func (d *delivery) settle(j job, err error) {
 
 // retry has records come again.
 func (d *delivery) retry(err error, sequences ...string) {
-	d.log.Error("not folded: the records must come again", "error", err, "records", len(sequences))
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.again = append(d.again, sequences...)
+	d.again, d.why = append(d.again, sequences...), err
+}
+
+// report logs what was not folded, a line a batch.
+func (d *delivery) report() {
+	if len(d.again) > 0 {
+		d.log.Error("not folded: records must come again", "records", len(d.again), "of", len(d.batch.Records), "one error", d.why)
+	}
+	if len(d.lost) > 0 {
+		target := slices.Min(slices.Collect(maps.Keys(d.lost)))
+		d.log.Error("not folded: targets must be computed anew", "targets", len(d.lost), "one target", target, "error", d.lost[target].reason)
+	}
 }

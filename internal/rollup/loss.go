@@ -1,10 +1,13 @@
 package rollup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -18,7 +21,7 @@ import (
 // loss is what a target lacks of a batch, for good.
 type loss struct {
 	reason    error
-	sequences []string // in stream order; never empty
+	sequences []string // never empty
 }
 
 // errUnreadable: a stored summary has a form that folds can't go on from.
@@ -58,7 +61,6 @@ func (d *delivery) targetOf(r *ddbstream.Record) (target string, ok bool) {
 
 // lose notes records that a target will not get from the stream.
 func (d *delivery) lose(target string, reason error, sequences ...string) {
-	d.log.Error("not folded: the target must be computed anew", "target", target, "error", reason, "records", len(sequences))
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l := d.lost[target]
@@ -90,7 +92,7 @@ func (d *delivery) failure(target string, l *loss) *dynamodb.UpdateItemInput {
 	pk, sk := schema.FailureKey(target)
 	values := map[string]types.AttributeValue{
 		":v": number(1), ":n": number(int64(len(l.sequences))), ":at": number(d.now().UnixMilli()),
-		":reason": text(fmt.Sprintf("%.*s", maxReason, l.reason)), ":sequence": text(l.sequences[len(l.sequences)-1]),
+		":reason": text(fmt.Sprintf("%.*s", maxReason, l.reason)), ":sequence": text(slices.MaxFunc(l.sequences, inStream)),
 	}
 	update := "SET v = :v, reason = :reason, #sequence = :sequence, last_at = :at, first_at = if_not_exists(first_at, :at)"
 	if d.batch.ShardID != "" {
@@ -103,6 +105,12 @@ func (d *delivery) failure(target string, l *loss) *dynamodb.UpdateItemInput {
 		ExpressionAttributeNames:  map[string]string{"#sequence": schema.FailureSequence},
 		ExpressionAttributeValues: values,
 	}
+}
+
+// inStream compares sequence numbers, which may have any number of digits.
+func inStream(a, b string) int {
+	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
+	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 }
 
 func itemKey(pk, sk string) map[string]types.AttributeValue {

@@ -17,19 +17,29 @@ import (
 // acknowledge answers the marks of a batch before which everything was folded.
 // Those behind a record that must come again come again with it.
 func (d *delivery) acknowledge(ctx context.Context) {
+	each(d.marks(), func(m mark) {
+		if _, err := d.client.UpdateItem(ctx, d.ack(m)); err != nil && !permanent(err) { // else nobody can wait for it
+			d.retry(fmt.Errorf("acknowledging a mark of %q: %w", m.pk, err), m.sequence)
+		}
+	})
+}
+
+// mark is the record of one.
+type mark struct{ audit, pk, sk, sequence string }
+
+func (d *delivery) marks() (list []mark) {
 	for i := range d.batch.Records[:d.folded()] {
 		r := &d.batch.Records[i]
-		pk, _ := r.Keys.String(schema.PK)
-		sk, _ := r.Keys.String(schema.SK)
-		audit, ok := schema.ParseMark(sk)
-		if !ok || r.Name == ddbstream.Remove {
-			continue
-		}
-		if _, err := d.client.UpdateItem(ctx, d.ack(audit, pk, sk)); err != nil {
-			d.retry(fmt.Errorf("acknowledging a mark of %q: %w", pk, err), r.Sequence)
-			return
+		m := mark{sequence: r.Sequence}
+		m.pk, _ = r.Keys.String(schema.PK)
+		m.sk, _ = r.Keys.String(schema.SK)
+		var ok bool
+		m.audit, ok = schema.ParseMark(m.sk)
+		if key, err := schema.ParseKey(m.pk); ok && err == nil && key.Base.Type == schema.Entity && r.Name != ddbstream.Remove {
+			list = append(list, m)
 		}
 	}
+	return list
 }
 
 // folded is how many of the batch's first records need not come again.
@@ -45,7 +55,7 @@ func (d *delivery) folded() int {
 	return at
 }
 
-func (d *delivery) ack(audit, pk, sk string) *dynamodb.UpdateItemInput {
+func (d *delivery) ack(m mark) *dynamodb.UpdateItemInput {
 	update := "SET expires_at = :expires"
 	values := map[string]types.AttributeValue{
 		":expires": &types.AttributeValueMemberN{Value: strconv.FormatInt(d.now().Add(schema.MarkLifetime).Unix(), 10)},
@@ -54,8 +64,12 @@ func (d *delivery) ack(audit, pk, sk string) *dynamodb.UpdateItemInput {
 		update += ", stream_shard = :shard"
 		values[":shard"] = &types.AttributeValueMemberS{Value: d.batch.ShardID}
 	}
+	if place, err := placeOf(m.sequence); err == nil {
+		update += ", seq = :seq"
+		values[":seq"] = &types.AttributeValueMemberS{Value: place}
+	}
 	return &dynamodb.UpdateItemInput{
-		TableName: &d.table, Key: itemKey(schema.AckKey(audit, pk, sk)),
+		TableName: &d.table, Key: itemKey(schema.AckKey(m.audit, m.pk, m.sk)),
 		UpdateExpression: aws.String(update), ExpressionAttributeValues: values,
 	}
 }

@@ -62,7 +62,7 @@ func TestAnAcknowledgementThatFails(t *testing.T) {
 	h, db := newEvents(t, nil)
 	h.client = refusingAll{db}
 	failed, err := hand(h, batchOf("s", inserted("e", "1", `{"M":{}}`, "1").record(), markRecord(1, "2"), markRecord(2, "3")))
-	if err != nil || len(failed) != 1 || !failed["2"] {
+	if err != nil || len(failed) != 2 || !failed["2"] || !failed["3"] {
 		t.Fatalf("failed: %v, %v", failed, err)
 	}
 }

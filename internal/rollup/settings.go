@@ -10,11 +10,15 @@ import (
 type Settings struct {
 	// RollupsTable names the table of the summaries. Required.
 	RollupsTable string `env:"HOTSHARD_ROLLUPS_TABLE,notEmpty"`
+	// ItemsTable names the table of the write shards, whose removal tombstones
+	// stand for. Without it tombstones are kept.
+	ItemsTable string `env:"HOTSHARD_ITEMS_TABLE"`
 	// Rules say which events are rolled up, and how; see ParseRules. "[]" is none.
 	Rules Rules `env:"HOTSHARD_ROLLUP_RULES" envDefault:"[{\"every\":\"1h\"}]"`
 	// RollupRetention is how long an event rollup is kept after the end of its
-	// bucket or its last fold, whichever is later; 24h or more, 0 keeps it for
-	// ever. Events have a retention of their own, which does not touch rollups.
+	// bucket; 24h or more, 0 keeps it for ever. Its parts stay longer where they
+	// were folded into later, for their sequence numbers. Events have a retention
+	// of their own, which does not touch rollups.
 	RollupRetention time.Duration `env:"HOTSHARD_ROLLUP_RETENTION" envDefault:"0"`
 }
 

@@ -70,8 +70,9 @@ func stateOf(r *ddbstream.Record) (state, error) {
 
 // target is a summary item and what is to be folded into it, by write shard.
 type target struct {
-	pk      string
-	sources map[int]state
+	pk        string
+	sources   map[int]state
+	sequences []string // of all its records: the batch may be cut before the newest
 }
 
 // removes tells whether some of the write shards were removed.
@@ -96,6 +97,7 @@ func newest(changes []change) []*target {
 			index[pk] = t
 			targets = append(targets, t)
 		}
+		t.sequences = append(t.sequences, c.sequence)
 		if old, ok := t.sources[c.source]; !ok || old.rev.Cmp(c.rev) < 0 {
 			t.sources[c.source] = c.state
 		}

@@ -22,6 +22,7 @@ import (
 //	pk           S  A#<audit>
 //	sk           S  the mark's pk, a #, the mark's sk
 //	stream_shard S  by which the mark came; absent when the delivery doesn't name it
+//	seq          S  the sequence number of the mark's record, 40 digits
 //	expires_at   N  Unix seconds
 const (
 	MarkBefore = "!"
@@ -32,7 +33,7 @@ const (
 )
 
 // MarkLifetime is how long marks and their acknowledgements are kept.
-const MarkLifetime = time.Hour
+const MarkLifetime = 24 * time.Hour
 
 // shortest time of a mark.
 const markDay = "2006-01-02"

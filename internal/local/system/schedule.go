@@ -6,6 +6,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/hotkey"
 	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/rollup/compact"
 )
 
 // schedule hands a function its scheduled payload, as EventBridge Scheduler does in
@@ -19,6 +20,11 @@ type schedule struct {
 // shrinkSchedule is that of the task that lowers shard counts.
 func shrinkSchedule(detector *hotkey.Handler, settings hotkey.Settings) *schedule {
 	return &schedule{handler: detector, payload: hotkey.ShrinkTask, every: settings.TaskInterval()}
+}
+
+// compactSchedule is that of the task that keeps summaries small.
+func compactSchedule(aggregator local.Handler) *schedule {
+	return &schedule{handler: aggregator, payload: compact.Task, every: compact.Interval}
 }
 
 // run invokes the function until ctx ends. A run that fails is logged: there will

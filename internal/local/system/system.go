@@ -20,15 +20,15 @@ import (
 
 // System is a running system.
 type System struct {
-	options  Options
-	listener net.Listener
-	engine   *local.Engine // nil with an endpoint of the caller's
-	endpoint string
-	db       *dynamodb.Client // the engine's own
-	names    schema.Names
-	server   *http.Server
-	mappings []*local.Mapping
-	schedule *schedule
+	options   Options
+	listener  net.Listener
+	engine    *local.Engine // nil with an endpoint of the caller's
+	endpoint  string
+	db        *dynamodb.Client // the engine's own
+	names     schema.Names
+	server    *http.Server
+	mappings  []*local.Mapping
+	schedules []*schedule
 
 	functions     *dynamodb.Client // what the functions use; behind the limiter if there is one
 	limiter       *limiter.Limiter
@@ -113,10 +113,12 @@ func (s *System) Run(ctx context.Context) error {
 	if s.proxy != nil {
 		group.Go(func() error { return serve(s.proxy, s.proxyListener) })
 	}
-	group.Go(func() error {
-		s.schedule.run(running, s)
-		return nil
-	})
+	for _, sc := range s.schedules {
+		group.Go(func() error {
+			sc.run(running, s)
+			return nil
+		})
+	}
 	for _, m := range s.mappings {
 		group.Go(func() error { return m.Run(running) })
 	}

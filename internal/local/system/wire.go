@@ -39,6 +39,7 @@ func (s *System) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.schedules = append(s.schedules, compactSchedule(aggregator))
 	detector, err := s.detector()
 	if err != nil {
 		return err
@@ -68,7 +69,7 @@ func (s *System) detector() (*hotkey.Handler, error) {
 		Shards:  ddb.NewMapChanger(s.functions, view, ddb.ChangerOptions{Keep: o.EventRetention}),
 		Metrics: metrics.NewMemory(maxMetrics), Log: s.options.Log, Now: time.Now,
 	})
-	s.schedule = shrinkSchedule(detector, o)
+	s.schedules = append(s.schedules, shrinkSchedule(detector, o))
 	return detector, err
 }
 

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/system"
+	"github.com/hotshard/hotshard/internal/rollup"
+	"github.com/hotshard/hotshard/internal/rollup/audit"
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// AuditCmd is hotshard audit.
+type AuditCmd struct {
+	deployment
+	targets
+	Repair bool `help:"Write what the summaries should have. Folds and writes may go on meanwhile."`
+}
+
+// Validate finds faults of the command line.
+func (c *AuditCmd) Validate() error {
+	return errors.Join(c.deployment.Validate(), c.targets.Validate())
+}
+
+// Run audits, and prints what differs.
+func (c *AuditCmd) Run(ctx context.Context, std streams) error {
+	o := c.options()
+	o.Repair = c.Repair
+	report, err := c.audit(ctx, std, o, c.targets)
+	if err != nil {
+		return err
+	}
+	if n := report.Bad(); n > 0 {
+		return fmt.Errorf("%d of %d summaries are not right or not known to be", n, report.Targets)
+	}
+	return nil
+}
+
+// deployment says which tables are audited, and by which settings they are kept.
+type deployment struct {
+	Endpoint        string        `env:"HOTSHARD_ENDPOINT" placeholder:"URL" help:"DynamoDB-compatible engine, such as hotshard local prints. Default: DynamoDB in the AWS Region and with the credentials of the environment."`
+	Prefix          string        `default:"hotshard-" help:"Of the tables' names."`
+	Rules           rollup.Rules  `env:"HOTSHARD_ROLLUP_RULES" default:"[{\"every\":\"1h\"}]" placeholder:"JSON" help:"Which events are rolled up, as the aggregator has it. Default: all, by the hour."`
+	EventRetention  time.Duration `env:"HOTSHARD_EVENT_RETENTION" default:"720h" help:"How long events are kept, as ingest has it; the shortest that it had. 0 is for ever. What is older is not compared."`
+	RollupRetention time.Duration `env:"HOTSHARD_ROLLUP_RETENTION" default:"0" help:"How long event rollups are kept, as the aggregator has it. 0 is for ever."`
+	Wait            time.Duration `default:"30s" help:"For folds that may be on their way, up to 1h."`
+	Concurrency     int           `default:"32" help:"Summaries audited at a time, up to 1000."`
+	JSON            bool          `name:"json" help:"Print the result as JSON."`
+}
+
+// Validate finds faults of the command line.
+func (d *deployment) Validate() error {
+	switch {
+	case d.EventRetention != 0 && d.EventRetention < time.Hour:
+		return fmt.Errorf("--event-retention %v: want 0 or at least 1h", d.EventRetention)
+	case d.RollupRetention != 0 && d.RollupRetention < 24*time.Hour:
+		return fmt.Errorf("--rollup-retention %v: want 0 or at least 24h", d.RollupRetention)
+	case d.Wait < 0 || d.Wait > time.Hour:
+		return fmt.Errorf("--wait %v: want 0 to 1h", d.Wait)
+	case d.Concurrency < 1 || d.Concurrency > 1000:
+		return fmt.Errorf("--concurrency %d: want 1 to 1000", d.Concurrency)
+	case d.Endpoint != "":
+		return system.CheckEndpoint(d.Endpoint)
+	}
+	return nil
+}
+
+func (d *deployment) options() audit.Options {
+	return audit.Options{
+		Names: schema.NamesFor(d.Prefix), Rules: d.Rules, EventRetention: d.EventRetention, RollupRetention: d.RollupRetention,
+		Wait: d.Wait, Concurrency: d.Concurrency,
+	}
+}
+
+// callAttempts are for a table whose capacity others use, too.
+const callAttempts = 10
+
+// client reaches the deployment's tables. It slows down when it is throttled.
+func (d *deployment) client(ctx context.Context) (*dynamodb.Client, error) {
+	if d.Endpoint != "" {
+		if err := system.CheckEngine(ctx, d.Endpoint); err != nil {
+			return nil, err
+		}
+		return local.DynamoDB(d.Endpoint, "", func(o *dynamodb.Options) {
+			o.RetryMode, o.RetryMaxAttempts = aws.RetryModeAdaptive, callAttempts
+		}), nil
+	}
+	c, err := config.LoadDefaultConfig(ctx, config.WithRetryMode(aws.RetryModeAdaptive), config.WithRetryMaxAttempts(callAttempts))
+	if err != nil {
+		return nil, fmt.Errorf("configuring the DynamoDB client: %w", err)
+	}
+	if c.Region == "" {
+		return nil, errors.New("no AWS Region is set: set AWS_REGION, or --endpoint for hotshard local")
+	}
+	return dynamodb.NewFromConfig(c), nil
+}
+
+func (d *deployment) auditor(ctx context.Context, o audit.Options) (*audit.Auditor, error) {
+	client, err := d.client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return audit.New(o, client)
+}
+
+// targets are those that the command line names.
+type targets struct {
+	Type string    `enum:"counter,entity," default:"" placeholder:"TYPE" help:"With --name: counter or entity."`
+	Name string    `help:"With --type: audit this one only. Default: all counters, and all events that are rolled up."`
+	From time.Time `placeholder:"TIME" help:"RFC 3339: of events, only the hours or days that start then or later."`
+	To   time.Time `placeholder:"TIME" help:"RFC 3339: of events, only the hours or days that end then or earlier."`
+}
+
+// Validate finds faults of the command line.
+func (t *targets) Validate() error {
+	switch {
+	case (t.Type == "") != (t.Name == ""):
+		return errors.New("--type and --name are used together")
+	case t.Type == string(schema.Counter) && !(t.From.IsZero() && t.To.IsZero()):
+		return errors.New("--from and --to are for events: a counter has no time")
+	case !t.From.IsZero() && !t.To.IsZero() && !t.From.Before(t.To):
+		return errors.New("--from must be before --to")
+	}
+	return nil
+}
+
+func (t *targets) source(a *audit.Auditor) (audit.Source, error) {
+	r := audit.Range{From: t.From, To: t.To}
+	switch schema.Type(t.Type) {
+	case schema.Counter:
+		return audit.List(schema.Target{Base: schema.BaseKey{Type: schema.Counter, Name: t.Name}}), nil
+	case schema.Entity:
+		list, err := a.Entity(t.Name, r)
+		return audit.List(list...), err
+	}
+	return a.All(r), nil
+}
+
+// audit audits targets, and prints what it found, also after an error.
+func (d *deployment) audit(ctx context.Context, std streams, o audit.Options, t targets) (*audit.Report, error) {
+	a, err := d.auditor(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	source, err := t.source(a)
+	if err != nil {
+		return nil, err
+	}
+	progress, finish := newProgress(std.err, -1, "summaries")
+	report, err := a.Run(ctx, source, func(schema.Target, audit.Result) { progress(1) })
+	finish()
+	if err = d.explain(err); err != nil && report.Targets == 0 {
+		return nil, err
+	}
+	return report, errors.Join(err, d.print(std.out, report))
+}
+
+// explain says what it means that there are no such tables.
+func (d *deployment) explain(err error) error {
+	if absent, ok := errors.AsType[*types.ResourceNotFoundException](err); ok {
+		return fmt.Errorf("no tables of hotshard with the prefix %q: %s", d.Prefix, absent.ErrorMessage())
+	}
+	return err
+}
+
+func (d *deployment) print(out io.Writer, report *audit.Report) error {
+	if d.JSON {
+		return printJSON(out, report)
+	}
+	var text strings.Builder
+	if len(report.Findings) > 0 {
+		fmt.Fprintln(&text, findingsTable(report.Findings))
+	}
+	if report.More > 0 {
+		fmt.Fprintf(&text, "and %d more\n", report.More)
+	}
+	fmt.Fprintf(&text, "summaries: %d looked at, %d right, %d repaired, %d not right or not known to be, %d too old to tell\n",
+		report.Targets, report.Right, report.Repaired, report.Bad(), report.TooOld)
+	_, err := io.WriteString(out, text.String())
+	return err
+}
+
+func printJSON(out io.Writer, value any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}
+
+func findingsTable(list []audit.Finding) string {
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.AppendHeader(table.Row{"type", "name", "of", "found", "summary", "items", "why"})
+	for _, f := range list {
+		of := f.Bucket
+		if f.WriteShard != nil {
+			of = fmt.Sprintf("write shard %d", *f.WriteShard)
+		}
+		found := string(f.State)
+		if f.Repaired {
+			found += ", repaired"
+		}
+		summary, items := f.Texts()
+		t.AppendRow(table.Row{f.Type, f.Name, of, found, summary, items, f.Detail})
+	}
+	t.SuppressEmptyColumns()
+	return t.Render()
+}

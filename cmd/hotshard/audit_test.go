@@ -1,0 +1,263 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/caarlos0/env/v11"
+
+	"github.com/hotshard/hotshard/internal/ingest"
+	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/local/system"
+	"github.com/hotshard/hotshard/internal/rollup"
+	"github.com/hotshard/hotshard/internal/rollup/audit"
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+func TestAuditsWrongUsageIsOneLine(t *testing.T) {
+	for args, want := range map[string]string{
+		"audit --type counter":        "--type and --name are used together",
+		"audit --name x":              "--type and --name are used together",
+		"audit --type board --name x": "--type must be one of",
+		"audit --type counter --name x --from 2026-01-05T00:00:00Z":   "a counter has no time",
+		"audit --from 2026-01-05T00:00:00Z --to 2026-01-05T00:00:00Z": "--from must be before --to",
+		"audit --from yesterday":                                      "--from: parsing time",
+		"audit --event-retention 1m":                                  "--event-retention 1m0s: want 0 or at least 1h",
+		"audit --rollup-retention 1h":                                 "--rollup-retention 1h0m0s: want 0 or at least 24h",
+		"audit --wait 2h":                                             "--wait 2h0m0s: want 0 to 1h",
+		"audit --concurrency 0":                                       "--concurrency 0: want 1 to 1000",
+		"audit --rules x":                                             "rollup rules",
+		"audit --endpoint nonsense":                                   `endpoint "nonsense": want a URL`,
+		"rebuild":                                                     "want one of --all and --type with --name",
+		"rebuild --all --type counter --name x":                       "want one of --all and --type with --name",
+		"rebuild --type counter":                                      "want one of --all and --type with --name",
+		"replay --event-retention 1m":                                 "--event-retention",
+	} {
+		code, out, err := hotshard(t, strings.Fields(args)...)
+		if code != exitUsage || out != "" || strings.Count(err, "\n") != 1 || !strings.Contains(err, want) {
+			t.Errorf("%q: exit %d with %q, want %q", args, code, err, want)
+		}
+	}
+}
+
+func TestAuditsFailInOneLine(t *testing.T) {
+	t.Setenv("AWS_REGION", "")
+	t.Setenv("AWS_DEFAULT_REGION", "")
+	t.Setenv("AWS_CONFIG_FILE", filepath.Join(t.TempDir(), "none"))
+	bad := filepath.Join(t.TempDir(), "bad")
+	if err := os.WriteFile(bad, []byte("nonsense"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	endpoint := " --endpoint " + enginetest.Endpoint(t)
+	for args, want := range map[string]string{
+		"audit --endpoint http://127.0.0.1:1":                        "no DynamoDB-compatible engine at http://127.0.0.1:1: ",
+		"audit --prefix nowhere-" + endpoint:                         `no tables of hotshard with the prefix "nowhere-": `,
+		"audit --prefix nowhere- --type counter --name x" + endpoint: `no tables of hotshard with the prefix "nowhere-": `,
+		"rebuild --all --prefix nowhere-" + endpoint:                 `no tables of hotshard with the prefix "nowhere-": `,
+		"replay --prefix nowhere-" + endpoint:                        `no tables of hotshard with the prefix "nowhere-": `,
+		"replay " + bad + endpoint:                                   "bad: document 1: ",
+		"replay /nowhere" + endpoint:                                 "open /nowhere: ",
+		"audit --type entity --name x --rules []" + endpoint:         `no rule rolls up the events of "x"`,
+	} {
+		code, out, err := hotshard(t, strings.Fields(args)...)
+		if code != exitBad || out != "" || strings.Count(err, "\n") != 1 || !strings.Contains(err, want) {
+			t.Errorf("%q: exit %d with %q, want %q", args, code, err, want)
+		}
+	}
+	if os.Getenv("HOTSHARD_ENDPOINT") == "" {
+		if code, _, err := hotshard(t, "audit"); code != exitBad || !strings.Contains(err, "no AWS Region is set") {
+			t.Errorf("without a Region: exit %d with %q", code, err)
+		}
+	}
+}
+
+// TestAuditsSettingsAreTheFunctions: what is not said is as the functions have it.
+func TestAuditsSettingsAreTheFunctions(t *testing.T) {
+	var c deployment
+	parse(t, &c)
+	names := map[string]string{"HOTSHARD_ITEMS_TABLE": "x", "HOTSHARD_ROLLUPS_TABLE": "x", "HOTSHARD_SHARD_MAP_TABLE": "x"}
+	writes, err := env.ParseAsWithOptions[ingest.Settings](env.Options{Environment: names})
+	if err != nil {
+		t.Fatal(err)
+	}
+	folds, err := env.ParseAsWithOptions[rollup.Settings](env.Options{Environment: names})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.EventRetention != writes.EventRetention || c.RollupRetention != folds.RollupRetention || fmt.Sprint(c.Rules) != fmt.Sprint(folds.Rules) {
+		t.Errorf("got %+v, want as %+v and %+v", c, writes, folds)
+	}
+	t.Setenv("HOTSHARD_EVENT_RETENTION", "2h")
+	t.Setenv("HOTSHARD_ROLLUP_RETENTION", "25h")
+	t.Setenv("HOTSHARD_ROLLUP_RULES", `[{"every":"1d"}]`)
+	t.Setenv("HOTSHARD_ENDPOINT", "http://127.0.0.1:2")
+	parse(t, &c, "--prefix", "p-", "--wait", "1m", "--concurrency", "5", "--json")
+	got := c.options()
+	width, _ := got.Rules.Bucket("x")
+	if got.EventRetention != 2*time.Hour || got.RollupRetention != 25*time.Hour || width != "day" || got.Names != schema.NamesFor("p-") ||
+		got.Wait != time.Minute || got.Concurrency != 5 || !c.JSON || c.Endpoint != "http://127.0.0.1:2" || got.Repair || got.Eager {
+		t.Errorf("%+v became %+v", c, got)
+	}
+}
+
+// deployed is a running system with something in it.
+type deployed struct {
+	t     *testing.T
+	url   string
+	db    *dynamodb.Client
+	names schema.Names
+	flags []string
+}
+
+func deploy(t *testing.T) *deployed {
+	t.Helper()
+	endpoint := enginetest.Endpoint(t)
+	prefix := "audit" + strings.ReplaceAll(time.Now().Format("150405.000000"), ".", "-") + "-"
+	s, err := system.Start(t.Context(), system.Options{
+		Addr: "127.0.0.1:0", Endpoint: endpoint, Prefix: prefix, Window: time.Second, Control: "off",
+		Failures: filepath.Join(t.TempDir(), "failures.jsonl"), Notices: os.Stderr, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return &deployed{t: t, url: s.URL(), db: local.DynamoDB(endpoint, ""), names: schema.NamesFor(prefix), flags: []string{"--endpoint", endpoint, "--prefix", prefix}}
+}
+
+func (d *deployed) post(path, body string) {
+	d.t.Helper()
+	response, err := http.Post(d.url+path, "application/json", strings.NewReader(body))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		d.t.Fatalf("%s: status %d", path, response.StatusCode)
+	}
+}
+
+type item = map[string]types.AttributeValue
+
+func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+func num(n int) types.AttributeValue    { return &types.AttributeValueMemberN{Value: fmt.Sprint(n)} }
+
+func (d *deployed) damage(table, pk, sk, expression string, values item) {
+	d.t.Helper()
+	in := &dynamodb.UpdateItemInput{TableName: &table, Key: item{"pk": str(pk), "sk": str(sk)}, UpdateExpression: &expression}
+	if len(values) > 0 {
+		in.ExpressionAttributeValues = values
+	}
+	if _, err := d.db.UpdateItem(d.t.Context(), in); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// run expects an exit code, and one line of error if it is a bad one.
+func (d *deployed) run(want int, args ...string) (out, err string) {
+	d.t.Helper()
+	code, out, err := hotshard(d.t, append(args, d.flags...)...)
+	if code != want || strings.Count(err, "\n") != min(code, 1) {
+		d.t.Errorf("%q: exit %d with %q, want %d:\n%s", args, code, err, want, out)
+	}
+	return out, err
+}
+
+func wantText(t *testing.T, out string, parts ...string) {
+	t.Helper()
+	for _, want := range parts {
+		if !strings.Contains(out, want) {
+			t.Errorf("output lacks %q:\n%s", want, out)
+		}
+	}
+}
+
+// TestAuditRebuildReplay goes through an operator's day.
+func TestAuditRebuildReplay(t *testing.T) {
+	d := deploy(t)
+	at := time.Now().UTC().Truncate(time.Hour).Add(-time.Hour)
+	d.post("/v1/counters", `{"increments":[{"counter":"a","delta":7},{"counter":"b","delta":3}]}`)
+	d.post("/v1/events", fmt.Sprintf(`{"events":[{"entity":"room/1","id":"x","time":%q,"data":{"t":1.5}},{"entity":"room/1","id":"y","time":%[1]q},`+
+		`{"entity":"old","id":"x","time":"2020-01-05T12:00:00Z"}]}`, at.Format(time.RFC3339)))
+	out, _ := d.run(exitOK, "audit")
+	wantText(t, out, "summaries: 4 looked at, 3 right, 0 repaired, 0 not right or not known to be, 1 too old to tell")
+
+	d.damage(d.names.Rollups, "C#a#0", "-", "SET x0 = :x", item{":x": num(8)})
+	d.damage(d.names.Items, "C#b#0", "-", "REMOVE rev", nil)
+	out, err := d.run(exitBad, "audit", "--wait", "0s")
+	wantText(t, out+err, "│ counter │ a    │ write shard 0 │ wrong      │ 8 (rev ", "the item C#b#0: it has no rev", "2 of 4 summaries are not right or not known to be")
+	out, _ = d.run(exitBad, "audit", "--wait", "0s", "--json", "--type", "counter", "--name", "a")
+	var report audit.Report
+	if err := json.Unmarshal([]byte(out), &report); err != nil || report.Bad() != 1 || report.Findings[0].State != audit.Wrong || report.Findings[0].Summary.Value.Int64() != 8 {
+		t.Errorf("%v in %s", err, out)
+	}
+	out, _ = d.run(exitOK, "audit", "--repair", "--type", "counter", "--name", "a")
+	wantText(t, out, "wrong, repaired", "0 right, 1 repaired")
+	out, err = d.run(exitBad, "rebuild", "--all")
+	wantText(t, out+err, "1 of 4 summaries could not be rebuilt")
+
+	out, err = d.run(exitBad, "replay")
+	wantText(t, out+err, "C#b#0", "the item lacks rev or value", "failures: 1, 0 forgotten, 1 left", "1 of 1 failures are left")
+	d.damage(d.names.Items, "C#b#0", "-", "SET rev = :r", item{":r": num(9e15)})
+	pk, sk := schema.FailureKey(schema.UnknownTarget("shardId-1", "17"))
+	d.damage(d.names.Rollups, pk, sk, "SET last_at = :at", item{":at": num(5)})
+	out, err = d.run(exitBad, "replay")
+	wantText(t, out+err, "?shardId-1#17", "Run hotshard audit --repair, and then hotshard replay --forget", "failures: 2, 1 forgotten, 1 left")
+	out, _ = d.run(exitOK, "replay", "--forget", "--json")
+	var r replayed
+	if err := json.Unmarshal([]byte(out), &r); err != nil || r.Failures != 1 || r.Forgotten != 1 || len(r.Left) != 0 || r.Report.Targets != 0 {
+		t.Errorf("%v in %s", err, out)
+	}
+
+	given := filepath.Join(t.TempDir(), "given")
+	payload := `{"Records":[{"eventName":"INSERT","dynamodb":{"SequenceNumber":"1","Keys":{"pk":{"S":"C#a#0"},"sk":{"S":"-"}}}},{"eventName":"INSERT","dynamodb":{"SequenceNumber":"1"}}]}`
+	if err := os.WriteFile(given, fmt.Appendf(nil, `{"payload":%s}`, payload), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.damage(d.names.Rollups, "C#a#0", "-", "SET x0 = :x", item{":x": num(9)})
+	code, out, err := hotshard(t, append([]string{"replay", given}, d.flags...)...)
+	if code != exitOK || !strings.Contains(err, "1 of 2 records don't say whose they are") || !strings.Contains(out, "wrong, repaired") {
+		t.Errorf("exit %d with %q and %s", code, err, out)
+	}
+	pk, sk = schema.FailureKey("E#old#2020-01-05T12")
+	d.damage(d.names.Rollups, pk, sk, "SET last_at = :at", item{":at": num(5)})
+	out, _ = d.run(exitBad, "replay")
+	wantText(t, out, "1 too old to tell", "failures: 1, 0 forgotten, 1 left")
+	out, _ = d.run(exitOK, "replay", "--forget")
+	wantText(t, out, "failures: 1, 1 forgotten, 0 left")
+	out, err = d.run(exitBad, "rebuild", "--type", "entity", "--name", "old", "--from", "2020-01-05T12:00:00Z", "--to", "2020-01-05T13:00:00Z")
+	wantText(t, out+err, "1 of 1 summaries are older than the retention")
+	out, _ = d.run(exitOK, "rebuild", "--all", "--event-retention", "0")
+	wantText(t, out, "summaries: 4 looked at, 4 right")
+}
+
+// parse reads flags into a part of a command.
+func parse(t *testing.T, into any, args ...string) {
+	t.Helper()
+	parser, err := kong.New(into)
+	if err == nil {
+		_, err = parser.Parse(args)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// RebuildCmd is hotshard rebuild.
+type RebuildCmd struct {
+	deployment
+	targets
+	All bool `help:"Instead of --type and --name: all counters, and all events that are rolled up."`
+}
+
+// Validate finds faults of the command line.
+func (c *RebuildCmd) Validate() error {
+	if c.All == (c.Name != "") {
+		return errors.New("want one of --all and --type with --name")
+	}
+	return errors.Join(c.deployment.Validate(), c.targets.Validate())
+}
+
+// Run computes summaries anew from items. Counters are not waited for.
+func (c *RebuildCmd) Run(ctx context.Context, std streams) error {
+	o := c.options()
+	o.Repair, o.Eager = true, true
+	report, err := c.audit(ctx, std, o, c.targets)
+	if err != nil {
+		return err
+	}
+	if n := report.Bad(); n > 0 {
+		return fmt.Errorf("%d of %d summaries could not be rebuilt", n, report.Targets)
+	}
+	if n := report.TooOld; n > 0 && !c.All {
+		return fmt.Errorf("%d of %d summaries are older than the retention: they were left as they are", n, report.Targets)
+	}
+	return nil
+}

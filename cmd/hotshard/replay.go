@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/hotshard/hotshard/internal/rollup/audit"
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// ReplayCmd is hotshard replay.
+type ReplayCmd struct {
+	deployment
+	Files  []string `arg:"" optional:"" type:"path" help:"Files with records that the event source mapping has given up: a failure file of hotshard local, or documents of a failure destination in S3. Their summaries are computed anew, too."`
+	Forget bool     `help:"Also delete failures of which nothing can be computed: those that don't say which summary lacks something (run hotshard audit --repair before), and those older than a retention."`
+}
+
+// replayed is the outcome.
+type replayed struct {
+	Failures  int             `json:"failures"`  // there were
+	Forgotten int             `json:"forgotten"` // of them
+	Left      []audit.Failure `json:"left"`
+	Report    *audit.Report   `json:"report"`
+}
+
+// Run computes what lacks records anew from items, and forgets the failures.
+func (c *ReplayCmd) Run(ctx context.Context, std streams) error {
+	o := c.options()
+	o.Repair, o.Eager = true, true
+	a, err := c.auditor(ctx, o)
+	if err != nil {
+		return err
+	}
+	others, err := c.given(a, std)
+	if err != nil {
+		return err
+	}
+	failures, err := a.Failures(ctx)
+	if err != nil {
+		return c.explain(err)
+	}
+	result := replayed{Failures: len(failures)}
+	progress, finish := newProgress(std.err, -1, "summaries")
+	tooOld := map[schema.Target]bool{}
+	result.Report, result.Left, err = a.Replay(ctx, failures, others, func(t schema.Target, r audit.Result) {
+		tooOld[t] = r.TooOld()
+		progress(1)
+	})
+	finish()
+	if err == nil && c.Forget {
+		result.Left, err = forget(ctx, a, result.Left, tooOld)
+	}
+	if err != nil {
+		return err
+	}
+	result.Forgotten = len(failures) - len(result.Left)
+	if err := c.show(std, result); err != nil {
+		return err
+	}
+	n := result.Report.Bad()
+	if !c.Forget {
+		n += result.Report.TooOld
+	}
+	if n > 0 || len(result.Left) > 0 {
+		return fmt.Errorf("%d of %d failures are left, and %d of %d summaries are not known to be right", len(result.Left), len(failures), n, result.Report.Targets)
+	}
+	return nil
+}
+
+// given reads the files.
+func (c *ReplayCmd) given(a *audit.Auditor, std streams) (targets []schema.Target, err error) {
+	for _, path := range c.Files {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		found, err := a.ReadGivenUp(file)
+		_ = file.Close() // it was only read
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		if found.Unknown > 0 {
+			fmt.Fprintf(std.err, "hotshard: %s: %d of %d records don't say whose they are: run hotshard audit\n", path, found.Unknown, found.Records)
+		}
+		targets = append(targets, found.Targets...)
+	}
+	return targets, nil
+}
+
+// forget deletes the failures of which nothing can be computed.
+func forget(ctx context.Context, a *audit.Auditor, list []audit.Failure, tooOld map[schema.Target]bool) (left []audit.Failure, err error) {
+	left = []audit.Failure{}
+	for _, f := range list {
+		forgotten := false
+		if err == nil && (!f.Known || tooOld[f.Target]) {
+			forgotten, err = a.Forget(ctx, f)
+		}
+		if !forgotten {
+			left = append(left, f)
+		}
+	}
+	return left, err
+}
+
+// show prints the outcome.
+func (c *ReplayCmd) show(std streams, r replayed) error {
+	if c.JSON {
+		return printJSON(std.out, r)
+	}
+	if err := c.print(std.out, r.Report); err != nil {
+		return err
+	}
+	var text strings.Builder
+	if len(r.Left) > 0 {
+		t := table.NewWriter()
+		t.SetStyle(table.StyleLight)
+		t.AppendHeader(table.Row{"failure left", "records", "last", "reason"})
+		unknown := 0
+		for _, f := range r.Left {
+			if !f.Known {
+				unknown++
+			}
+			t.AppendRow(table.Row{f.Text, f.Records, f.Last.Format("2006-01-02T15:04:05Z"), f.Reason})
+		}
+		fmt.Fprintln(&text, t.Render())
+		if unknown > 0 {
+			fmt.Fprintln(&text, "Failures with a ? don't say which summary lacks something. Run hotshard audit --repair, and then hotshard replay --forget.")
+		}
+	}
+	fmt.Fprintf(&text, "failures: %d, %d forgotten, %d left\n", r.Failures, r.Forgotten, len(r.Left))
+	_, err := fmt.Fprint(std.out, text.String())
+	return err
+}

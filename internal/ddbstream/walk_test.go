@@ -1,0 +1,23 @@
+package ddbstream_test
+
+import "testing"
+
+// TestPassingOverAttributes finds one behind others whose text looks like JSON.
+func TestPassingOverAttributes(t *testing.T) {
+	for _, before := range []string{
+		`"a":{"S":""}`, `"a":{"S":"\""}`, `"a":{"S":"\\"}`, `"a":{"S":"\\\""}`, `"a":{"S":"}]\",\"x\":{\"S\":\"no\"}"}`, `"a\"":{"S":"x"}`,
+		`"a":{"L":[{"M":{"x":{"S":"no"}}},{"L":[]}]}`, `"a": {"M" : { } }`, `"a":{"BOOL":true}`, `"a":{"NULL":true }`, `"a":{"N":"1"},"\u0078y":{"S":"no"}`,
+		`"a":1`, `"a":-1.5e3`, `"a":null`, `"a":[1,2]`, `"xx":{"S":"no"}`,
+	} {
+		img := image(t, `{`+before+` , "\u0078" : {"S":"y\"\\"} , "z":{"N":"7"}}`)
+		if got, ok := img.String("x"); got != `y"\` || !ok {
+			t.Errorf("behind %s: %q, %t", before, got, ok)
+		}
+		if got, ok := img.Number("z"); got != "7" || !ok {
+			t.Errorf("behind %s: z is %q, %t", before, got, ok)
+		}
+		if img.Has("absent") || img.Has("y") || img.Has("") {
+			t.Errorf("behind %s: what is not there was found", before)
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+func TestIncrementsBecomeVisible(t *testing.T) {
+	p := pace{rate: 50, lasting: 2 * time.Second}
+	f, err := measureWindow(t.Context(), enginetest.Endpoint(t), p, 200*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Increments != 100 || len(f.Quantiles) != 101 || f.P50 <= 0 || f.P99 < f.P50 || f.Max < f.P99 || f.Read <= 0 {
+		t.Errorf("got %+v", f)
+	}
+}
+
+// TestFoldsDoNotMeet has one key over many write shards and stream shards. In
+// steady state no fold may fail, but for an entity's when a stream shard's batches
+// go to changing containers, which have to learn what others have folded.
+func TestFoldsDoNotMeet(t *testing.T) {
+	p := pace{rate: 100, lasting: 2 * time.Second}
+	for _, b := range []breadth{
+		{schema.Counter, 200, 6, 2, 200 * time.Millisecond},
+		{schema.Counter, 200, 6, 0, 200 * time.Millisecond},
+		{schema.Entity, 200, 6, 2, 200 * time.Millisecond},
+		{schema.Entity, 200, 6, 0, 200 * time.Millisecond},
+	} {
+		s, err := b.measure(t.Context(), enginetest.Endpoint(t), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%+v", s)
+		if s.Whole.Records != 200 || s.Steady.Batches == 0 || s.Steady.Updates != s.Steady.Items+s.Steady.Failed || b.Fixed > 0 && s.Containers != b.Fixed {
+			t.Errorf("the run tried too little: %+v", s)
+		}
+		if s.Steady.Failed > 0 && (b.Type == schema.Counter || b.Fixed > 0) {
+			t.Errorf("%d folds failed by their conditions: %+v", s.Steady.Failed, s)
+		}
+	}
+}
+
+func TestQuantile(t *testing.T) {
+	list := []time.Duration{1, 2, 3, 4}
+	for q, want := range map[float64]time.Duration{0: 1, 0.5: 3, 0.99: 4, 1: 4} {
+		if got := quantile(list, q); got != want {
+			t.Errorf("quantile %v is %d, want %d", q, got, want)
+		}
+	}
+	if quantile(nil, 0.5) != 0 {
+		t.Error("a quantile of nothing")
+	}
+}

@@ -1,0 +1,52 @@
+package audit_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/limiter"
+	"github.com/hotshard/hotshard/internal/rollup/audit"
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// TestWhatAnAuditCosts counts capacity units as AWS would charge them, for what
+// docs/audit.md says.
+func TestWhatAnAuditCosts(t *testing.T) {
+	r := newRig(t)
+	limits, err := limiter.New(limiter.Options{Partitions: 1, PartitionWCU: 100_000, PartitionRCU: 100_000, Base: local.Transport()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := dynamodb.New(r.db.Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: limits} })
+	at := hour()
+	r.pin(t, "C#wide", 200)
+	for n := range 200 {
+		r.source(t, "wide", n, 1795236467848498, n*1000)
+	}
+	r.source(t, "narrow", 0, 100, 5)
+	r.put(t, "e", at, 200)
+	r.fold(t)
+	o := audit.Options{Names: r.names, Rules: r.rules, EventRetention: retention, Wait: 30 * time.Second, Repair: true}
+	costs := func(what string, target schema.Target, client audit.Client, reads, writes float64) {
+		t.Helper()
+		limits.Reset()
+		check(t, r.auditorOver(t, client, o), target)
+		if s := limits.Stats(); s.ReadUnits != reads || s.WriteUnits != writes {
+			t.Errorf("%s: %v read units and %v write units, want %v and %v", what, s.ReadUnits, s.WriteUnits, reads, writes)
+		}
+	}
+	costs("a counter", counterTarget("narrow"), counted, 3, 0)
+	costs("one of 200 write shards", counterTarget("wide"), counted, 1+4+200, 0)
+	r.update(t, r.names.Rollups, "C#wide#0", "-", "SET x1 = :x, x2 = :x", item{":x": num(1000)})
+	costs("its repair in one partial", counterTarget("wide"), counted, 1+4+200, 2)
+	costs("200 events in 20 KB", hourTarget("e", at), counted, 1+1+5, 0)
+	costs("an hour without any", hourTarget("e", at.Add(time.Hour)), counted, 3, 0)
+	pk, sk := r.part(t, "e", at)
+	r.update(t, r.names.Rollups, pk, sk, "SET events = :n", item{":n": num(1)})
+	merged := len(r.parts(t, "e", at))
+	costs("the repair of an hour", hourTarget("e", at), acknowledging{counted, r.names}, 1+1+5+3, float64(24*3+2*(merged+1)))
+}

@@ -1,0 +1,177 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/rollup/partial"
+	"github.com/hotshard/hotshard/internal/rollup/parts"
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// events are what a bucket's items come to.
+type events struct {
+	sum        partial.Partial
+	places     []string // partition keys that have some
+	expires    int64    // the first expiry of one, Unix seconds; 0 for none
+	unreadable int      // events
+	fault      string   // the first of those
+}
+
+// readEvents reads a bucket's events on so many write shards, consistently. What an
+// audit or the controller has put among them does not count.
+func (a *Auditor) readEvents(ctx context.Context, b parts.Bucket, writeShards int) (*events, error) {
+	all := &events{sum: partial.Partial{}.Clone()}
+	var mu sync.Mutex
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxReads)
+	for n := range writeShards {
+		group.Go(func() error {
+			pk := placeOf(b, n)
+			found, err := a.readPlace(ctx, b, pk)
+			if err != nil {
+				return fmt.Errorf("reading the events of %q: %w", pk, err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			all.merge(found)
+			return nil
+		})
+	}
+	err := group.Wait()
+	slices.Sort(all.places)
+	return all, err
+}
+
+// placeOf is the partition key of a bucket's events on a write shard.
+func placeOf(b parts.Bucket, writeShard int) string {
+	return schema.Key{
+		Base:   schema.BaseKey{Type: schema.Entity, Name: b.Entity},
+		Bucket: schema.EventBucket.Label(b.Start, 0), Shard: writeShard,
+	}.String()
+}
+
+func (a *Auditor) readPlace(ctx context.Context, b parts.Bucket, pk string) (*events, error) {
+	pages := dynamodb.NewQueryPaginator(a.client, &dynamodb.QueryInput{
+		TableName: &a.o.Names.Items, ConsistentRead: aws.Bool(true),
+		KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"),
+		ExpressionAttributeValues: item{
+			":pk":   &types.AttributeValueMemberS{Value: pk},
+			":low":  &types.AttributeValueMemberS{Value: b.Start.Format(schema.TimeLayout)},
+			":high": &types.AttributeValueMemberS{Value: b.End().Format(schema.TimeLayout)},
+		},
+	})
+	found := &events{sum: partial.Partial{}.Clone()}
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, it := range page.Items {
+			a.take(found, b.Entity, pk, it)
+		}
+	}
+	if found.sum.Events > 0 || found.unreadable > 0 {
+		found.places = []string{pk}
+	}
+	return found, nil
+}
+
+// take adds an event, as a fold would. Other items are passed over, as they are by
+// folds.
+func (a *Auditor) take(found *events, entity, pk string, it item) {
+	sk := text(it, schema.SK)
+	if _, _, err := schema.ParseEventSortKey(sk); err != nil {
+		return
+	}
+	numbers, err := a.o.Rules.Numbers(entity, it)
+	if err != nil {
+		if found.unreadable++; found.fault == "" {
+			found.fault = fmt.Sprintf("the event %q, %q: %v", pk, sk, err)
+		}
+		return
+	}
+	found.sum.Add(numbers)
+	if n, ok := it[schema.ExpiresAt].(*types.AttributeValueMemberN); ok {
+		if at, err := strconv.ParseInt(n.Value, 10, 64); err == nil && (found.expires == 0 || at < found.expires) {
+			found.expires = at
+		}
+	}
+}
+
+func (e *events) merge(other *events) {
+	e.sum.Merge(other.sum)
+	e.places = append(e.places, other.places...)
+	e.unreadable += other.unreadable
+	e.fault = cmp.Or(e.fault, other.fault)
+	if e.expires == 0 || other.expires != 0 && other.expires < e.expires {
+		e.expires = other.expires
+	}
+}
+
+// expired tells whether an event's time is over, or soon is. Others may have been
+// deleted then.
+func (e *events) expired(now time.Time) bool {
+	return e.expires != 0 && e.expires <= now.Add(safety).Unix()
+}
+
+// total is what a rollup should have: at most as many measures as a fold keeps, the
+// first by name.
+func (e *events) total() partial.Partial {
+	total := e.sum.Clone()
+	fields := slices.Sorted(maps.Keys(total.Measures))
+	for _, field := range fields[min(len(fields), partial.MaxMeasures):] {
+		total.Skipped += total.Measures[field].N
+		delete(total.Measures, field)
+	}
+	return total
+}
+
+// equal compares what a rollup has with what its events come to.
+//
+// Where there are more fields than a part keeps, it depends on the order of the
+// events which of them a part has; the numbers of the others are skipped. Then all
+// numbers must be in measures or skipped, and a field that has as many numbers on
+// both sides must have the same ones.
+func equal(rollup, events partial.Partial) bool {
+	if rollup.Events != events.Events {
+		return false
+	}
+	if !crowded(rollup) && !crowded(events) {
+		return rollup.Skipped == events.Skipped && maps.EqualFunc(rollup.Measures, events.Measures, same)
+	}
+	for field, m := range rollup.Measures {
+		if want := events.Measures[field]; m.N == want.N && !same(m, want) {
+			return false
+		}
+	}
+	return numbersIn(rollup) == numbersIn(events)
+}
+
+func same(m, n partial.Measure) bool {
+	return m.N == n.N && m.Sum.Cmp(n.Sum) == 0 && m.Min.Cmp(n.Min) == 0 && m.Max.Cmp(n.Max) == 0
+}
+
+// crowded tells whether fields may have been left out of measures.
+func crowded(p partial.Partial) bool {
+	return len(p.Measures) > partial.MaxMeasures || len(p.Measures) == partial.MaxMeasures && p.Skipped > 0
+}
+
+func numbersIn(p partial.Partial) int64 {
+	n := p.Skipped
+	for _, m := range p.Measures {
+		n += m.N
+	}
+	return n
+}

@@ -1,0 +1,74 @@
+package audit
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/hotshard/hotshard/internal/ddbstream"
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// GivenUp are records that an event source mapping has given up.
+type GivenUp struct {
+	Targets []schema.Target // what they fold into, each once
+	Records int
+	Unknown int // of them, those that don't say whose they are
+}
+
+// ReadGivenUp reads such records, one JSON document after another: what Lambda
+// writes to a failure destination in S3, or a failure file of hotshard local.
+func (a *Auditor) ReadGivenUp(r io.Reader) (*GivenUp, error) {
+	found := &GivenUp{}
+	seen := map[schema.Target]bool{}
+	for decoder, n := json.NewDecoder(r), 1; ; n++ {
+		var document struct {
+			Payload json.RawMessage `json:"payload"`
+		}
+		err := decoder.Decode(&document)
+		if errors.Is(err, io.EOF) {
+			return found, nil
+		}
+		var batch *ddbstream.Batch
+		if err == nil {
+			batch, err = batchOf(document.Payload)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("document %d: %w", n, err)
+		}
+		for i := range batch.Records {
+			a.note(found, seen, &batch.Records[i])
+		}
+	}
+}
+
+func (a *Auditor) note(found *GivenUp, seen map[schema.Target]bool, r *ddbstream.Record) {
+	found.Records++
+	pk, readable := r.Keys.String(schema.PK)
+	sk, _ := r.Keys.String(schema.SK)
+	if !readable {
+		found.Unknown++
+		return
+	}
+	if t, ok := a.targetOf(pk, sk); ok && !seen[t] {
+		seen[t] = true
+		found.Targets = append(found.Targets, t)
+	}
+}
+
+// batchOf reads the event in a document, which may be JSON or a string of JSON.
+func batchOf(payload json.RawMessage) (*ddbstream.Batch, error) {
+	if len(payload) == 0 {
+		return nil, errors.New("it has no payload: only failure destinations in S3 have the records")
+	}
+	var quoted string
+	if err := json.Unmarshal(payload, &quoted); err == nil {
+		payload = json.RawMessage(quoted)
+	}
+	batch, err := ddbstream.Decode(payload)
+	if err != nil {
+		return nil, fmt.Errorf("its payload: %w", err)
+	}
+	return batch, nil
+}

@@ -1,0 +1,128 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// Failure is a target that lacks records, as the aggregator has noted it.
+type Failure struct {
+	Text    string        `json:"target"`  // as stored
+	Target  schema.Target `json:"-"`       // the zero Target if Known is false
+	Known   bool          `json:"known"`   // whether the target could be told
+	Reason  string        `json:"reason"`  // of the newest record
+	Records int64         `json:"records"` // deliveries of records
+	Last    time.Time     `json:"last_at"`
+
+	pk, last string // as stored
+}
+
+// Failures lists what is in the failure destination.
+func (a *Auditor) Failures(ctx context.Context) ([]Failure, error) {
+	var list []Failure
+	for _, pk := range schema.FailurePartitions() {
+		pages := dynamodb.NewQueryPaginator(a.client, &dynamodb.QueryInput{
+			TableName: &a.o.Names.Rollups, ConsistentRead: aws.Bool(true),
+			KeyConditionExpression:    aws.String("pk = :pk"),
+			ExpressionAttributeValues: item{":pk": &types.AttributeValueMemberS{Value: pk}},
+		})
+		for pages.HasMorePages() {
+			page, err := pages.NextPage(ctx)
+			if err != nil {
+				return nil, fmt.Errorf("reading the failures %q: %w", pk, err)
+			}
+			for _, it := range page.Items {
+				list = append(list, failureOf(it))
+			}
+		}
+	}
+	return list, nil
+}
+
+func failureOf(it item) Failure {
+	f := Failure{pk: text(it, schema.PK), Text: text(it, schema.SK), Reason: text(it, schema.FailureReason), last: digits(it, schema.FailureLast)}
+	f.Records, _ = strconv.ParseInt(digits(it, schema.FailureCount), 10, 64)
+	if ms, err := strconv.ParseInt(f.last, 10, 64); err == nil {
+		f.Last = time.UnixMilli(ms).UTC()
+	}
+	t, err := schema.ParseTarget(f.Text)
+	f.Target, f.Known = t, err == nil
+	if t.Base.Type == schema.Counter {
+		f.Target.Partial = 0 // the whole counter is audited
+	}
+	return f
+}
+
+func digits(it item, name string) string {
+	n, _ := it[name].(*types.AttributeValueMemberN)
+	if n == nil {
+		return ""
+	}
+	return n.Value
+}
+
+// Forget deletes a failure, unless there were more records since it was read; then
+// it is false.
+func (a *Auditor) Forget(ctx context.Context, f Failure) (bool, error) {
+	input := &dynamodb.DeleteItemInput{TableName: &a.o.Names.Rollups, Key: itemKey(f.pk, f.Text)}
+	if f.last != "" {
+		input.ConditionExpression = aws.String(schema.FailureLast + " = :last")
+		input.ExpressionAttributeValues = item{":last": &types.AttributeValueMemberN{Value: f.last}}
+	}
+	_, err := a.client.DeleteItem(ctx, input)
+	if _, newer := errors.AsType[*types.ConditionalCheckFailedException](err); newer {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("deleting the failure of %q: %w", f.Text, err)
+	}
+	return true, nil
+}
+
+// Replay audits the targets of failures, and others, and forgets those failures
+// whose targets are right then. It needs an Auditor that repairs, and calls each as
+// Run does. The failures that are left are those of which that could not be said.
+func (a *Auditor) Replay(ctx context.Context, failures []Failure, others []schema.Target, each func(schema.Target, Result)) (report *Report, left []Failure, err error) {
+	right := map[schema.Target]bool{}
+	var targets []schema.Target
+	add := func(t schema.Target) {
+		if _, again := right[t]; !again {
+			right[t] = false
+			targets = append(targets, t)
+		}
+	}
+	for _, f := range failures {
+		if f.Known {
+			add(f.Target)
+		}
+	}
+	for _, t := range others {
+		add(t)
+	}
+	report, err = a.Run(ctx, List(targets...), func(t schema.Target, r Result) {
+		right[t] = r.Right()
+		if each != nil {
+			each(t, r)
+		}
+	})
+	left = []Failure{}
+	for _, f := range failures {
+		forgotten := false
+		if err == nil && f.Known && right[f.Target] {
+			forgotten, err = a.Forget(ctx, f)
+		}
+		if !forgotten {
+			left = append(left, f)
+		}
+	}
+	return report, left, err
+}

@@ -1,0 +1,198 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/aws/smithy-go"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+// State is what an audit found out about a counter's write shard or a bucket.
+type State string
+
+// What can be repaired.
+const (
+	Stale    State = "stale"    // the summary lacks a write shard's newest state, and it did not come
+	Wrong    State = "wrong"    // the summary has other figures than the items
+	Removed  State = "removed"  // the summary has the value of a write shard that is gone
+	Ahead    State = "ahead"    // the summary is newer than the item, as after a restore
+	Restated State = "restated" // an event came again with other data, which is not in the rollup
+)
+
+// What can't be repaired, or not now.
+const (
+	Mixed      State = "mixed"      // the rollup is in hours and in days at a time
+	Busy       State = "busy"       // it changed each time it was looked at
+	Unsettled  State = "unsettled"  // the stream did not come as far as the events that were read
+	Unreadable State = "unreadable" // an item or a summary has a form that can't be read
+	Failed     State = "failed"     // DynamoDB did not do what was asked
+	TooOld     State = "too old"    // events or rollup may be deleted by their retention
+)
+
+// Finding is what an audit found of a target that is not right, or was not.
+type Finding struct {
+	Type       schema.Type `json:"type"`
+	Name       string      `json:"name"`
+	Bucket     string      `json:"bucket,omitempty"`      // 2026-01-05T13 or 2026-01-05; of an entity
+	WriteShard *int        `json:"write_shard,omitempty"` // of a counter
+	State      State       `json:"state"`
+	Repaired   bool        `json:"repaired"`
+	Summary    *Figures    `json:"summary,omitempty"` // as found; absent for none
+	Items      *Figures    `json:"items,omitempty"`   // likewise
+	Detail     string      `json:"detail,omitempty"`
+}
+
+// describe names the target.
+func (f *Finding) describe(t schema.Target) {
+	f.Type, f.Name = t.Base.Type, t.Base.Name
+	if t.Base.Type == schema.Entity {
+		f.Bucket = t.Bucket.Label(t.Start, 0)
+	}
+}
+
+// compare orders findings by what they are about.
+func (f Finding) compare(g Finding) int {
+	byName := cmp.Or(cmp.Compare(f.Type, g.Type), cmp.Compare(f.Name, g.Name), cmp.Compare(f.Bucket, g.Bucket))
+	if byName != 0 || f.WriteShard == nil || g.WriteShard == nil {
+		return byName
+	}
+	return cmp.Compare(*f.WriteShard, *g.WriteShard)
+}
+
+// Result is the outcome of one target. Without findings it is right.
+type Result struct{ Findings []Finding }
+
+func finding(state State, detail string) Result {
+	return Result{[]Finding{{State: state, Detail: detail}}}
+}
+
+// Right tells whether the target is right now.
+func (r Result) Right() bool {
+	for _, f := range r.Findings {
+		if !f.Repaired {
+			return false
+		}
+	}
+	return true
+}
+
+// TooOld tells whether the target was refused, since a retention may have deleted
+// some of it.
+func (r Result) TooOld() bool { return len(r.Findings) == 1 && r.Findings[0].State == TooOld }
+
+// Report is the outcome of many targets.
+type Report struct {
+	Targets  int           `json:"targets"`  // looked at
+	Right    int           `json:"right"`    // of them, as they were found
+	Repaired int           `json:"repaired"` // of them, right now
+	TooOld   int           `json:"too_old"`  // of them, refused
+	States   map[State]int `json:"states"`   // findings, repaired ones too
+	Findings []Finding     `json:"findings"` // the first MaxFindings of them, but for buckets older than a retention
+	More     int           `json:"more"`     // findings beyond those
+}
+
+// MaxFindings bounds the findings that a Report describes; all are counted.
+const MaxFindings = 1000
+
+// Bad is how many targets are not right, as far as that is known. Those that were
+// refused are not among them.
+func (r *Report) Bad() int { return r.Targets - r.Right - r.Repaired - r.TooOld }
+
+func (r *Report) add(result Result) {
+	r.Targets++
+	switch {
+	case len(result.Findings) == 0:
+		r.Right++
+	case result.TooOld():
+		r.TooOld++
+	case result.Right():
+		r.Repaired++
+	}
+	for _, f := range result.Findings {
+		r.States[f.State]++
+		switch {
+		case f.State == TooOld && f.Detail == "":
+		case len(r.Findings) < MaxFindings:
+			r.Findings = append(r.Findings, f)
+		default:
+			r.More++
+		}
+	}
+}
+
+// Source hands targets to emit, from one or more goroutines, and stops at an error
+// of emit's.
+type Source func(ctx context.Context, emit func(schema.Target) error) error
+
+// List is the source of some targets.
+func List(targets ...schema.Target) Source {
+	return func(_ context.Context, emit func(schema.Target) error) error {
+		for _, t := range targets {
+			if err := emit(t); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// Run audits what a source has, some targets at a time, and calls each, if it is
+// not nil, after each of them, one call at a time. When DynamoDB refuses a call for
+// good, or ctx ends, it stops, and the report is of what was done until then.
+// Capacity that could not be had makes a target Failed, and the others go on.
+func (a *Auditor) Run(ctx context.Context, source Source, each func(schema.Target, Result)) (*Report, error) {
+	report := &Report{States: map[State]int{}, Findings: []Finding{}}
+	var mu sync.Mutex
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(a.o.Concurrency)
+	err := source(ctx, func(t schema.Target) error {
+		group.Go(func() error {
+			result, err := a.try(ctx, t)
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			report.add(result)
+			if each != nil {
+				each(t, result)
+			}
+			return nil
+		})
+		return ctx.Err()
+	})
+	if failed := group.Wait(); failed != nil {
+		err = failed // which has stopped the source
+	}
+	slices.SortStableFunc(report.Findings, Finding.compare)
+	return report, err
+}
+
+// try is Check with errors that may pass made findings.
+func (a *Auditor) try(ctx context.Context, t schema.Target) (Result, error) {
+	result, err := a.Check(ctx, t)
+	if err == nil || ctx.Err() != nil {
+		return result, err
+	}
+	if kind := ddb.Kind(err); !errors.Is(kind, ddb.ErrThrottled) && !errors.Is(kind, ddb.ErrUnavailable) {
+		return result, err
+	}
+	f := Finding{State: Failed, Detail: err.Error()}
+	f.describe(t)
+	result.Findings = append(result.Findings, f)
+	return result, nil
+}
+
+// ofCall tells errors of calls from those about what was read.
+func ofCall(err error) bool {
+	_, sdk := errors.AsType[*smithy.OperationError](err)
+	return sdk || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, ddb.ErrThrottled) || errors.Is(err, ddb.ErrUnavailable)
+}

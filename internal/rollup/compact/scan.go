@@ -1,0 +1,168 @@
+package compact
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/rollup/parts"
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// run is one run of the task.
+type run struct {
+	*Compactor
+	now    time.Time
+	cursor cursor
+	answer Answer
+}
+
+// pages goes through the table page by page until its end or that of the run's
+// time, but through one at least. A page that was not gone through whole is gone
+// through again by the next run.
+func (r *run) pages(ctx context.Context, end time.Time) error {
+	for {
+		started := time.Now()
+		out, err := r.scan(ctx)
+		if err != nil {
+			return fmt.Errorf("compact: scanning the table: %w", err)
+		}
+		r.compact(ctx, out.Items, out.LastEvaluatedKey == nil)
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("compact: it ended in the middle of a page: %w", context.Cause(ctx))
+		}
+		r.cursor.pk, r.cursor.sk = textOf(out.LastEvaluatedKey, schema.PK), textOf(out.LastEvaluatedKey, schema.SK)
+		if r.cursor.done = out.LastEvaluatedKey == nil; r.cursor.done {
+			return nil
+		}
+		next := started.Add(r.pause(out.ConsumedCapacity))
+		if !next.Before(end) || !wait(ctx, time.Until(next)) {
+			return nil
+		}
+	}
+}
+
+// scan reads a page: all items, and of each what tells whether there is something
+// to do.
+func (r *run) scan(ctx context.Context) (*dynamodb.ScanOutput, error) {
+	return r.client.Scan(ctx, &dynamodb.ScanInput{
+		TableName: &r.options.RollupsTable, Limit: &r.options.PageItems, ExclusiveStartKey: r.cursor.startKey(),
+		ProjectionExpression:   aws.String("pk, sk, as_of, gone, expires_at, events, skipped, restated"),
+		ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
+	})
+}
+
+// pause is how long a page's read units are to last.
+func (r *run) pause(used *types.ConsumedCapacity) time.Duration {
+	if used == nil || used.CapacityUnits == nil {
+		return 0
+	}
+	return time.Duration(*used.CapacityUnits / float64(r.options.ReadUnits) * float64(time.Second))
+}
+
+// wait is false when the context ended first.
+func wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// compact looks for what there is to do in a page, and does it.
+func (r *run) compact(ctx context.Context, page []item, last bool) {
+	for _, it := range page {
+		if pk := textOf(it, schema.PK); r.buries(pk, it) {
+			r.note(ctx, "removing tombstones of "+pk, r.bury(ctx, pk))
+		}
+	}
+	found := r.sightings(page)
+	for i, s := range found {
+		// Other parts of the first bucket and of the last may be on other pages.
+		edge := i == 0 || i == len(found)-1 && !last
+		if s.resting > 0 && (edge || s.resting+s.merged > 1) {
+			r.note(ctx, "merging parts of "+s.bucket.String(), r.merge(ctx, s.bucket))
+		}
+	}
+}
+
+// note counts and logs what failed; the end of the run is said by itself.
+func (r *run) note(ctx context.Context, what string, err error) {
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	r.answer.Failed++
+	r.log.WarnContext(ctx, "not compacted: "+what, "error", err)
+}
+
+// sighting is what a page has of an event rollup.
+type sighting struct {
+	bucket          parts.Bucket
+	resting, merged int // parts that hold something
+}
+
+// sightings gathers the parts of a page by bucket. A bucket's parts come after each
+// other.
+func (r *run) sightings(page []item) []*sighting {
+	var list []*sighting
+	for _, it := range page {
+		bucket, streamShard, ok := bucketOf(it)
+		if !ok {
+			continue
+		}
+		if len(list) == 0 || list[len(list)-1].bucket != bucket {
+			list = append(list, &sighting{bucket: bucket})
+		}
+		s := list[len(list)-1]
+		at, known := timeOf(it, schema.AsOf)
+		switch {
+		case !holds(it) || expired(it, r.now):
+		case streamShard == schema.MergedPart:
+			s.merged++
+		case r.resting(bucket, at, known):
+			s.resting++
+		}
+	}
+	return list
+}
+
+// holds tells whether a part has more than its sequence number.
+func holds(part item) bool {
+	events, _ := wholeOf(part, schema.RollupEvents)
+	return events > 0 || part[schema.RollupSkipped] != nil || part[schema.RollupRestated] != nil
+}
+
+func expired(part item, now time.Time) bool {
+	at, ok := wholeOf(part, schema.ExpiresAt)
+	return ok && at <= now.Unix()
+}
+
+func bucketOf(it item) (b parts.Bucket, streamShard string, ok bool) {
+	pk := textOf(it, schema.PK)
+	if !strings.HasPrefix(pk, schema.BaseKey{Type: schema.Entity}.String()) {
+		return b, "", false
+	}
+	var err error
+	if b.Entity, _, err = schema.ParseRollupPartition(pk); err != nil {
+		return b, "", false
+	}
+	b.Width, b.Start, streamShard, err = schema.ParseRollupSortKey(textOf(it, schema.SK))
+	return b, streamShard, err == nil
+}
+
+// resting tells whether nothing was folded into a part for long. Older releases did
+// not note when that was: their parts rest a day longer from the bucket's end.
+func (r *run) resting(b parts.Bucket, asOf time.Time, known bool) bool {
+	if !known {
+		asOf = b.End().Add(24 * time.Hour)
+	}
+	return r.now.Sub(asOf) > rest
+}

@@ -1,0 +1,206 @@
+package parts_test
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/rollup/partial"
+	"github.com/hotshard/hotshard/internal/rollup/parts"
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+func TestReadNamesThePartsAndOthersNot(t *testing.T) {
+	r := newRig(t)
+	r.fold(t, 0, "e", "shardId-2", 0, 3)
+	r.fold(t, 0, "e", "shardId-1", 0, 2)
+	r.fold(t, 0, "e#1", "shardId-1", 0, 9)
+	read := r.read(t, "e")
+	if len(read) != 2 || read[0].StreamShard != "shardId-1" || read[0].Events != 2 || read[1].Events != 3 || read[1].ExpiresAt != 0 {
+		t.Fatalf("got %+v", read)
+	}
+	r.merge(t, "e")
+	if read = r.read(t, "e"); len(read) != 3 || read[2].StreamShard != schema.MergedPart || read[2].Events != 5 || read[2].AsOf.IsZero() {
+		t.Fatalf("after a merge %+v", read)
+	}
+	if day, err := r.store.Read(t.Context(), parts.Bucket{Entity: "e", Width: shard.Day, Start: hour}); err != nil || len(day) != 0 {
+		t.Fatalf("of the day: %+v, %v", day, err)
+	}
+}
+
+// TestAFoldInBetween: what was folded after the parts were read makes Replace fail,
+// and nothing is written.
+func TestAFoldInBetween(t *testing.T) {
+	r := newRig(t)
+	r.fold(t, 0, "e", "a", 0, 3)
+	r.fold(t, 0, "e", "b", 0, 2)
+	read := r.read(t, "e")
+	r.fold(t, 1, "e", "b", 0, 4)
+	before := asJSON(t, r.read(t, "e"))
+	if err := r.replace("e", read); !errors.Is(err, parts.ErrMoved) || !strings.Contains(err.Error(), "E#e#") {
+		t.Fatalf("got %v", err)
+	}
+	if after := asJSON(t, r.read(t, "e")); after != before {
+		t.Fatalf("%s became %s", before, after)
+	}
+	r.check(t, "e", 3, 4)
+	r.merge(t, "e")
+	if err := r.replace("e", read); !errors.Is(err, parts.ErrMoved) {
+		t.Fatalf("over a merged part that was absent: %v", err)
+	}
+	stale := r.read(t, "e")
+	r.merge(t, "e")
+	if err := r.replace("e", stale); !errors.Is(err, parts.ErrMoved) {
+		t.Fatalf("over a newer merged part: %v", err)
+	}
+	r.check(t, "e", 3, 4)
+}
+
+// TestEmptiedPartsGoOn: redeliveries add nothing to an emptied part, and new
+// records are added, by a container that remembers the part as it was and by one
+// that doesn't.
+func TestEmptiedPartsGoOn(t *testing.T) {
+	r := newRig(t)
+	r.fold(t, 0, "e", "a", 0, 5)
+	r.fold(t, 0, "e", "b", 0, 2)
+	r.merge(t, "e")
+	marker := r.item(t, "e", "a")
+	expiry := marker["expires_at"].(*types.AttributeValueMemberN).Value
+	if at, _ := strconv.ParseInt(expiry, 10, 64); time.Until(time.Unix(at, 0)) < 47*time.Hour {
+		t.Errorf("it expires at %s", expiry)
+	}
+	r.check(t, "e", 5, 2)
+	r.fold(t, 0, "e", "a", 0, 5)
+	r.fold(t, 1, "e", "a", 3, 5)
+	if after := r.item(t, "e", "a"); asJSON(t, after) != asJSON(t, marker) {
+		t.Fatalf("redelivered: %v became %v", marker, after)
+	}
+	r.fold(t, 0, "e", "a", 2, 7)
+	r.fold(t, 1, "e", "a", 4, 8)
+	r.check(t, "e", 8, 2)
+	part := r.read(t, "e")[0]
+	if part.Events != 3 || part.ExpiresAt != 0 || strings.HasSuffix(part.Sequence, schema.EmptiedSuffix) {
+		t.Fatalf("got %+v", part)
+	}
+	r.merge(t, "e")
+	r.check(t, "e", 8, 2)
+}
+
+// TestATotalOfOnesOwn: the merged part holds what the caller says, and an empty
+// total leaves nothing.
+func TestATotalOfOnesOwn(t *testing.T) {
+	r := newRig(t)
+	b := bucketOf("e")
+	var total partial.Partial
+	total = total.Clone()
+	total.Add(map[string]string{"t": "0"})
+	if err := r.store.Replace(t.Context(), b, nil, total); err != nil {
+		t.Fatal(err)
+	}
+	r.check(t, "e", 1)
+	r.fold(t, 0, "e", "a", 0, 3)
+	if err := r.store.Replace(t.Context(), b, r.read(t, "e"), partial.Partial{}); err != nil {
+		t.Fatal(err)
+	}
+	r.check(t, "e")
+	for _, p := range r.read(t, "e") {
+		if p.Holds() || p.ExpiresAt == 0 {
+			t.Errorf("left: %+v", p)
+		}
+	}
+}
+
+func TestTooManyParts(t *testing.T) {
+	r := newRig(t)
+	for i := range parts.MaxReplaced + 1 {
+		r.fold(t, 0, "e", fmt.Sprintf("s%03d", i), 0, 1)
+	}
+	read := r.read(t, "e")
+	if err := r.replace("e", read); err == nil || errors.Is(err, parts.ErrMoved) || !strings.Contains(err.Error(), "merge some of them first") {
+		t.Fatalf("got %v", err)
+	}
+	if err := r.replace("e", read[:parts.MaxReplaced]); err != nil {
+		t.Fatal(err)
+	}
+	r.merge(t, "e")
+	if got := r.read(t, "e")[parts.MaxReplaced+1]; got.StreamShard != schema.MergedPart || got.Events != parts.MaxReplaced+1 {
+		t.Fatalf("got %+v", got)
+	}
+}
+
+// TestExpiry: the merged part lasts as long as what it takes in, and the retention
+// after the bucket's end.
+func TestExpiry(t *testing.T) {
+	r := newRig(t)
+	const retention = 72 * time.Hour
+	end := hour.Add(time.Hour)
+	later := end.Add(100 * time.Hour).Unix()
+	past := hour.Add(-time.Hour).Unix()
+	for name, c := range map[string]struct {
+		now       time.Time
+		retention time.Duration
+		expires   []int64 // of parts that hold something
+		want      int64
+	}{
+		"for ever":             {end, 0, []int64{later}, 0},
+		"by the bucket":        {end, retention, []int64{end.Unix()}, end.Add(retention).Unix()},
+		"by a part":            {end, retention, []int64{later, end.Unix()}, later},
+		"a part is for ever":   {end, retention, []int64{later, 0}, 0},
+		"made of nothing":      {end.Add(time.Minute), retention, nil, end.Add(time.Minute + retention).Unix()},
+		"ahead of its end":     {hour, retention, nil, end.Add(retention).Unix()},
+		"expired ones are not": {end.Add(200 * time.Hour), retention, []int64{past, later}, end.Add(200*time.Hour + retention).Unix()},
+	} {
+		store := parts.New(r.db, r.table, c.retention, func() time.Time { return c.now })
+		var read []parts.Part
+		for i, at := range c.expires {
+			read = append(read, parts.Part{StreamShard: fmt.Sprint(i), ExpiresAt: at, Partial: partial.Partial{Sequence: "1", Events: 1}})
+			r.put(t, name, read[i])
+		}
+		if err := store.Replace(t.Context(), bucketOf(name), read, partial.Partial{Events: 1}); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		list := r.read(t, name)
+		if got := list[len(list)-1]; got.StreamShard != schema.MergedPart || got.ExpiresAt != c.want {
+			t.Errorf("%s: expires at %d, want %d", name, got.ExpiresAt, c.want)
+		}
+	}
+}
+
+// put stores a part. It has no expiry there, lest the engine deletes it.
+func (r *rig) put(t *testing.T, entity string, p parts.Part) {
+	t.Helper()
+	item := p.Attributes()
+	pk, sk := schema.RollupKey(entity, shard.Hour, hour, p.StreamShard)
+	item["pk"], item["sk"] = &types.AttributeValueMemberS{Value: pk}, &types.AttributeValueMemberS{Value: sk}
+	if _, err := r.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &r.table, Item: item}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDamagedParts(t *testing.T) {
+	r := newRig(t)
+	r.fold(t, 0, "e", "a", 0, 1)
+	pk, sk := schema.RollupKey("e", shard.Hour, hour, "a")
+	for _, set := range []string{"v = :x", "as_of = :x", "expires_at = :x", "events = :x"} {
+		_, err := r.db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+			TableName: &r.table, UpdateExpression: aws.String("SET " + set),
+			Key:                       map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: pk}, "sk": &types.AttributeValueMemberS{Value: sk}},
+			ExpressionAttributeValues: map[string]types.AttributeValue{":x": &types.AttributeValueMemberS{Value: "x"}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if list, err := r.store.Read(t.Context(), bucketOf("e")); err == nil || !strings.Contains(err.Error(), "E#e#") {
+			t.Errorf("%s: %+v, %v", set, list, err)
+		}
+	}
+}
