@@ -11,27 +11,45 @@ const maxShown = 20
 // books hold what the counters must have, and the differences found.
 type books struct {
 	mu     sync.Mutex
-	want   map[string]int64
+	want   map[string]int64 // of counters
+	events map[identity]*event
 	totals totals
 	shown  []string
 }
 
 // totals are the figures of a run, or of several.
 type totals struct {
-	Increments  int // sent
-	Keyed       int // of them, in keyed calls
-	Accepted    int // unkeyed ones that were
-	Unanswered  int // unkeyed ones whose process died
-	Calls       int
-	Extra       int // updates applied once more than they were asked for
-	Sends       int64
-	Writes      int64 // applied, of ingest
-	Folds       int64 // applied, of the aggregators
-	Deliveries  int64 // to the aggregators
-	Batches     int64 // of the mappings
-	GivenUp     int   // poison records that mappings gave up
-	Shards      int   // stream shards
-	Counters    int
+	Increments int // sent
+	Keyed      int // of them, in keyed calls
+	Accepted   int // unkeyed ones that were
+	Unanswered int // unkeyed ones whose process died
+	Calls      int
+	Extra      int // updates applied once more than they were asked for
+	Sends      int64
+	Writes     int64 // applied, of ingest
+	Folds      int64 // applied, of the aggregators
+	Deliveries int64 // to the aggregators
+	Batches    int64 // of the mappings
+	Shards     int   // stream shards
+	Counters   int
+	Removed    int // write shards of counters
+	Poison     int // records
+
+	Events         int // sent, in calls of their own
+	EventsAgain    int // of them, sent in an earlier call, too
+	EventsKeyed    int // of them, in keyed calls
+	EventsAccepted int
+	EventItems     int // in the table
+	EventsRestated int
+	Buckets        int   // event rollups
+	Merged         int64 // parts of them
+
+	Lost          int   // records in gaps, by all mappings
+	Found         int64 // rollups that an audit found wrong after a gap
+	Rebuilt       int64 // of them, under load
+	RebuiltAtRest int64 // targets
+	Replayed      int64 // failures
+
 	Differences int
 }
 
@@ -47,9 +65,23 @@ func (t *totals) add(o totals) {
 	t.Folds += o.Folds
 	t.Deliveries += o.Deliveries
 	t.Batches += o.Batches
-	t.GivenUp += o.GivenUp
 	t.Shards += o.Shards
 	t.Counters += o.Counters
+	t.Removed += o.Removed
+	t.Poison += o.Poison
+	t.Events += o.Events
+	t.EventsAgain += o.EventsAgain
+	t.EventsKeyed += o.EventsKeyed
+	t.EventsAccepted += o.EventsAccepted
+	t.EventItems += o.EventItems
+	t.EventsRestated += o.EventsRestated
+	t.Buckets += o.Buckets
+	t.Merged += o.Merged
+	t.Lost += o.Lost
+	t.Found += o.Found
+	t.Rebuilt += o.Rebuilt
+	t.RebuiltAtRest += o.RebuiltAtRest
+	t.Replayed += o.Replayed
 	t.Differences += o.Differences
 }
 
@@ -59,6 +91,13 @@ func (b *books) differ(format string, args ...any) {
 	if len(b.shown) < maxShown {
 		b.shown = append(b.shown, fmt.Sprintf(format, args...))
 	}
+}
+
+// found is differ for those who don't hold mu.
+func (b *books) found(format string, args ...any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.differ(format, args...)
 }
 
 func (b *books) unkeyed(made call, accepted int, answered bool) {
@@ -73,14 +112,17 @@ func (b *books) unkeyed(made call, accepted int, answered bool) {
 }
 
 // settle books what an unkeyed call did to a counter, if that is allowed.
-func (b *books) settle(counter string, total int64, o *outcome, accepted, answered bool) {
+func (b *books) settle(counter string, total int64, o *outcome, said fate, answered bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	most := o.lost
-	if accepted || !answered {
+	if said == added || !answered {
 		most++ // for the answer that was given, or for the one that was not
 	}
-	if accepted && o.applied == 0 && total != 0 {
+	if said == refused && o.applied > 0 {
+		b.differ("counter %s: %d was refused and added %d times", counter, total, o.applied)
+	}
+	if said == added && o.applied == 0 && total != 0 {
 		b.differ("counter %s: %d was accepted and not added", counter, total)
 	}
 	if o.applied > most {
@@ -89,7 +131,7 @@ func (b *books) settle(counter string, total int64, o *outcome, accepted, answer
 	if o.sum != int64(o.applied)*total {
 		b.differ("counter %s: %d was added instead of %d times %d", counter, o.sum, o.applied, total)
 	}
-	if accepted {
+	if said == added {
 		b.totals.Extra += max(0, o.applied-1)
 	}
 	b.want[counter] += o.sum
@@ -98,15 +140,30 @@ func (b *books) settle(counter string, total int64, o *outcome, accepted, answer
 // keyed books a keyed call that was answered. Its transaction must have been
 // applied once.
 func (b *books) keyed(made call, transactions int) {
+	b.once(made.key, transactions)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.totals.Calls++
 	b.totals.Increments += made.size
 	b.totals.Keyed += made.size
-	if transactions != 1 {
-		b.differ("call %s was applied %d times", made.key, transactions)
-	}
 	for counter, total := range made.totals {
 		b.want[counter] += total
 	}
+}
+
+// once wants a keyed call's transaction to have been applied once.
+func (b *books) once(key string, transactions int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if transactions != 1 {
+		b.differ("call %s was applied %d times", key, transactions)
+	}
+}
+
+// removed books that a counter's write shard was removed.
+func (b *books) removed(counter string, value int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.totals.Removed++
+	b.want[counter] -= value
 }

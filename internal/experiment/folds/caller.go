@@ -7,12 +7,15 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 )
 
 // Sizes of calls: the API's bounds, and how many counters one call has.
 const (
+	countersPath = "/v1/counters"
+
 	maxUnkeyed  = 500
 	maxKeyed    = 99
 	perCall     = 10
@@ -45,6 +48,7 @@ func (c *caller) run(ctx context.Context, increments int) error {
 				return err
 			}
 			unkeyed -= n
+			c.rig.pause(ctx, c.random, n, increments)
 		}
 		for range maxUnkeyed / maxKeyed {
 			if n := min(keyed, maxKeyed); n > 0 {
@@ -54,6 +58,7 @@ func (c *caller) run(ctx context.Context, increments int) error {
 					return err
 				}
 				keyed -= n
+				c.rig.pause(ctx, c.random, n, increments)
 			}
 		}
 	}
@@ -87,39 +92,60 @@ func (c *caller) make(key string, n int) call {
 	return made
 }
 
-// answer is the API's, as far as it is needed.
-type answer struct {
-	Results []struct{ Counter, Status string }
+// fate is what a call's answer says of a counter.
+type fate int
+
+const (
+	unknown fate = iota // nothing for sure
+	added
+	refused // not written
+)
+
+// fates reads an answer. increments is how many were accepted.
+func fates(body []byte) (of map[string]fate, increments int, err error) {
+	var answer struct {
+		Results []struct{ Counter, Status, Detail string }
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return nil, 0, fmt.Errorf("reading the answer of a call: %w", err)
+	}
+	of = map[string]fate{}
+	for _, result := range answer.Results {
+		switch {
+		case result.Status == accepted:
+			of[result.Counter] = added
+			increments++
+		case !unsure(result.Detail):
+			of[result.Counter] = refused
+		}
+	}
+	return of, increments, nil
 }
+
+// unsure tells whether what was rejected may have been written.
+func unsure(detail string) bool { return strings.Contains(detail, "may have been written") }
 
 // sendUnkeyed sends a call once, and checks what became of each counter: at least
 // once if accepted, and at most once more for each answer that was lost.
 func (c *caller) sendUnkeyed(ctx context.Context, made call) error {
 	t := newTally()
-	status, body, answered, err := c.rig.post(withTally(ctx, t), made.body, "")
+	status, body, answered, err := c.rig.post(withTally(ctx, t), countersPath, made.body, "")
 	if err != nil {
 		return err
 	}
-	accepted := map[string]bool{}
+	var of map[string]fate
 	increments := 0
 	switch {
 	case answered && status == http.StatusOK:
-		var a answer
-		if err := json.Unmarshal(body, &a); err != nil {
-			return fmt.Errorf("reading the answer of a call: %w", err)
-		}
-		for _, result := range a.Results {
-			if result.Status == "accepted" {
-				accepted[result.Counter] = true
-				increments++
-			}
+		if of, increments, err = fates(body); err != nil {
+			return err
 		}
 	case answered && !mayBeSentAgain(status):
 		return fmt.Errorf("a call was answered %d: %s", status, body)
 	}
 	c.rig.books.unkeyed(made, increments, answered)
 	for counter, total := range made.totals {
-		c.rig.books.settle(counter, total, t.of(counter), accepted[counter], answered)
+		c.rig.books.settle(counter, total, t.of(counter), of[counter], answered)
 	}
 	return nil
 }
@@ -133,18 +159,19 @@ func mayBeSentAgain(status int) bool {
 func (c *caller) sendKeyed(ctx context.Context, made call) error {
 	t := newTally()
 	ctx = withTally(ctx, t)
+	send := func() error { return second(c.rig.persist(ctx, countersPath, made.body, made.key)) }
 	var group errgroup.Group
 	if c.random.IntN(repeatEvery) == 0 {
 		c.rig.faults.count(doubled)
-		group.Go(func() error { return c.persist(ctx, made) })
+		group.Go(send)
 	}
-	group.Go(func() error { return c.persist(ctx, made) })
+	group.Go(send)
 	if err := group.Wait(); err != nil {
 		return err
 	}
 	if c.random.IntN(repeatEvery) == 0 {
 		c.rig.faults.count(doubled)
-		if err := c.persist(ctx, made); err != nil {
+		if err := send(); err != nil {
 			return err
 		}
 	}
@@ -152,24 +179,24 @@ func (c *caller) sendKeyed(ctx context.Context, made call) error {
 	return nil
 }
 
-// persist sends a call until it is answered.
-func (c *caller) persist(ctx context.Context, made call) error {
+// persist sends a keyed call until it is answered.
+func (r *rig) persist(ctx context.Context, path string, body []byte, key string) ([]byte, error) {
 	var status int
-	var body []byte
+	var answer []byte
 	for range maxSends {
 		var answered bool
 		var err error
-		status, body, answered, err = c.rig.post(ctx, made.body, made.key)
+		status, answer, answered, err = r.post(ctx, path, body, key)
 		switch {
 		case err != nil:
-			return err
+			return nil, err
 		case ctx.Err() != nil:
-			return ctx.Err()
+			return nil, ctx.Err()
 		case answered && status == http.StatusOK:
-			return nil
+			return answer, nil
 		case answered && !mayBeSentAgain(status):
-			return fmt.Errorf("call %s was answered %d: %s", made.key, status, body)
+			return nil, fmt.Errorf("call %s was answered %d: %s", key, status, answer)
 		}
 	}
-	return fmt.Errorf("call %s was sent %d times, in the end answered %d: %s", made.key, maxSends, status, body)
+	return nil, fmt.Errorf("call %s was sent %d times, in the end answered %d: %s", key, maxSends, status, answer)
 }

@@ -38,6 +38,7 @@ type client struct {
 	chances []chance
 	life    *life
 	who     string // ingest or fold
+	books   *books // of ingest; nil for folds
 	applied func() // is told of every write that was applied
 	broken  breakage
 }
@@ -45,8 +46,9 @@ type client struct {
 // breakage says what is taken out of the product's calls, to see whether that is
 // found.
 type breakage struct {
-	fold   bool // the condition on rev
+	fold   bool // the conditions on rev and on a part's sequence number
 	marker bool // the condition on a keyed call's marker
+	shard  bool // an event's one write shard: some are put on another one, too
 }
 
 // write makes a call of so many actions (0 for no transaction). note is told of
@@ -110,13 +112,23 @@ func (c *client) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o
 	return out, err
 }
 
-// PutItem is a sighting or a probe.
+// PutItem is an event, a sighting or a probe.
 func (c *client) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (out *dynamodb.PutItemOutput, err error) {
 	err = c.write(ctx, 0, func(ctx context.Context) error {
 		out, err = c.Client.PutItem(ctx, in, o...)
 		return err
-	}, func(bool) {})
+	}, func(bool) { c.put(ctx, in.Item) })
 	return out, err
+}
+
+// put books items that were put.
+func (c *client) put(ctx context.Context, items ...item) {
+	for _, it := range items {
+		tallyIn(ctx).put(it)
+		if c.books != nil {
+			c.books.put(it)
+		}
+	}
 }
 
 // TransactWriteItems is a keyed call, or a change of the shard map.
@@ -127,7 +139,14 @@ func (c *client) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWr
 	err = c.write(ctx, len(in.TransactItems), func(ctx context.Context) error {
 		out, err = c.Client.TransactWriteItems(ctx, in, o...)
 		return err
-	}, func(bool) { tallyIn(ctx).transaction() })
+	}, func(bool) {
+		tallyIn(ctx).transaction()
+		for _, action := range in.TransactItems {
+			if action.Put != nil {
+				c.put(ctx, action.Put.Item)
+			}
+		}
+	})
 	return out, err
 }
 

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,13 +10,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/local"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // compare holds each counter's summary against the sum of its write shards, and
-// that against the books; and wants all poison given up, and nothing else.
+// that against the books; then the events; and wants that nothing was given up.
 func (r *rig) compare(ctx context.Context) error {
 	view := ddb.NewMap(r.db, r.names.ShardMap)
 	strong := ddb.NewCounterReader(r.db, r.names.Items, view)
@@ -40,60 +40,65 @@ func (r *rig) compare(ctx context.Context) error {
 			b.differ("counter %s: its write shards have %s, want %d", name, sum.Value, b.want[name])
 		}
 		if read[0].Value.Cmp(sum.Value) != 0 {
-			b.differ("counter %s: its summary has %s, its write shards have %s", name, read[0].Value, sum.Value)
+			b.differ("counter %s: its summary has %s, its write shards have %s: %s", name, read[0].Value, sum.Value, r.revs(ctx, name))
 		}
+	}
+	if err := r.compareEvents(ctx); err != nil {
+		return err
 	}
 	for i := range mappings {
 		if err := r.compareFailures(r.failureFile(i)); err != nil {
 			return err
 		}
 	}
-	if given := b.totals.GivenUp; given < mappings*r.poison {
-		b.differ("%d poison records were given up by %d mappings, of %d", given, mappings, r.poison)
-	}
 	return nil
 }
 
-// maxFailure bounds a line of a failure file, in bytes.
-const maxFailure = 16 << 20
-
-// compareFailures wants only poison among the records that were given up. The
-// caller holds the books' lock.
-func (r *rig) compareFailures(path string) error {
-	file, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // nothing was given up
-	}
-	if err != nil {
-		return fmt.Errorf("opening the failures: %w", err)
-	}
-	defer file.Close()
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, maxFailure)
-	for lines.Scan() {
-		var failure local.Failure
-		if err := json.Unmarshal(lines.Bytes(), &failure); err != nil {
-			return fmt.Errorf("reading a failure: %w", err)
+// revs shows the write shards of a counter that its summary has with another rev.
+func (r *rig) revs(ctx context.Context, counter string) string {
+	var b strings.Builder
+	for n := range maxCount {
+		pk := schema.Key{Base: schema.BaseKey{Type: schema.Counter, Name: counter}, Shard: n}.String()
+		source := r.get(ctx, r.names.Items, pk)
+		summary := r.get(ctx, r.names.Rollups, schema.SummaryKey(counter, n))
+		rev, folded := digitsOf(source["rev"]), digitsOf(summary[schema.RevAttr(n)])
+		if source != nil && rev != folded {
+			fmt.Fprintf(&b, "write shard %d has %s at rev %s and was folded at rev %s; ", n, digitsOf(source["value"]), rev, folded)
 		}
-		r.givenUp(failure)
 	}
-	return lines.Err()
+	return b.String()
 }
 
-func (r *rig) givenUp(failure local.Failure) {
-	var payload struct {
-		Records []struct {
-			Dynamodb struct{ Keys map[string]struct{ S string } } `json:"dynamodb"`
-		}
+// get reads an item for a description; nil if there is none.
+func (r *rig) get(ctx context.Context, table, pk string) item {
+	out, err := r.db.GetItem(ctx, &dynamodb.GetItemInput{TableName: &table, Key: keyOf(pk, schema.SoleSK)})
+	if err != nil {
+		return nil
 	}
-	if err := json.Unmarshal(failure.Payload, &payload); err != nil || len(payload.Records) == 0 {
-		r.books.differ("a failure without records: %v", err)
+	return out.Item
+}
+
+func digitsOf(value types.AttributeValue) string {
+	n, ok := value.(*types.AttributeValueMemberN)
+	if !ok {
+		return "none"
 	}
-	prefix := schema.BaseKey{Type: schema.Counter, Name: poisonName}.String()
-	for _, record := range payload.Records {
-		r.books.totals.GivenUp++
-		if pk := record.Dynamodb.Keys[schema.PK].S; !strings.HasPrefix(pk, prefix) {
-			r.books.differ("a record of %s was given up: %s", pk, failure.RequestContext.Error)
-		}
+	return n.Value
+}
+
+// maxFailureShown bounds what is shown of a failure file, in bytes.
+const maxFailureShown = 2000
+
+// compareFailures wants no records that a mapping gave up: what can't be folded is
+// the aggregator's to deal with. The caller holds the books' lock.
+func (r *rig) compareFailures(path string) error {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
+	if err != nil {
+		return fmt.Errorf("reading the failures of a mapping: %w", err)
+	}
+	r.books.differ("a mapping gave up records: %s", text[:min(len(text), maxFailureShown)])
+	return nil
 }

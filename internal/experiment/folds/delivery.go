@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -60,7 +59,14 @@ func (d *delivery) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 		return d.hand(ctx, payload)
 	}
 	d.rig.batches.Add(1)
-	if d.rig.o.drop && bytes.Contains(payload, []byte(d.rig.counter(0)+"#")) {
+	if d.rig.gap.lose(b); len(b.records) == 0 {
+		return []byte(`{"state":{}}`), nil
+	}
+	if d.rig.o.repeat {
+		b.repeatLast()
+	}
+	payload = b.upTo(len(b.records))
+	if drop := d.rig.o.drop; drop != "" && bytes.Contains(payload, []byte(drop)) {
 		d.rig.faults.count(dropped)
 		return []byte(`{"state":{}}`), nil
 	}
@@ -144,58 +150,4 @@ func (d *delivery) again(ctx context.Context) error {
 		d.rig.faults.count(late)
 	}
 	return nil
-}
-
-// batch is a delivery's payload, taken apart.
-type batch struct {
-	fields  map[string]json.RawMessage
-	records []json.RawMessage
-}
-
-func parse(payload []byte) (*batch, error) {
-	b := &batch{}
-	err := json.Unmarshal(payload, &b.fields)
-	if err == nil {
-		err = json.Unmarshal(b.fields["Records"], &b.records)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading a batch: %w", err)
-	}
-	return b, nil
-}
-
-// upTo returns the payload of the first n records.
-func (b *batch) upTo(n int) []byte {
-	fields := map[string]any{}
-	for name, value := range b.fields {
-		fields[name] = value
-	}
-	fields["Records"] = b.records[:n]
-	payload, err := json.Marshal(fields)
-	if err != nil {
-		panic(err) // it was JSON before
-	}
-	return payload
-}
-
-// reportFrom adds to a handler's answer that the record at this place failed.
-func (b *batch) reportFrom(at int, out []byte, err error) ([]byte, error) {
-	if err != nil {
-		return nil, err
-	}
-	var record struct {
-		Dynamodb struct{ SequenceNumber string } `json:"dynamodb"`
-	}
-	type failure struct {
-		ItemIdentifier string `json:"itemIdentifier"`
-	}
-	var answer struct {
-		State    json.RawMessage `json:"state"`
-		Failures []failure       `json:"batchItemFailures"`
-	}
-	if err := errors.Join(json.Unmarshal(b.records[at], &record), json.Unmarshal(out, &answer)); err != nil {
-		return nil, fmt.Errorf("reading an answer: %w", err)
-	}
-	answer.Failures = append(answer.Failures, failure{record.Dynamodb.SequenceNumber})
-	return json.Marshal(answer)
 }

@@ -26,6 +26,7 @@ const (
 	deathBefore   fault = "process died before a write"
 	deathAfter    fault = "process died after a write"
 	unreadableMap fault = "shard map not read"
+	unprocessed   fault = "batch left some items"
 )
 
 // The faults of deliveries.
@@ -44,9 +45,13 @@ const (
 	split    fault = "stream shard split"
 	rotated  fault = "stream shard rotated"
 	counted  fault = "shard count changed"
+	removed  fault = "counter's write shard removed"
 	poisoned fault = "poison record"
 	restart  fault = "mappings killed and restarted"
 	doubled  fault = "caller sent a keyed call again"
+
+	compacted fault = "rollups compacted"
+	gapped    fault = "stretch of the stream lost"
 )
 
 // chance is how often a fault is drawn, in a thousand.
@@ -60,6 +65,8 @@ var (
 		{throttledKey, 40}, {throttled, 30}, {failed, 30}, {broken, 20}, {conflict, 30}, {lostAnswer, 80}, {deathBefore, 8}, {deathAfter, 8},
 	}
 	foldChances     = []chance{{throttledKey, 40}, {throttled, 20}, {failed, 30}, {broken, 20}, {lostAnswer, 80}, {deathBefore, 6}, {deathAfter, 6}}
+	auditChances    = []chance{{throttledKey, 20}, {failed, 20}, {conflict, 20}, {lostAnswer, 60}}
+	batchChances    = []chance{{unprocessed, 100}}
 	readChances     = []chance{{unreadableMap, 100}}
 	deliveryChances = []chance{{undelivered, 20}, {failedAfter, 30}, {twice, 40}, {cut, 40}, {reportedDone, 40}, {late, 60}}
 )

@@ -64,12 +64,13 @@ func settingsOf[T any](r *rig) (T, error) {
 	return env.ParseAsWithOptions[T](env.Options{Environment: map[string]string{
 		"HOTSHARD_ITEMS_TABLE": r.names.Items, "HOTSHARD_ROLLUPS_TABLE": r.names.Rollups,
 		"HOTSHARD_SHARD_MAP_TABLE": r.names.ShardMap, "HOTSHARD_CONTROL": string(ingest.Off),
+		"HOTSHARD_ROLLUP_RULES": rules,
 	}})
 }
 
 func (r *rig) startIngest() (*process, error) {
 	life := newLife()
-	c := &client{Client: r.db, faults: r.faults, chances: ingestChances, who: "ingest", life: life, applied: func() { r.writes.Add(1) }, broken: r.o.broken}
+	c := &client{Client: r.db, faults: r.faults, chances: ingestChances, who: "ingest", life: life, books: r.books, applied: func() { r.writes.Add(1) }, broken: r.o.broken}
 	c.broken.fold = false
 	settings, err := settingsOf[ingest.Settings](r)
 	if err != nil {
@@ -84,14 +85,14 @@ func (r *rig) startIngest() (*process, error) {
 
 // post sends a call to a process of ingest. answered is false when that died
 // before it had answered.
-func (r *rig) post(ctx context.Context, body []byte, key string) (status int, answer []byte, answered bool, err error) {
+func (r *rig) post(ctx context.Context, path string, body []byte, key string) (status int, answer []byte, answered bool, err error) {
 	p, err := r.ingest.pick(r.faults.intN(processes))
 	if err != nil {
 		return 0, nil, false, err
 	}
 	ctx, done := p.life.within(ctx)
 	defer done()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "/v1/counters", bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, path, bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, false, fmt.Errorf("making a request: %w", err)
 	}

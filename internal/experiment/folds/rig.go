@@ -24,16 +24,23 @@ import (
 type options struct {
 	Endpoint   string // of the engine
 	Seed       uint64
-	Increments int // to be sent, half of them keyed; at least callers
-	Counters   int // to draw from, 1 or more
+	Increments int // to be sent, half of them keyed
+	Counters   int // to draw from, 2 or more
+	Events     int // to be sent, those sent again included
+	Entities   int // to draw from, 2 or more
+	Spread     local.Spread
+	Gap        bool // lose a stretch of the stream, and repair everything in the end
 
-	broken breakage // for tests of the harness itself
-	drop   bool     // lose the deliveries that hold the first counter, likewise
+	// For tests of the harness itself:
+	broken breakage
+	drop   string // lose the deliveries that hold this text
+	repeat bool   // add to deliveries their last record, under another sequence number
 }
 
 const (
-	callers  = 8
-	mappings = 2 // consumers of every stream shard
+	callers      = 8
+	eventCallers = 6
+	mappings     = 2 // consumers of every stream shard
 )
 
 // rig is one system with what torments it, on tables of its own.
@@ -45,7 +52,16 @@ type rig struct {
 	virtual atomic.Pointer[local.Virtual]
 	changer *ddb.MapChanger
 	dir     string // for the failure file
-	poison  int    // records of it that were put
+	poison  []poison
+	began   time.Time
+
+	settling atomic.Bool // the load is over
+	auditing atomic.Bool // under load
+	gap      gap
+	mended   []poison
+
+	merged                                       atomic.Int64 // parts of event rollups
+	auditFound, rebuilt, rebuiltAtRest, replayed atomic.Int64 // targets
 
 	faults     *dice
 	books      *books
@@ -62,8 +78,9 @@ type rig struct {
 func newRig(ctx context.Context, o options) (r *rig, err error) {
 	access := "f" + rand.Text()
 	r = &rig{
-		o: o, db: local.DynamoDB(o.Endpoint, access), names: schema.NamesFor("folds-"),
-		faults: newDice(o.Seed), books: &books{want: map[string]int64{}},
+		o: o, db: local.DynamoDB(o.Endpoint, access), names: schema.NamesFor(access + "-"),
+		faults: newDice(o.Seed), began: time.Now(),
+		books: &books{want: map[string]int64{}, events: map[identity]*event{}},
 	}
 	if r.dir, err = os.MkdirTemp("", "folds"); err != nil {
 		return nil, fmt.Errorf("making a folder for failures: %w", err)
@@ -95,7 +112,7 @@ func (r *rig) start(ctx context.Context, access string) (err error) {
 
 // planOn makes the virtual stream that goes on with a plan.
 func (r *rig) planOn(plan local.VirtualPlan) error {
-	virtual, err := local.NewVirtual(r.source, local.VirtualOptions{Shards: 3, Seed: r.o.Seed, Spread: local.ByItem, Plan: plan})
+	virtual, err := local.NewVirtual(r.source, local.VirtualOptions{Shards: 3, Seed: r.o.Seed, Spread: r.o.Spread, Plan: plan})
 	r.virtual.Store(virtual)
 	return err
 }

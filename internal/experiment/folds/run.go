@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -37,29 +38,110 @@ func torment(ctx context.Context, o options) (rep report, err error) {
 	return r.report(), nil
 }
 
-// load has callers send all increments while mappings deliver and things happen.
+// load has callers send all increments and events while mappings deliver and things
+// happen; in a run with a gap all is repaired then, while mappings still deliver.
 func (r *rig) load(ctx context.Context) error {
-	running, stop := context.WithCancel(ctx)
+	consuming, stop := context.WithCancel(ctx)
 	defer stop()
 	kill := make(chan struct{})
-	around, running := errgroup.WithContext(running)
-	around.Go(func() error { return r.consume(running, kill) })
-	around.Go(func() error { return r.upheave(running, kill) })
-	group, loading := errgroup.WithContext(running)
-	for i := range callers {
-		share := r.o.Increments / callers
-		if i == 0 {
-			share += r.o.Increments % callers
-		}
-		c := &caller{rig: r, id: i, random: rand.New(rand.NewPCG(r.o.Seed, uint64(100+i)))}
-		group.Go(func() error { return c.run(loading, share) })
+	consumers, running := errgroup.WithContext(consuming)
+	consumers.Go(func() error { return r.consume(running, kill) })
+	err := r.underLoad(running, kill)
+	if err == nil && r.o.Gap {
+		err = r.repair(running)
 	}
-	err := group.Wait()
 	stop()
-	if around := around.Wait(); around != nil {
-		return around // why the callers were stopped
+	if failed := consumers.Wait(); failed != nil {
+		return failed // why the load was stopped
 	}
 	return err
+}
+
+// underLoad makes the load, and all that happens meanwhile.
+func (r *rig) underLoad(ctx context.Context, kill chan<- struct{}) error {
+	ctx, calm := context.WithCancel(ctx)
+	defer calm()
+	around, happening := errgroup.WithContext(ctx)
+	around.Go(func() error { return r.upheave(happening, kill) })
+	around.Go(func() error { return r.compacting(happening) })
+	outage := new(errgroup.Group)
+	if r.o.Gap {
+		outage.Go(func() error { return r.outage(happening) })
+	}
+	err := r.call(happening)
+	r.settling.Store(true)
+	if err == nil {
+		err = outage.Wait()
+	}
+	if err == nil {
+		err = r.settle(happening)
+	}
+	calm()
+	if failed := around.Wait(); failed != nil {
+		return failed // why the callers were stopped
+	}
+	return err
+}
+
+// call has callers send all that there is.
+func (r *rig) call(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for i := range callers {
+		c := &caller{rig: r, id: i, random: rand.New(rand.NewPCG(r.o.Seed, uint64(100+i)))}
+		group.Go(func() error { return c.run(ctx, share(r.o.Increments, callers, i)) })
+	}
+	for i := range eventCallers {
+		c := &eventCaller{rig: r, id: i, draw: newDrawer(r, i)}
+		group.Go(func() error { return c.run(ctx, share(r.o.Events, eventCallers, i)) })
+	}
+	return group.Wait()
+}
+
+// settleTime is how long no batch may come before the stream is taken for read.
+const settleTime = 300 * time.Millisecond
+
+// settle waits until the mappings have delivered about all, while stream shards
+// still end and mappings still die: folds lag behind the load.
+func (r *rig) settle(ctx context.Context) error {
+	for before := int64(-1); before != r.batches.Load(); {
+		before = r.batches.Load()
+		select {
+		case <-time.After(settleTime):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// What the folds of an event and of an increment take, about: the load is spread
+// over that time, so that things happen to the folds while they are made.
+const (
+	foldEvent     = 3 * time.Millisecond
+	foldIncrement = 200 * time.Microsecond
+)
+
+// load is about how long a run's load takes: longer where it goes on while audits
+// wait for the stream.
+func (o options) load() time.Duration {
+	load := time.Duration(o.Events)*foldEvent + time.Duration(o.Increments)*foldIncrement
+	if o.Gap {
+		return 2 * load
+	}
+	return load
+}
+
+// pause waits between two calls of a caller that sends n of its share.
+func (r *rig) pause(ctx context.Context, random *rand.Rand, n, share int) {
+	sleep(ctx, scale(r.o.load(), 2*random.Float64()*float64(n)/float64(share)))
+}
+
+// share is what one of n does of a whole.
+func share(whole, n, one int) int {
+	if one == 0 {
+		return whole/n + whole%n
+	}
+	return whole / n
 }
 
 // quiesce delivers what is left, still with faults, and in the end all batches that
@@ -84,6 +166,8 @@ func (r *rig) report() report {
 	t := r.books.totals
 	t.Sends, t.Writes, t.Folds = r.sends.Load(), r.writes.Load(), r.folds.Load()
 	t.Deliveries, t.Batches = r.deliveries.Load(), r.batches.Load()
-	t.Shards, t.Counters = len(r.virtual.Load().Plan().Shards), r.o.Counters
+	t.Shards, t.Counters, t.Poison = len(r.virtual.Load().Plan().Shards), r.o.Counters, len(r.mended)+len(r.poison)
+	t.Merged, t.Lost, t.Found = r.merged.Load(), r.gap.records, r.auditFound.Load()
+	t.Rebuilt, t.RebuiltAtRest, t.Replayed = r.rebuilt.Load(), r.rebuiltAtRest.Load(), r.replayed.Load()
 	return report{t, r.faults.injected(), r.books.shown}
 }

@@ -13,6 +13,7 @@ import (
 type tally struct {
 	mu           sync.Mutex
 	updates      map[string]*outcome // of counters
+	events       map[identity]bool   // that were put
 	transactions int                 // that were applied
 }
 
@@ -38,7 +39,9 @@ func tallyIn(ctx context.Context) *tally {
 	return newTally()
 }
 
-func newTally() *tally { return &tally{updates: map[string]*outcome{}} }
+func newTally() *tally {
+	return &tally{updates: map[string]*outcome{}, events: map[identity]bool{}}
+}
 
 func (t *tally) update(in *dynamodb.UpdateItemInput, lost bool) {
 	delta, ok := in.ExpressionAttributeValues[":delta"].(*types.AttributeValueMemberN)
@@ -56,6 +59,14 @@ func (t *tally) update(in *dynamodb.UpdateItemInput, lost bool) {
 	o.sum += n
 	if lost {
 		o.lost++
+	}
+}
+
+func (t *tally) put(it item) {
+	if id, ok := identityOf(it); ok {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.events[id] = true
 	}
 }
 

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -17,7 +19,9 @@ import (
 const (
 	calmTime   = 150 * time.Millisecond // between two upheavals, at most
 	maxStreams = 9                      // open stream shards: each costs a read of the whole stream
-	maxPoison  = 6
+	maxPoison  = 8
+	seldom     = 10 // one in so many
+	fewCount   = 8  // write shards
 	maxCount   = 90 // write shards: two partials
 )
 
@@ -30,26 +34,36 @@ func (r *rig) upheave(ctx context.Context, kill chan<- struct{}) error {
 			return nil
 		case <-time.After(pause):
 		}
-		var err error
-		switch n := r.faults.intN(100); {
-		case n < 15:
-			err = r.endStreamShard(split)
-		case n < 40:
-			err = r.endStreamShard(rotated)
-		case n < 75:
-			err = r.changeCount(ctx)
-		case n < 85:
-			err = r.putPoison(ctx)
-		default:
-			select {
-			case kill <- struct{}{}:
-			case <-ctx.Done():
-			}
-		}
-		if err != nil && ctx.Err() == nil {
+		if err := r.change(ctx, r.faults.intN(100), kill); err != nil && ctx.Err() == nil {
 			return err
 		}
 	}
+}
+
+// change makes the change of a number below 100. Once the load is over, only the
+// stream and its readers change.
+func (r *rig) change(ctx context.Context, n int, kill chan<- struct{}) error {
+	switch {
+	case n < 35 && r.auditing.Load() && r.faults.intN(seldom) > 0:
+		return nil
+	case n < 10:
+		return r.endStreamShard(split)
+	case n < 25:
+		return r.endStreamShard(rotated)
+	case n < 35:
+		select {
+		case kill <- struct{}{}:
+		case <-ctx.Done():
+		}
+		return nil
+	case r.settling.Load():
+		return nil
+	case n < 60:
+		return r.changeCount(ctx)
+	case n < 68:
+		return r.putPoison(ctx)
+	}
+	return r.remove(ctx)
 }
 
 // endStreamShard splits or rotates an open stream shard.
@@ -73,16 +87,19 @@ func (r *rig) endStreamShard(how fault) error {
 	return nil
 }
 
-// changeCount gives a counter another shard count, up or down.
+// changeCount gives a counter or an entity another shard count, up or down.
 func (r *rig) changeCount(ctx context.Context) error {
 	base := schema.BaseKey{Type: schema.Counter, Name: r.counter(r.faults.intN(min(20, r.o.Counters)))}
-	count := 1 + r.faults.intN(8)
-	if r.faults.intN(6) == 0 {
+	count := 1 + r.faults.intN(fewCount)
+	switch r.faults.intN(6) {
+	case 0:
 		count = 1 + r.faults.intN(maxCount)
+	case 1, 2:
+		base = schema.BaseKey{Type: schema.Entity, Name: entityName(r.faults.intN(r.o.Entities))}
 	}
 	_, err := r.changer.Pin(ctx, base.String(), count, ddb.Note{By: "harness", Why: "on purpose"}, time.Now())
-	if errors.Is(err, ddb.ErrNoChange) {
-		return nil
+	if errors.Is(err, ddb.ErrNoChange) || errors.Is(err, ddb.ErrUnavailable) {
+		return nil // a change that takes over a second is abandoned, or was made
 	}
 	if err == nil {
 		r.faults.count(counted)
@@ -90,23 +107,39 @@ func (r *rig) changeCount(ctx context.Context) error {
 	return err
 }
 
-// putPoison puts an item that looks like a counter's and can't be folded.
-func (r *rig) putPoison(ctx context.Context) error {
-	if r.poison >= maxPoison {
-		return nil
+// removeAge is how old a write shard is at least that is removed. A rev begins with
+// the microsecond of the call that makes its item: one under way may still make it
+// again with a rev from before, and what was folded of a younger one may be newer.
+const removeAge = 2 * time.Second
+
+// remove deletes a write shard of a counter, if it is there. What it had is then
+// no part of the counter any more, whatever is written later.
+func (r *rig) remove(ctx context.Context) error {
+	counter := r.counter(r.faults.intN(1 + r.faults.intN(min(20, r.o.Counters))))
+	n := r.faults.intN(1 + r.faults.intN(fewCount))
+	pk := schema.Key{Base: schema.BaseKey{Type: schema.Counter, Name: counter}, Shard: n}.String()
+	before := strconv.FormatInt(time.Now().Add(-removeAge).UnixMicro(), 10)
+	whole := context.WithoutCancel(ctx) // one that is cut off may be gone, uncounted
+	out, err := r.db.DeleteItem(whole, &dynamodb.DeleteItemInput{
+		TableName: &r.names.Items, Key: keyOf(pk, schema.SoleSK), ReturnValues: types.ReturnValueAllOld,
+		ConditionExpression:       aws.String("rev < :before"),
+		ExpressionAttributeValues: item{":before": &types.AttributeValueMemberN{Value: before}},
+	})
+	if _, absent := errors.AsType[*types.ConditionalCheckFailedException](err); absent {
+		return nil // or too young
 	}
-	pk := schema.Key{Base: schema.BaseKey{Type: schema.Counter, Name: fmt.Sprint(poisonName, r.poison)}}.String()
-	whole := context.WithoutCancel(ctx) // one that is cut off may be there, uncounted
-	_, err := r.db.PutItem(whole, &dynamodb.PutItemInput{TableName: &r.names.Items, Item: map[string]types.AttributeValue{
-		schema.PK: &types.AttributeValueMemberS{Value: pk}, schema.SK: &types.AttributeValueMemberS{Value: schema.SoleSK},
-		"rev": &types.AttributeValueMemberN{Value: "1"},
-	}})
 	if err != nil {
-		return fmt.Errorf("putting a poison record: %w", err)
+		return fmt.Errorf("removing %q: %w", pk, err)
 	}
-	r.poison++
-	r.faults.count(poisoned)
+	had, err := strconv.ParseInt(digitsOf(out.Attributes["value"]), 10, 64)
+	if err != nil {
+		return fmt.Errorf("removing %q: %w", pk, err)
+	}
+	r.faults.count(removed)
+	r.books.removed(counter, had)
 	return nil
 }
 
-const poisonName = "poison"
+func keyOf(pk, sk string) item {
+	return item{schema.PK: &types.AttributeValueMemberS{Value: pk}, schema.SK: &types.AttributeValueMemberS{Value: sk}}
+}

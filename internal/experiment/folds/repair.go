@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/rollup"
+	"github.com/hotshard/hotshard/internal/rollup/audit"
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// When, in parts of the load's time, a gap begins and how long it is at least; and
+// how many rollups it has to harm.
+const (
+	gapBegins  = 0.2
+	gapLength  = 0.15
+	gapTargets = 5
+
+	auditors = 8 // targets at a time
+)
+
+// outage makes a gap in the stream, audits some of what lost something by it, and
+// rebuilds all of that, while the load and the faults go on. Stream shards and
+// parts change seldom then: each change may cost an audit another round.
+func (r *rig) outage(ctx context.Context) error {
+	sleep(ctx, scale(r.o.load(), gapBegins))
+	r.gap.begin(r.virtual.Load().Plan())
+	sleep(ctx, scale(r.o.load(), gapLength))
+	for ctx.Err() == nil && !r.settling.Load() && len(r.gap.targets()) < gapTargets {
+		sleep(ctx, 10*time.Millisecond)
+	}
+	r.gap.end(r.virtual.Load().Plan())
+	r.faults.count(gapped)
+	r.auditing.Store(true)
+	defer r.auditing.Store(false)
+	lost := r.gap.targets()
+	if err := r.findLost(ctx, lost[:min(auditors, len(lost))]); err != nil {
+		return err
+	}
+	return r.rebuildLost(ctx, lost)
+}
+
+// findLost wants an audit not to take targets for right that lost something.
+func (r *rig) findLost(ctx context.Context, lost []schema.Target) error {
+	auditor, err := r.auditor(audit.Options{})
+	if err != nil {
+		return err
+	}
+	_, err = auditor.Run(ctx, audit.List(lost...), func(target schema.Target, result audit.Result) {
+		r.wantFound(target, result, true)
+	})
+	return err
+}
+
+// wantFound wants a target that lost events not to pass for right.
+func (r *rig) wantFound(target schema.Target, result audit.Result, asLost bool) {
+	switch {
+	case len(result.Findings) == 0 && asLost:
+		r.books.found("rollup %s of %v lost events, and the audit takes it for right", target.Base.Name, target.Start)
+	case len(result.Findings) > 0 && result.Findings[0].State == audit.Wrong:
+		r.auditFound.Add(1)
+	}
+}
+
+// rebuildLost rebuilds targets until all are right, or the load has ended. One whose
+// repair has lost its answer is right the next time.
+func (r *rig) rebuildLost(ctx context.Context, lost []schema.Target) error {
+	auditor, err := r.auditor(audit.Options{Repair: true})
+	if err != nil {
+		return err
+	}
+	for first := true; len(lost) > 0 && !r.settling.Load(); first = false {
+		var left []schema.Target
+		_, err := auditor.Run(ctx, audit.List(lost...), func(target schema.Target, result audit.Result) {
+			r.wantFound(target, result, first)
+			if !result.Right() {
+				left = append(left, target)
+			} else {
+				r.rebuilt.Add(1)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		lost = left
+	}
+	return nil
+}
+
+// repair mends the poison, replays the failures and rebuilds all that is wrong, when
+// the load has ended and the mappings still run. Then nothing may be wrong.
+func (r *rig) repair(ctx context.Context) error {
+	r.faults.calm()
+	if err := r.mendPoison(ctx); err != nil {
+		return err
+	}
+	if err := r.settle(ctx); err != nil {
+		return err
+	}
+	auditor, err := r.auditor(audit.Options{Repair: true, Eager: true})
+	if err != nil {
+		return err
+	}
+	if err := r.replay(ctx, auditor); err != nil {
+		return err
+	}
+	report, err := auditor.Run(ctx, auditor.All(audit.Range{}), nil)
+	if err != nil {
+		return err
+	}
+	r.rebuiltAtRest.Add(int64(report.Repaired))
+	r.wantRight(report, report.Right+report.Repaired, "rebuild")
+	auditor, err = r.auditor(audit.Options{})
+	if err != nil {
+		return err
+	}
+	if report, err = auditor.Run(ctx, auditor.All(audit.Range{}), nil); err != nil {
+		return err
+	}
+	r.wantRight(report, report.Right, "audit")
+	return nil
+}
+
+func (r *rig) wantRight(report *audit.Report, right int, what string) {
+	if right != report.Targets || report.Targets == 0 {
+		r.books.found("after the %s %d of %d targets are right: %+v", what, right, report.Targets, report.Findings[:min(3, len(report.Findings))])
+	}
+}
+
+// replay mends what the failure destination has.
+func (r *rig) replay(ctx context.Context, auditor *audit.Auditor) error {
+	failures, err := auditor.Failures(ctx)
+	if err != nil {
+		return err
+	}
+	report, left, err := auditor.Replay(ctx, failures, nil, nil)
+	if err != nil {
+		return err
+	}
+	r.replayed.Add(int64(len(failures) - len(left)))
+	if len(left) > 0 {
+		r.books.found("%d of %d failures are left after the replay: %+v", len(left), len(failures), report.Findings[:min(3, len(report.Findings))])
+	}
+	return nil
+}
+
+// mendPoison gives events data that can be read, and removes other poison.
+func (r *rig) mendPoison(ctx context.Context) error {
+	for _, p := range r.poison {
+		var err error
+		if mended := item(p.key); p.event == (identity{}) {
+			_, err = r.db.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &r.names.Items, Key: p.key})
+		} else {
+			mended["data"] = &types.AttributeValueMemberM{Value: item{"t": &types.AttributeValueMemberN{Value: "7.25"}}}
+			_, err = r.db.PutItem(ctx, &dynamodb.PutItemInput{TableName: &r.names.Items, Item: mended})
+			r.books.put(mended)
+		}
+		if err != nil {
+			return fmt.Errorf("mending poison: %w", err)
+		}
+	}
+	r.mended, r.poison = r.poison, nil
+	return nil
+}
+
+// auditor makes one whose writes fail now and then; calls that it needs in large
+// numbers do not.
+func (r *rig) auditor(o audit.Options) (*audit.Auditor, error) {
+	settings, err := settingsOf[rollup.Settings](r)
+	if err != nil {
+		return nil, err
+	}
+	o.Names, o.Rules, o.EventRetention = r.names, settings.Rules, eventRetention
+	o.Wait, o.Poll, o.Concurrency = time.Minute, 50*time.Millisecond, auditors
+	c := &client{Client: r.db, faults: r.faults, chances: auditChances, who: "audit", life: newLife(), applied: func() {}}
+	return audit.New(o, auditClient{c})
+}
+
+// eventRetention is ingest's default.
+const eventRetention = 720 * time.Hour
+
+type auditClient struct{ *client }
+
+func (a auditClient) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	return a.client.Client.PutItem(ctx, in, o...)
+}
+
+func (a auditClient) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	return a.client.Client.GetItem(ctx, in, o...)
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+func scale(d time.Duration, by float64) time.Duration { return time.Duration(float64(d) * by) }
