@@ -17,11 +17,16 @@ import (
 	"github.com/maypok86/otter/v2"
 
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
-// Client is what folds call of DynamoDB.
+// Client is what folds call of DynamoDB. They write by UpdateItem, and read tops of
+// boards by GetItem. The rest is for notes of boards, and for reading entries, the
+// settings and the index of boards with the shard map.
 type Client interface {
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
+	ddb.BoardClient
+	ddb.MapClient
 }
 
 // maxRemembered bounds the summary items whose revs a container remembers.

@@ -1,6 +1,7 @@
 package rollup
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -12,6 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/ddbstream"
+	"github.com/hotshard/hotshard/internal/schedule"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // maxFolds bounds the calls under way for one batch.
@@ -21,6 +24,8 @@ const maxFolds = 16
 type Handler struct {
 	folder *folder
 	events *eventFolder
+	tops   *topFolder
+	cells  *cellsFolder
 	rules  Rules
 	client Client
 	table  string
@@ -33,9 +38,13 @@ func New(settings Settings, client Client, log *slog.Logger) (*Handler, error) {
 	if err := settings.Validate(); err != nil {
 		return nil, err
 	}
+	view := ddb.NewMap(client, settings.ShardMapTable)
+	boards := ddb.NewLeaderboards(client, settings.ItemsTable, view, ddb.Unwatched{}, 0)
 	return &Handler{
 		folder: newFolder(client, settings.RollupsTable, time.Now),
 		events: newEventFolder(client, settings, time.Now),
+		tops:   newTopFolder(client, settings, boards, time.Now, log),
+		cells:  newCellsFolder(client, settings, time.Now),
 		rules:  settings.Rules,
 		client: client,
 		table:  settings.RollupsTable,
@@ -48,7 +57,12 @@ func New(settings Settings, client Client, log *slog.Logger) (*Handler, error) {
 // not be folded now are reported, so that Lambda delivers the batch again from the
 // lowest of them on; folding the others twice changes nothing. Those that never can
 // be go to the failure destination with their target, and hold up nothing.
+//
+// It takes [BoardsTask] as well.
 func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	if task, ok := schedule.Parse(payload); ok {
+		return h.task(ctx, task)
+	}
 	batch, err := ddbstream.Decode(payload)
 	if err != nil {
 		return nil, fmt.Errorf("reading the batch: %w", err)
@@ -59,6 +73,14 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	each(slices.Sorted(maps.Keys(d.lost)), func(target string) { d.park(ctx, target) })
 	d.acknowledge(ctx)
 	return ddbstream.Answer(batch.State, d.again...)
+}
+
+// task does what a schedule asks for.
+func (h *Handler) task(ctx context.Context, name string) ([]byte, error) {
+	if name != boardsTask {
+		return nil, fmt.Errorf("task %.40q is not known: want %s", name, boardsTask)
+	}
+	return h.tops.lookAgain(ctx)
 }
 
 // each does something for all of a list, some at a time.
@@ -92,13 +114,14 @@ type job struct {
 func (d *delivery) jobs() (jobs []job) {
 	var changes []change
 	events := newBuckets(d.rules, d.batch.ShardID)
+	boards := standings{}
 	for i := range d.batch.Records {
 		r := &d.batch.Records[i]
 		c, ok, err := read(r)
 		if ok {
 			changes = append(changes, c)
 		} else if err == nil {
-			err = events.add(r)
+			err = cmp.Or(events.add(r), boards.add(r)) // it is one or the other
 		}
 		if target, folds := d.targetOf(r); err != nil && folds {
 			d.lose(target, err, r.Sequence)
@@ -117,6 +140,23 @@ func (d *delivery) jobs() (jobs []job) {
 			fold:      func(ctx context.Context) error { return d.events.fold(ctx, b) },
 			sequences: b.sequences,
 		})
+	}
+	return append(jobs, d.boardJobs(boards)...)
+}
+
+// boardJobs are two for each board's period: its top, and the stream shard's part of
+// its histogram.
+func (d *delivery) boardJobs(boards standings) (jobs []job) {
+	for pk, s := range boards {
+		if len(s.turns) > 0 {
+			jobs = append(jobs,
+				job{pk, func(ctx context.Context) error { return d.tops.fold(ctx, s) }, s.sequences},
+				job{pk, func(ctx context.Context) error { return d.cells.fold(ctx, s, d.batch.ShardID) }, s.sequences})
+		}
+		if len(s.raised) > 0 {
+			raised := func() []string { return s.raised }
+			jobs = append(jobs, job{pk, func(ctx context.Context) error { return d.tops.note(ctx, s) }, raised})
+		}
 	}
 	return jobs
 }

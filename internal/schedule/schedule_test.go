@@ -1,0 +1,27 @@
+package schedule
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestParse(t *testing.T) {
+	for payload, want := range map[string]string{
+		`{"task":"shrink"}`:         "shrink",
+		" {\n \"task\" : \"\" }\n":  "",
+		`{"task":"a\u0062"}`:        "ab",
+		`{"task":"none of theirs"}`: "none of theirs",
+	} {
+		if task, ok := Parse([]byte(payload)); !ok || task != want {
+			t.Errorf("%s: %q, %t; want %q", payload, task, ok, want)
+		}
+	}
+	for _, payload := range []string{
+		``, `{}`, `[]`, `"task"`, `{"task":null}`, `{"task":1}`, `{"task":"shrink"`, `{"task":"shrink","n":1}`,
+		`{"Records":[]}`, `{"task":"` + strings.Repeat("x", maxPayload) + `"}`,
+	} {
+		if task, ok := Parse([]byte(payload)); ok {
+			t.Errorf("%.40s passes for the task %.40q", payload, task)
+		}
+	}
+}
