@@ -206,6 +206,7 @@ func SettingsKey(board string) (pk, sk string) { return BoardPrefix + board, Sol
 //	            may be below 0
 //	as_of    N  Unix milliseconds of the last fold
 const (
+	BoardVersion    = "1"
 	TopSK           = "top"
 	TopVersion      = "version"
 	TopPlaces       = "places"
@@ -214,8 +215,41 @@ const (
 	HistogramCells  = "cells"
 )
 
+// A top that was made from the index is noted in the rollups table, to be looked at
+// again: the index may have lagged. The note stays until a look that was late
+// enough:
+//
+//	pk    S  N#<0 to 7>, by the board and period
+//	sk    S  L#<board>#<period>
+//	since N  Unix milliseconds of the first making that was not looked at
+//	last  N  Unix milliseconds of the newest
+//	v     N  1
+const (
+	NotePrefix = "N#"
+	NoteSince  = "since"
+	NoteLast   = "last"
+)
+
+// noteSalts is how many partition keys the notes are spread over.
+const noteSalts = 8
+
+// NotePartitions returns the partition keys of all notes.
+func NotePartitions() []string {
+	list := make([]string, noteSalts)
+	for i := range list {
+		list[i] = NotePrefix + strconv.Itoa(i)
+	}
+	return list
+}
+
+// NoteKey returns the keys of a board period's note.
+func NoteKey(board, period string) (pk, sk string) {
+	sk = BoardRollupKey(board, period)
+	return NotePrefix + strconv.Itoa(shard.Calculated(sk, noteSalts)), sk
+}
+
 // BoardRollupKey returns the partition key of a board's period in the rollups
-// table.
+// table, which also names it as a target of folds.
 func BoardRollupKey(board, period string) string {
 	return BaseKey{Board, board}.String() + "#" + period
 }

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -122,4 +123,19 @@ func TestPeriods(t *testing.T) {
 	if AllTime.Label(time.Now()) != "all" || !AllTime.End(time.Now()).IsZero() {
 		t.Error("all time ends")
 	}
+}
+
+func TestBoardsAreTargetsAndHaveNotes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		board := rapid.StringN(1, 10, 50).Draw(t, "board")
+		period := rapid.SampledFrom([]Period{AllTime, Daily, Weekly}).Draw(t, "period").Label(time.UnixMilli(rapid.Int64Range(0, 1<<42).Draw(t, "ms")))
+		pk, sk := NoteKey(board, period)
+		got, err := ParseTarget(sk)
+		if err != nil || got.Base != (BaseKey{Board, board}) || got.Period != period || sk != BoardRollupKey(board, period) {
+			t.Fatalf("%q %q becomes %+v, %v", board, period, got, err)
+		}
+		if !slices.Contains(NotePartitions(), pk) {
+			t.Fatalf("%q is none of %q", pk, NotePartitions())
+		}
+	})
 }
