@@ -31,6 +31,9 @@ type AuditCmd struct {
 
 // Validate finds faults of the command line.
 func (c *AuditCmd) Validate() error {
+	if c.Fewer && !c.Repair {
+		return errors.New("--fewer is for --repair")
+	}
 	return errors.Join(c.deployment.Validate(), c.targets.Validate())
 }
 
@@ -56,6 +59,7 @@ type deployment struct {
 	EventRetention  time.Duration `env:"HOTSHARD_EVENT_RETENTION" default:"720h" help:"How long events are kept, as ingest has it; the shortest that it had. 0 is for ever. What is older is not compared."`
 	RollupRetention time.Duration `env:"HOTSHARD_ROLLUP_RETENTION" default:"0" help:"How long event rollups are kept, as the aggregator has it. 0 is for ever."`
 	Wait            time.Duration `default:"30s" help:"For folds that may be on their way, up to 1h."`
+	Fewer           bool          `help:"Repair also rollups that have more events than there are items. If those were deleted or have expired, the rollups then forget them."`
 	Concurrency     int           `default:"32" help:"Summaries audited at a time, up to 1000."`
 	JSON            bool          `name:"json" help:"Print the result as JSON."`
 }
@@ -80,7 +84,7 @@ func (d *deployment) Validate() error {
 func (d *deployment) options() audit.Options {
 	return audit.Options{
 		Names: schema.NamesFor(d.Prefix), Rules: d.Rules, EventRetention: d.EventRetention, RollupRetention: d.RollupRetention,
-		Wait: d.Wait, Concurrency: d.Concurrency,
+		Fewer: d.Fewer, Wait: d.Wait, Concurrency: d.Concurrency,
 	}
 }
 
@@ -186,8 +190,9 @@ func (d *deployment) print(out io.Writer, report *audit.Report) error {
 	if report.More > 0 {
 		fmt.Fprintf(&text, "and %d more\n", report.More)
 	}
-	fmt.Fprintf(&text, "summaries: %d looked at, %d right, %d repaired, %d not right or not known to be, %d too old to tell\n",
-		report.Targets, report.Right, report.Repaired, report.Bad(), report.TooOld)
+	fmt.Fprintf(&text, "summaries: %d looked at, %d right, %d repaired, %d not right or not known to be, %d too old to tell, %d still open\n",
+		report.Targets, report.Right, report.Repaired, report.Bad(), report.TooOld, report.Open)
+	fmt.Fprintf(&text, "begun at %s\n", report.Begun.Format(time.RFC3339))
 	_, err := io.WriteString(out, text.String())
 	return err
 }

@@ -44,6 +44,9 @@ func TestAuditsWrongUsageIsOneLine(t *testing.T) {
 		"rebuild --all --type counter --name x":                       "want one of --all and --type with --name",
 		"rebuild --type counter":                                      "want one of --all and --type with --name",
 		"replay --event-retention 1m":                                 "--event-retention",
+		"audit --fewer":                                               "--fewer is for --repair",
+		"replay --forget yesterday":                                   "--forget: parsing time",
+		"replay --forget 9999-01-01T00:00:00Z":                        "--forget must not be in the future",
 	} {
 		code, out, err := hotshard(t, strings.Fields(args)...)
 		if code != exitUsage || out != "" || strings.Count(err, "\n") != 1 || !strings.Contains(err, want) {
@@ -221,8 +224,12 @@ func TestAuditRebuildReplay(t *testing.T) {
 	pk, sk := schema.FailureKey(schema.UnknownTarget("shardId-1", "17"))
 	d.damage(d.names.Rollups, pk, sk, "SET last_at = :at", item{":at": num(5)})
 	out, err = d.run(exitBad, "replay")
-	wantText(t, out+err, "?shardId-1#17", "Run hotshard audit --repair, and then hotshard replay --forget", "failures: 2, 1 forgotten, 1 left")
-	out, _ = d.run(exitOK, "replay", "--forget", "--json")
+	wantText(t, out+err, "?shardId-1#17", "Run hotshard audit --repair, and then hotshard replay --forget with", "failures: 2, 1 forgotten, 1 left")
+	out, _ = d.run(exitBad, "replay", "--forget", "1970-01-01T00:00:00Z")
+	wantText(t, out, "failures: 1, 0 forgotten, 1 left")
+	out, _ = d.run(exitOK, "audit", "--repair")
+	_, begun, _ := strings.Cut(strings.TrimSpace(out), "\nbegun at ")
+	out, _ = d.run(exitOK, "replay", "--forget", begun, "--json")
 	var r replayed
 	if err := json.Unmarshal([]byte(out), &r); err != nil || r.Failures != 1 || r.Forgotten != 1 || len(r.Left) != 0 || r.Report.Targets != 0 {
 		t.Errorf("%v in %s", err, out)
@@ -242,12 +249,59 @@ func TestAuditRebuildReplay(t *testing.T) {
 	d.damage(d.names.Rollups, pk, sk, "SET last_at = :at", item{":at": num(5)})
 	out, _ = d.run(exitBad, "replay")
 	wantText(t, out, "1 too old to tell", "failures: 1, 0 forgotten, 1 left")
-	out, _ = d.run(exitOK, "replay", "--forget")
+	out, _ = d.run(exitOK, "replay", "--forget", begun)
 	wantText(t, out, "failures: 1, 1 forgotten, 0 left")
 	out, err = d.run(exitBad, "rebuild", "--type", "entity", "--name", "old", "--from", "2020-01-05T12:00:00Z", "--to", "2020-01-05T13:00:00Z")
 	wantText(t, out+err, "1 of 1 summaries are older than the retention")
 	out, _ = d.run(exitOK, "rebuild", "--all", "--event-retention", "0")
 	wantText(t, out, "summaries: 4 looked at, 4 right")
+
+	d.remove(d.names.Items, "E#room/1#"+at.Format(time.DateOnly)+"#0", schema.EventSortKey(at, "x"))
+	for _, command := range []string{"audit --repair", "rebuild --all"} {
+		out, _ = d.run(exitBad, strings.Fields(command)...)
+		wantText(t, out, "fewer ", "2 events", "events were deleted or have expired")
+	}
+	out, _ = d.run(exitOK, "audit", "--repair", "--fewer")
+	wantText(t, out, "fewer, repaired", "1 repaired")
+}
+
+func (d *deployed) remove(table, pk, sk string) {
+	d.t.Helper()
+	if _, err := d.db.DeleteItem(d.t.Context(), &dynamodb.DeleteItemInput{TableName: &table, Key: item{"pk": str(pk), "sk": str(sk)}}); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// TestReplayPrintsWhatItHas, also when a call fails in the end.
+func TestReplayPrintsWhatItHas(t *testing.T) {
+	endpoint := enginetest.Endpoint(t)
+	prefix := "replay" + strings.ReplaceAll(time.Now().Format("150405.000000"), ".", "-") + "-"
+	d := &deployed{t: t, db: local.DynamoDB(endpoint, ""), names: schema.NamesFor(prefix), flags: []string{"--endpoint", endpoint, "--prefix", prefix}}
+	if err := local.CreateTables(t.Context(), d.db, d.names); err != nil {
+		t.Fatal(err)
+	}
+	drop := func(table string) {
+		if _, err := d.db.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &table}); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(func() { drop(d.names.Items); drop(d.names.Rollups); drop(local.CheckpointTable(d.names)) })
+	drop(d.names.ShardMap)
+	first := ""
+	for i := 0; !strings.HasPrefix(first, schema.FailurePrefix+"0"); i++ {
+		pk, sk := schema.FailureKey(fmt.Sprintf("E#e%d#2026-01-05", i)) // by the day: no rule
+		if first = pk; strings.HasSuffix(pk, "#0") {
+			d.damage(d.names.Rollups, pk, sk, "SET last_at = :at", item{":at": num(5)})
+		}
+	}
+	for i := 0; ; i++ {
+		if pk, sk := schema.FailureKey(fmt.Sprintf("C#c%d#0", i)); !strings.HasSuffix(pk, "#0") {
+			d.damage(d.names.Rollups, pk, sk, "SET last_at = :at", item{":at": num(5)})
+			break
+		}
+	}
+	out, err := d.run(exitBad, "replay", "--concurrency", "1")
+	wantText(t, out+err, "no rule rolls up its events by the day", "failures: 2, 0 forgotten, 2 left", "no tables of hotshard with the prefix")
 }
 
 // parse reads flags into a part of a command.

@@ -35,5 +35,8 @@ func (c *RebuildCmd) Run(ctx context.Context, std streams) error {
 	if n := report.TooOld; n > 0 && !c.All {
 		return fmt.Errorf("%d of %d summaries are older than the retention: they were left as they are", n, report.Targets)
 	}
+	if n := report.Open; n > 0 && !c.All {
+		return fmt.Errorf("%d of %d summaries were folded into whenever they were looked at: their time is not over", n, report.Targets)
+	}
 	return nil
 }

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
@@ -15,8 +17,16 @@ import (
 // ReplayCmd is hotshard replay.
 type ReplayCmd struct {
 	deployment
-	Files  []string `arg:"" optional:"" type:"path" help:"Files with records that the event source mapping has given up: a failure file of hotshard local, or documents of a failure destination in S3. Their summaries are computed anew, too."`
-	Forget bool     `help:"Also delete failures of which nothing can be computed: those that don't say which summary lacks something (run hotshard audit --repair before), and those older than a retention."`
+	Files  []string  `arg:"" optional:"" type:"path" help:"Files with records that the event source mapping has given up: a failure file of hotshard local, or documents of a failure destination in S3. Their summaries are computed anew, too."`
+	Forget time.Time `placeholder:"TIME" help:"RFC 3339: also delete failures noted before then of which nothing can be computed: those that don't say which summary lacks something, and those older than a retention. Give the time at which a hotshard audit --repair of everything has begun."`
+}
+
+// Validate finds faults of the command line.
+func (c *ReplayCmd) Validate() error {
+	if c.Forget.After(time.Now()) {
+		return errors.New("--forget must not be in the future: give the time at which an audit has begun")
+	}
+	return c.deployment.Validate()
 }
 
 // replayed is the outcome.
@@ -51,18 +61,18 @@ func (c *ReplayCmd) Run(ctx context.Context, std streams) error {
 		progress(1)
 	})
 	finish()
-	if err == nil && c.Forget {
-		result.Left, err = forget(ctx, a, result.Left, tooOld)
-	}
-	if err != nil {
-		return err
+	if err == nil {
+		result.Left, err = c.forget(ctx, a, result.Left, tooOld)
 	}
 	result.Forgotten = len(failures) - len(result.Left)
-	if err := c.show(std, result); err != nil {
+	if err = c.explain(err); err != nil && result.Report.Targets == 0 && result.Forgotten == 0 {
 		return err
 	}
-	n := result.Report.Bad()
-	if !c.Forget {
+	if err := errors.Join(err, c.show(std, result)); err != nil {
+		return err
+	}
+	n := result.Report.Bad() + result.Report.Open
+	if c.Forget.IsZero() {
 		n += result.Report.TooOld
 	}
 	if n > 0 || len(result.Left) > 0 {
@@ -91,12 +101,13 @@ func (c *ReplayCmd) given(a *audit.Auditor, std streams) (targets []schema.Targe
 	return targets, nil
 }
 
-// forget deletes the failures of which nothing can be computed.
-func forget(ctx context.Context, a *audit.Auditor, list []audit.Failure, tooOld map[schema.Target]bool) (left []audit.Failure, err error) {
+// forget deletes the failures of which nothing can be computed, and which an audit
+// that began at c.Forget has covered.
+func (c *ReplayCmd) forget(ctx context.Context, a *audit.Auditor, list []audit.Failure, tooOld map[schema.Target]bool) (left []audit.Failure, err error) {
 	left = []audit.Failure{}
 	for _, f := range list {
 		forgotten := false
-		if err == nil && (!f.Known || tooOld[f.Target]) {
+		if err == nil && f.Last.Before(c.Forget) && (!f.Known || tooOld[f.Target]) {
 			forgotten, err = a.Forget(ctx, f)
 		}
 		if !forgotten {
@@ -128,7 +139,7 @@ func (c *ReplayCmd) show(std streams, r replayed) error {
 		}
 		fmt.Fprintln(&text, t.Render())
 		if unknown > 0 {
-			fmt.Fprintln(&text, "Failures with a ? don't say which summary lacks something. Run hotshard audit --repair, and then hotshard replay --forget.")
+			fmt.Fprintln(&text, "Failures with a ? don't say which summary lacks something. Run hotshard audit --repair, and then hotshard replay --forget with the time at which that has begun.")
 		}
 	}
 	fmt.Fprintf(&text, "failures: %d, %d forgotten, %d left\n", r.Failures, r.Forgotten, len(r.Left))

@@ -18,11 +18,15 @@ func (r Rules) Bucket(entity string) (width shard.Bucket, ok bool) {
 
 // Numbers returns the numbers of a stored event that are rolled up, by field, as a
 // fold takes them from the stream: for partial.Partial.Add. The item is the event's
-// and has at least its data, if it has any. The error says why it can't be folded.
+// and has at least its data, if it has any. The error says why it can't be folded,
+// also that no rule is for the entity.
 func (r Rules) Numbers(entity string, item map[string]types.AttributeValue) (map[string]string, error) {
 	rule, ok := r.find(entity)
+	if !ok {
+		return nil, fmt.Errorf("no rule rolls up the events of %q", entity)
+	}
 	value, has := item[data]
-	if !ok || !has {
+	if !has {
 		return nil, nil
 	}
 	members, ok := value.(*types.AttributeValueMemberM)

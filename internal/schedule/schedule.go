@@ -9,6 +9,7 @@ package schedule
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 )
 
 // maxPayload bounds a scheduled payload, in bytes. Batches are mostly longer, and
@@ -28,6 +29,9 @@ func Parse(payload []byte) (task string, ok bool) {
 	d.DisallowUnknownFields()
 	if d.Decode(&named) != nil || named.Task == nil {
 		return "", false
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return "", false // something follows
 	}
 	return *named.Task, true
 }

@@ -38,7 +38,7 @@ func (r *rig) compacting(ctx context.Context) error {
 func (r *rig) compact(ctx context.Context, ahead time.Duration) error {
 	life := newLife()
 	c := &client{Client: r.db, faults: r.faults, chances: foldChances, who: "compaction", life: life, applied: func() {}}
-	options := compact.Options{RollupsTable: r.names.Rollups, ReadUnits: 1_000_000}
+	options := compact.Options{RollupsTable: r.names.Rollups, ReadUnits: 1_000_000, WriteUnits: 1_000_000}
 	compactor, err := compact.New(options, c, slog.New(slog.DiscardHandler), func() time.Time { return time.Now().Add(ahead) })
 	if err != nil {
 		return err

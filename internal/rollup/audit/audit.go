@@ -10,8 +10,8 @@
 // has been folded, so that an audit has to prove that what it compares is at rest:
 // it reads the rollup, then the events; if they differ it puts marks among the
 // events, waits until those have come through the stream, and reads the rollup
-// again. What has not changed between the two readings, and still differs from the
-// events, is wrong.
+// and the events again. What has not changed between the two readings, and still
+// differs from the events, is wrong.
 //
 // Every repair is conditional on what was read, so that it never undoes a fold.
 package audit
@@ -49,6 +49,9 @@ type Options struct {
 	RollupRetention time.Duration // of event rollups; 0 is for ever
 
 	Repair bool // write what a summary should have
+	// Fewer repairs also an event rollup that has more events than there are items.
+	// Events may have been deleted, or have expired: a repair then forgets them.
+	Fewer bool
 	// Eager repairs a counter's summary without waiting for folds that may be on
 	// their way. It is as exact, and quicker where many are behind.
 	Eager       bool
@@ -115,16 +118,25 @@ func New(o Options, client Client) (*Auditor, error) {
 // changed meanwhile.
 const maxRounds = 6
 
+// hasRule tells whether the rules would make an event rollup.
+func (a *Auditor) hasRule(t schema.Target) bool {
+	width, ok := a.o.Rules.Bucket(t.Base.Name)
+	return ok && width == t.Bucket
+}
+
 // Check audits one target, a counter (whatever its partial) or an entity's bucket.
 // What is wrong with the target is in the result; an error is about DynamoDB or ctx,
 // and the target was then not audited to its end.
 func (a *Auditor) Check(ctx context.Context, t schema.Target) (Result, error) {
 	var r Result
 	var err error
-	if t.Base.Type == schema.Counter {
+	switch {
+	case t.Base.Type == schema.Counter:
 		r, err = a.counter(ctx, t.Base.Name)
-	} else {
-		r, err = a.bucket(ctx, parts.Bucket{Entity: t.Base.Name, Width: t.Bucket, Start: t.Start.UTC()})
+	case !a.hasRule(t):
+		r = finding(NoRule, fmt.Sprintf("no rule rolls up its events by the %s", t.Bucket))
+	default:
+		r, err = a.bucket(ctx, bucketOf(t))
 	}
 	for i := range r.Findings {
 		r.Findings[i].describe(t)

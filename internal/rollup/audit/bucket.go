@@ -43,25 +43,58 @@ type comparison struct {
 	events *events
 }
 
-func (c *comparison) finding(state State) Result {
-	return Result{[]Finding{{State: state, Summary: figuresOfEvents(c.rollup), Items: figuresOfEvents(c.events.sum)}}}
+// state says how a rollup differs from its events.
+func (c *comparison) state() State {
+	switch {
+	case c.events.sum.Events < c.rollup.Events:
+		return Fewer
+	case c.rollup.Restated:
+		return Restated
+	}
+	return Wrong
 }
 
-// bucket audits an event rollup. It starts over when the rollup has changed.
+// whyFewer is what there may be to an event rollup that has more events than items.
+const whyFewer = "events were deleted or have expired, or the rollup counted some twice"
+
+func (c *comparison) finding() Result {
+	f := Finding{State: c.state(), Summary: figuresOfEvents(c.rollup), Items: figuresOfEvents(c.events.sum)}
+	if f.State == Fewer {
+		f.Detail = whyFewer
+	}
+	return Result{[]Finding{f}}
+}
+
+// bucket audits an event rollup: it looks once for folds that are on their way, and
+// then for proof. It starts over when the rollup has changed.
 func (a *Auditor) bucket(ctx context.Context, b parts.Bucket) (Result, error) {
 	if a.tooOld(b) {
 		return finding(TooOld, ""), nil
 	}
-	for range maxRounds {
-		result, again, err := a.bucketOnce(ctx, b)
+	for round := range 1 + maxRounds {
+		if round > 0 {
+			if err := a.pause(ctx); err != nil {
+				return Result{}, err
+			}
+		}
+		result, again, err := a.bucketOnce(ctx, b, round > 0 || a.o.Wait == 0)
 		if err != nil || !again {
 			return result, err
 		}
 	}
-	return finding(Busy, fmt.Sprintf("it changed each of %d times it was looked at", maxRounds)), nil
+	state := Busy
+	if b.End().Add(lately).After(a.o.Now()) {
+		state = Open
+	}
+	return finding(state, fmt.Sprintf("it changed each of %d times it was looked at", maxRounds)), nil
 }
 
-func (a *Auditor) bucketOnce(ctx context.Context, b parts.Bucket) (result Result, again bool, err error) {
+// lately is how long after its end a bucket is mostly folded into still.
+const lately = time.Hour
+
+// bucketOnce compares a rollup with its events, and repairs it. What differs without
+// prove, or has changed, is to be looked at again.
+func (a *Auditor) bucketOnce(ctx context.Context, b parts.Bucket, prove bool) (result Result, again bool, err error) {
 	c, err := a.compare(ctx, b)
 	if err != nil {
 		return a.notRead(err)
@@ -72,21 +105,27 @@ func (a *Auditor) bucketOnce(ctx context.Context, b parts.Bucket) (result Result
 	case c.events.expired(a.o.Now()):
 		return finding(TooOld, "an event has expired, so that others may be deleted"), false, nil
 	case c.rollup.Restated && !a.o.Repair:
-		return c.finding(Restated), false, nil
+		return c.finding(), false, nil
 	case !c.rollup.Restated && equal(c.rollup, c.events.sum):
 		return Result{}, false, nil
+	case !prove:
+		return Result{}, true, nil
 	}
-	if why, err := a.settle(ctx, b, c.events.places); why != "" || err != nil {
-		return finding(Unsettled, why), false, err
+	floors, why, err := a.settle(ctx, b, c.events.places)
+	switch {
+	case err != nil:
+		return Result{}, false, err
+	case why != "":
+		return finding(Unsettled, why), false, nil
 	}
-	moved, err := a.moved(ctx, b, c.read)
+	now, err := a.compare(ctx, b)
 	if err != nil {
 		return a.notRead(err)
 	}
-	if moved {
+	if !c.same(now) {
 		return Result{}, true, nil
 	}
-	return a.repairBucket(ctx, b, c)
+	return a.repairBucket(ctx, b, c, floors)
 }
 
 func (e *events) faults() string {
@@ -114,41 +153,38 @@ func (a *Auditor) compare(ctx context.Context, b parts.Bucket) (c *comparison, e
 	return c, err
 }
 
-// moved tells whether any part has been folded into, come or gone since.
-func (a *Auditor) moved(ctx context.Context, b parts.Bucket, since []parts.Part) (bool, error) {
-	now, err := a.store.Read(ctx, b)
-	same := slices.EqualFunc(now, since, func(p, q parts.Part) bool {
+// same tells whether no part has been folded into, come or gone since, and the same
+// events are there. Both matter: no fold may ever take an event that was written
+// meanwhile, and a repair says of all events before the marks that it has them.
+func (c *comparison) same(now *comparison) bool {
+	return slices.EqualFunc(now.read, c.read, func(p, q parts.Part) bool {
 		return p.StreamShard == q.StreamShard && p.Sequence == q.Sequence
-	})
-	return !same, err
+	}) && now.events.unreadable == 0 && identical(now.events.sum, c.events.sum)
 }
 
 // repairBucket takes care of a rollup that is at rest and differs from its events.
-func (a *Auditor) repairBucket(ctx context.Context, b parts.Bucket, c *comparison) (result Result, again bool, err error) {
-	state := Wrong
-	if c.rollup.Restated {
-		state = Restated
-	}
-	result = c.finding(state)
+func (a *Auditor) repairBucket(ctx context.Context, b parts.Bucket, c *comparison, floors map[string]string) (result Result, again bool, err error) {
+	result = c.finding()
+	f := &result.Findings[0]
 	other, err := a.inOtherWidth(ctx, b)
 	if err != nil {
 		return a.notRead(err)
 	}
 	if other != "" {
-		result.Findings[0].State, result.Findings[0].Detail = Mixed, "there is also a rollup of "+other
+		f.State, f.Detail = Mixed, "there is also a rollup of "+other
 		return result, false, nil
 	}
-	if !a.o.Repair {
+	if !a.o.Repair || f.State == Fewer && !a.o.Fewer {
 		return result, false, nil
 	}
-	err = a.store.Replace(ctx, b, c.read, c.events.total())
+	_, err = a.store.Replace(ctx, b, c.read, c.events.total(c.rollup), floors)
 	switch {
 	case errors.Is(err, parts.ErrMoved):
 		return Result{}, true, nil
 	case err != nil && !ofCall(err):
 		return finding(Failed, err.Error()), false, nil
 	}
-	result.Findings[0].Repaired = err == nil
+	f.Repaired = err == nil
 	return result, false, err
 }
 

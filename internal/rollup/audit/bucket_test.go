@@ -51,7 +51,7 @@ var bucketFaults = []struct {
 	inject         func(t testing.TB, r *rig, entity string, at time.Time)
 	summary, items string
 }{
-	{"more events", audit.Wrong, func(t testing.TB, r *rig, entity string, at time.Time) {
+	{"more events", audit.Fewer, func(t testing.TB, r *rig, entity string, at time.Time) {
 		pk, sk := r.part(t, entity, at)
 		r.update(t, r.names.Rollups, pk, sk, "SET events = events + :n", item{":n": num(3)})
 	}, "7 events", "4 events"},
@@ -70,7 +70,7 @@ var bucketFaults = []struct {
 			r.delete(t, r.names.Rollups, pk, sk)
 		}
 	}, `0 events; no "t"`, `4 events; "t": 4, sum 10, min 1, max 4`},
-	{"no event any more", audit.Wrong, func(t testing.TB, r *rig, entity string, at time.Time) {
+	{"no event any more", audit.Fewer, func(t testing.TB, r *rig, entity string, at time.Time) {
 		for i := range 4 {
 			event := at.Add(time.Duration(i) * time.Second)
 			r.delete(t, r.names.Items, "E#"+entity+"#"+at.Format(time.DateOnly)+"#0", schema.EventSortKey(event, fmt.Sprint("id", i)))
@@ -249,28 +249,39 @@ func TestMixedWidths(t *testing.T) {
 	}
 }
 
-// TestABusyBucket: a rollup that is folded into whenever it is looked at is given up.
+// TestABusyBucket: a rollup that is folded into whenever it is looked at is given up,
+// and is no fault until an hour after its end.
 func TestABusyBucket(t *testing.T) {
+	begun := time.Now()
 	r := newRig(t)
-	r.run(t, nil)
 	at := hour()
 	r.put(t, "e", at, 4)
-	r.folded(t, "e", at, 4)
+	r.fold(t)
 	pk, sk := r.part(t, "e", at)
 	r.update(t, r.names.Rollups, pk, sk, "SET events = :e", item{":e": num(90)})
-	client := &folding{r.db, func() {
+	client := &folding{acknowledging{r.db, r.names, 0}, func() {
 		r.update(t, r.names.Rollups, pk, sk, "SET seq = :s", item{":s": str(fmt.Sprintf("%040d", time.Now().UnixNano()))})
 	}}
-	a := r.auditorOver(t, client, audit.Options{Names: r.names, Rules: r.rules, Repair: true, Wait: 20 * time.Second, Poll: time.Millisecond})
+	a := r.auditorOver(t, client, audit.Options{Names: r.names, Rules: r.rules, Repair: true, Fewer: true, Wait: 20 * time.Second, Poll: time.Millisecond})
 	if found := check(t, a, hourTarget("e", at)); len(found) != 1 || found[0].State != audit.Busy || found[0].Repaired {
 		t.Fatalf("found %+v", found)
+	}
+	for now, bad := range map[time.Time]int{at.Add(time.Minute): 0, at.Add(119 * time.Minute): 0, at.Add(121 * time.Minute): 1} {
+		a := r.auditorOver(t, client, audit.Options{
+			Names: r.names, Rules: r.rules, Repair: true, Fewer: true, Wait: 20 * time.Second, Poll: time.Millisecond,
+			Now: func() time.Time { return now.Add(time.Since(begun)) },
+		})
+		report, err := a.Run(t.Context(), audit.List(hourTarget("e", at)), nil)
+		if err != nil || report.Bad() != bad || report.Open != 1-bad || report.States[audit.Open] != 1-bad {
+			t.Errorf("at %v: %+v, %v", now, report, err)
+		}
 	}
 	r.wantNoMarks(t)
 }
 
 // folding does something before each mark.
 type folding struct {
-	*dynamodb.Client
+	audit.Client
 	do func()
 }
 

@@ -47,6 +47,6 @@ func TestWhatAnAuditCosts(t *testing.T) {
 	costs("an hour without any", hourTarget("e", at.Add(time.Hour)), counted, 3, 0)
 	pk, sk := r.part(t, "e", at)
 	r.update(t, r.names.Rollups, pk, sk, "SET events = :n", item{":n": num(1)})
-	merged := len(r.parts(t, "e", at))
-	costs("the repair of an hour", hourTarget("e", at), acknowledging{counted, r.names}, 1+1+5+3, float64(24*3+2*(merged+1)))
+	emptied := len(r.parts(t, "e", at)) + 1 // and that of the stream shard by which the marks came
+	costs("the repair of an hour", hourTarget("e", at), acknowledging{counted, r.names, 1000}, 3*(1+1+5)+1+1, float64(24*3+2*(emptied+1)))
 }

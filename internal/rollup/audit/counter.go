@@ -52,7 +52,12 @@ func (s source) judge() State {
 // starts over, with what is left.
 func (a *Auditor) counter(ctx context.Context, name string) (Result, error) {
 	var all Result
-	for range maxRounds {
+	for round := range maxRounds {
+		if round > 0 {
+			if err := a.pause(ctx); err != nil {
+				return all, err
+			}
+		}
 		result, again, err := a.counterOnce(ctx, name)
 		all.Findings = append(all.Findings, result.Findings...)
 		if err != nil || !again {

@@ -108,11 +108,8 @@ func (d *discovery) ofSummary(pk, sk string) (schema.Target, bool) {
 		return schema.Target{}, false
 	}
 	width, start, _, err := schema.ParseRollupSortKey(sk)
-	if ruled, ok := d.a.o.Rules.Bucket(entity); err != nil || !ok || ruled != width {
-		return schema.Target{}, false
-	}
 	t := schema.Target{Base: schema.BaseKey{Type: schema.Entity, Name: entity}, Bucket: width, Start: start}
-	return t, d.wants(t)
+	return t, err == nil && d.a.hasRule(t) && d.wants(t)
 }
 
 func (d *discovery) wants(t schema.Target) bool {

@@ -126,12 +126,27 @@ func (e *events) expired(now time.Time) bool {
 	return e.expires != 0 && e.expires <= now.Add(safety).Unix()
 }
 
-// total is what a rollup should have: at most as many measures as a fold keeps, the
+// total is what a rollup should have. Of more fields than a fold keeps, those that
+// the rollup has come first and stay, so that readers go on seeing them, and then the
 // first by name.
-func (e *events) total() partial.Partial {
+func (e *events) total(rollup partial.Partial) partial.Partial {
 	total := e.sum.Clone()
 	fields := slices.Sorted(maps.Keys(total.Measures))
-	for _, field := range fields[min(len(fields), partial.MaxMeasures):] {
+	seen := func(field string) bool { return rollup.Measures[field].N > 0 }
+	slices.SortStableFunc(fields, func(x, y string) int {
+		switch {
+		case seen(x) == seen(y):
+			return 0
+		case seen(x):
+			return -1
+		}
+		return 1
+	})
+	kept := 0
+	for kept < len(fields) && kept < parts.MaxFields && (kept < partial.MaxMeasures || seen(fields[kept])) {
+		kept++
+	}
+	for _, field := range fields[kept:] {
 		total.Skipped += total.Measures[field].N
 		delete(total.Measures, field)
 	}
@@ -157,6 +172,11 @@ func equal(rollup, events partial.Partial) bool {
 		}
 	}
 	return numbersIn(rollup) == numbersIn(events)
+}
+
+// identical compares what the same events come to.
+func identical(p, q partial.Partial) bool {
+	return p.Events == q.Events && p.Skipped == q.Skipped && maps.EqualFunc(p.Measures, q.Measures, same)
 }
 
 func same(m, n partial.Measure) bool {

@@ -68,7 +68,7 @@ func (l *layout) settled(t rapid.TB, b parts.Bucket, places []string) (why strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	if why, err = a.settle(context.Background(), b, places); err != nil {
+	if _, why, err = a.settle(context.Background(), b, places); err != nil {
 		t.Fatal(err)
 	}
 	acknowledged = map[string]bool{}
@@ -164,7 +164,7 @@ func TestNoProof(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if why, err := a.settle(t.Context(), b, placesOf(b, 1)); err != nil || !strings.Contains(why, "more than 4096 marks") {
+	if _, why, err := a.settle(t.Context(), b, placesOf(b, 1)); err != nil || !strings.Contains(why, "more than 4096 marks") {
 		t.Errorf("a stream shard for each mark: %q, %v", why, err)
 	}
 	if why, _, marks := (&layout{}).settled(t, b, nil); why != "" || marks != 0 {

@@ -1,8 +1,10 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -41,7 +43,8 @@ type fence struct {
 type mark struct {
 	pk, sk string
 	at     time.Time
-	shard  string // by which it was acknowledged
+	shard  string // by which it was acknowledged; "" before that
+	seq    string // of its record, 40 digits; "" from an older aggregator
 }
 
 // Bounds of marks.
@@ -53,28 +56,40 @@ const (
 )
 
 // settle proves that all events that were read before it are folded, on these
-// partition keys, or says why that is not so.
-func (a *Auditor) settle(ctx context.Context, b parts.Bucket, places []string) (why string, err error) {
+// partition keys, or says why that is not so. Floors are, by stream shard, the
+// sequence number of the last mark that came by it: all records of the bucket's up
+// to it were written before settle has returned.
+func (a *Auditor) settle(ctx context.Context, b parts.Bucket, places []string) (floors map[string]string, why string, err error) {
 	if len(places) == 0 {
-		return "", nil
+		return nil, "", nil
 	}
 	f := &fence{a: a, bucket: b, id: ulid.Make().String()}
 	defer f.remove(ctx)
 	f.edges(places)
 	for from := 0; from < len(f.marks); {
 		if len(f.marks) > maxMarks {
-			return fmt.Sprintf("it would take more than %d marks", maxMarks), nil
+			return nil, fmt.Sprintf("it would take more than %d marks", maxMarks), nil
 		}
 		if err := f.put(ctx, f.marks[from:]); err != nil {
-			return "", err
+			return nil, "", err
 		}
-		if why, err := f.await(ctx); why != "" || err != nil {
-			return why, err
+		if why, err := f.await(ctx, f.marks[from:]); why != "" || err != nil {
+			return nil, why, err
 		}
 		from = len(f.marks)
 		f.more(places)
 	}
-	return "", nil
+	return f.floors(), "", nil
+}
+
+func (f *fence) floors() map[string]string {
+	floors := map[string]string{}
+	for _, m := range f.marks {
+		if m.seq != "" {
+			floors[m.shard] = max(floors[m.shard], m.seq)
+		}
+	}
+	return floors
 }
 
 // edges adds the first marks: some before the first instant and as many after the
@@ -181,24 +196,24 @@ func (f *fence) put(ctx context.Context, marks []*mark) error {
 	return group.Wait()
 }
 
-// await waits until all marks are acknowledged, or says why it gave up.
-func (f *fence) await(ctx context.Context) (why string, err error) {
+// await waits until these marks are acknowledged, or says why it gave up.
+func (f *fence) await(ctx context.Context, marks []*mark) (why string, err error) {
+	left := marks
 	for deadline := f.a.o.Now().Add(f.a.o.Wait); ; {
-		missing, err := f.acknowledged(ctx)
-		if err != nil {
+		if left, err = f.acknowledged(ctx, left); err != nil {
 			return "", err
 		}
-		if missing == 0 {
+		if len(left) == 0 {
 			break
 		}
 		if !f.a.o.Now().Before(deadline) {
-			return fmt.Sprintf("%d of %d marks did not come through the stream within %v", missing, len(f.marks), f.a.o.Wait), nil
+			return fmt.Sprintf("%d of %d marks did not come through the stream within %v", len(left), len(marks), f.a.o.Wait), nil
 		}
 		if err := f.a.pause(ctx); err != nil {
 			return "", err
 		}
 	}
-	if slices.ContainsFunc(f.marks, func(m *mark) bool { return m.shard == unnamed }) {
+	if slices.ContainsFunc(marks, func(m *mark) bool { return m.shard == unnamed }) {
 		return "the aggregator's event source mapping does not name its stream shards: it needs a tumbling window", nil
 	}
 	return "", nil
@@ -207,36 +222,37 @@ func (f *fence) await(ctx context.Context) (why string, err error) {
 // unnamed is the stream shard of a delivery that does not name it.
 const unnamed = "-"
 
-// acknowledged reads the acknowledgements, and returns how many are missing.
-func (f *fence) acknowledged(ctx context.Context) (missing int, err error) {
+// acknowledged reads the acknowledgements of marks, and returns the marks that have
+// none yet. It reads no further than from the first of them to the last.
+func (f *fence) acknowledged(ctx context.Context, marks []*mark) (left []*mark, err error) {
+	bySK := map[string]*mark{}
+	for _, m := range marks {
+		_, sk := schema.AckKey(f.id, m.pk, m.sk)
+		bySK[sk] = m
+	}
 	pk, _ := schema.AckKey(f.id, "", "")
+	sorted := slices.Sorted(maps.Keys(bySK))
 	pages := dynamodb.NewQueryPaginator(f.a.client, &dynamodb.QueryInput{
 		TableName: &f.a.o.Names.Rollups, ConsistentRead: aws.Bool(true),
-		KeyConditionExpression:    aws.String("pk = :pk"),
-		ExpressionAttributeValues: item{":pk": &types.AttributeValueMemberS{Value: pk}},
+		KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"),
+		ExpressionAttributeValues: item{
+			":pk":   &types.AttributeValueMemberS{Value: pk},
+			":low":  &types.AttributeValueMemberS{Value: sorted[0]},
+			":high": &types.AttributeValueMemberS{Value: sorted[len(sorted)-1]},
+		},
 	})
-	shards := map[string]string{}
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return 0, fmt.Errorf("reading the acknowledgements %q: %w", pk, err)
+			return nil, fmt.Errorf("reading the acknowledgements %q: %w", pk, err)
 		}
 		for _, it := range page.Items {
-			shards[text(it, schema.SK)] = text(it, schema.StreamShard)
+			if m := bySK[text(it, schema.SK)]; m != nil {
+				m.shard, m.seq = cmp.Or(text(it, schema.StreamShard), unnamed), text(it, schema.RollupSequence)
+			}
 		}
 	}
-	for _, m := range f.marks {
-		_, sk := schema.AckKey(f.id, m.pk, m.sk)
-		streamShard, ok := shards[sk]
-		if !ok {
-			missing++
-			continue
-		}
-		if m.shard = streamShard; streamShard == "" {
-			m.shard = unnamed
-		}
-	}
-	return missing, nil
+	return slices.DeleteFunc(slices.Clone(marks), func(m *mark) bool { return m.shard != "" }), nil
 }
 
 // removeTime bounds the removal of marks. What is left has an expiry.

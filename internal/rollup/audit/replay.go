@@ -23,7 +23,7 @@ type Failure struct {
 	Records int64         `json:"records"` // deliveries of records
 	Last    time.Time     `json:"last_at"`
 
-	pk, last string // as stored
+	pk, last, count string // as stored
 }
 
 // Failures lists what is in the failure destination.
@@ -49,8 +49,8 @@ func (a *Auditor) Failures(ctx context.Context) ([]Failure, error) {
 }
 
 func failureOf(it item) Failure {
-	f := Failure{pk: text(it, schema.PK), Text: text(it, schema.SK), Reason: text(it, schema.FailureReason), last: digits(it, schema.FailureLast)}
-	f.Records, _ = strconv.ParseInt(digits(it, schema.FailureCount), 10, 64)
+	f := Failure{pk: text(it, schema.PK), Text: text(it, schema.SK), Reason: text(it, schema.FailureReason), last: digits(it, schema.FailureLast), count: digits(it, schema.FailureCount)}
+	f.Records, _ = strconv.ParseInt(f.count, 10, 64)
 	if ms, err := strconv.ParseInt(f.last, 10, 64); err == nil {
 		f.Last = time.UnixMilli(ms).UTC()
 	}
@@ -73,10 +73,18 @@ func digits(it item, name string) string {
 // Forget deletes a failure, unless there were more records since it was read; then
 // it is false.
 func (a *Auditor) Forget(ctx context.Context, f Failure) (bool, error) {
-	input := &dynamodb.DeleteItemInput{TableName: &a.o.Names.Rollups, Key: itemKey(f.pk, f.Text)}
-	if f.last != "" {
-		input.ConditionExpression = aws.String(schema.FailureLast + " = :last")
-		input.ExpressionAttributeValues = item{":last": &types.AttributeValueMemberN{Value: f.last}}
+	values := item{}
+	unchanged := func(name, value string) string {
+		if value == "" {
+			return "attribute_not_exists(" + name + ")"
+		}
+		values[":"+name] = &types.AttributeValueMemberN{Value: value}
+		return name + " = :" + name
+	}
+	condition := fmt.Sprintf("attribute_not_exists(pk) OR (%s AND %s)", unchanged(schema.FailureLast, f.last), unchanged(schema.FailureCount, f.count))
+	input := &dynamodb.DeleteItemInput{TableName: &a.o.Names.Rollups, Key: itemKey(f.pk, f.Text), ConditionExpression: &condition}
+	if len(values) > 0 {
+		input.ExpressionAttributeValues = values
 	}
 	_, err := a.client.DeleteItem(ctx, input)
 	if _, newer := errors.AsType[*types.ConditionalCheckFailedException](err); newer {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/aws/smithy-go"
 	"golang.org/x/sync/errgroup"
@@ -24,12 +25,15 @@ const (
 	Removed  State = "removed"  // the summary has the value of a write shard that is gone
 	Ahead    State = "ahead"    // the summary is newer than the item, as after a restore
 	Restated State = "restated" // an event came again with other data, which is not in the rollup
+	Fewer    State = "fewer"    // the rollup has more events than there are items: repaired with Options.Fewer only
 )
 
 // What can't be repaired, or not now.
 const (
 	Mixed      State = "mixed"      // the rollup is in hours and in days at a time
+	NoRule     State = "no rule"    // the rules don't make such a rollup
 	Busy       State = "busy"       // it changed each time it was looked at
+	Open       State = "open"       // likewise, and the bucket is not over, or has ended lately
 	Unsettled  State = "unsettled"  // the stream did not come as far as the events that were read
 	Unreadable State = "unreadable" // an item or a summary has a form that can't be read
 	Failed     State = "failed"     // DynamoDB did not do what was asked
@@ -85,14 +89,21 @@ func (r Result) Right() bool {
 
 // TooOld tells whether the target was refused, since a retention may have deleted
 // some of it.
-func (r Result) TooOld() bool { return len(r.Findings) == 1 && r.Findings[0].State == TooOld }
+func (r Result) TooOld() bool { return r.only(TooOld) }
+
+// Open tells whether the target could not be looked at since its time is not over.
+func (r Result) Open() bool { return r.only(Open) }
+
+func (r Result) only(state State) bool { return len(r.Findings) == 1 && r.Findings[0].State == state }
 
 // Report is the outcome of many targets.
 type Report struct {
+	Begun    time.Time     `json:"begun_at"`
 	Targets  int           `json:"targets"`  // looked at
 	Right    int           `json:"right"`    // of them, as they were found
 	Repaired int           `json:"repaired"` // of them, right now
 	TooOld   int           `json:"too_old"`  // of them, refused
+	Open     int           `json:"open"`     // of them, those that are still folded into, since their time is not over
 	States   map[State]int `json:"states"`   // findings, repaired ones too
 	Findings []Finding     `json:"findings"` // the first MaxFindings of them, but for buckets older than a retention
 	More     int           `json:"more"`     // findings beyond those
@@ -102,8 +113,8 @@ type Report struct {
 const MaxFindings = 1000
 
 // Bad is how many targets are not right, as far as that is known. Those that were
-// refused are not among them.
-func (r *Report) Bad() int { return r.Targets - r.Right - r.Repaired - r.TooOld }
+// refused, or are open, are not among them.
+func (r *Report) Bad() int { return r.Targets - r.Right - r.Repaired - r.TooOld - r.Open }
 
 func (r *Report) add(result Result) {
 	r.Targets++
@@ -112,6 +123,8 @@ func (r *Report) add(result Result) {
 		r.Right++
 	case result.TooOld():
 		r.TooOld++
+	case result.Open():
+		r.Open++
 	case result.Right():
 		r.Repaired++
 	}
@@ -148,7 +161,7 @@ func List(targets ...schema.Target) Source {
 // good, or ctx ends, it stops, and the report is of what was done until then.
 // Capacity that could not be had makes a target Failed, and the others go on.
 func (a *Auditor) Run(ctx context.Context, source Source, each func(schema.Target, Result)) (*Report, error) {
-	report := &Report{States: map[State]int{}, Findings: []Finding{}}
+	report := &Report{Begun: a.o.Now().UTC(), States: map[State]int{}, Findings: []Finding{}}
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(a.o.Concurrency)

@@ -244,7 +244,7 @@ func all(t testing.TB, a *audit.Auditor) *audit.Report {
 func (r *rig) wantFound(t *testing.T, wait time.Duration, target schema.Target, state audit.State, summary, items string) {
 	t.Helper()
 	set := func(repair bool) func(*audit.Options) {
-		return func(o *audit.Options) { o.Repair, o.Wait = repair, wait }
+		return func(o *audit.Options) { o.Repair, o.Fewer, o.Wait = repair, repair, wait }
 	}
 	found := check(t, r.auditor(t, set(false)), target)
 	if len(found) != 1 || found[0].State != state || found[0].Repaired {

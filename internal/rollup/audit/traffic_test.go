@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/rollup"
 	"github.com/hotshard/hotshard/internal/rollup/audit"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -45,7 +47,7 @@ func TestRepairsUnderTraffic(t *testing.T) {
 		})
 	}
 	group.Go(func() { r.vandalize(ctx, t, at) })
-	a := r.auditor(t, func(o *audit.Options) { o.Repair, o.Wait = true, 30*time.Second })
+	a := r.auditor(t, func(o *audit.Options) { o.Repair, o.Fewer, o.Wait = true, true, 30*time.Second })
 	audits, repaired, undecided := 0, 0, 0
 	for ctx.Err() == nil {
 		report := all(t, a)
@@ -151,51 +153,54 @@ func (p *paused) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o
 func TestAFoldPausedInTheMiddle(t *testing.T) {
 	r := newRig(t)
 	at := hour()
-	record := func(sequence int) string {
-		sk := schema.EventSortKey(at.Add(time.Duration(sequence)*time.Second), fmt.Sprint("id", sequence))
-		keys := fmt.Sprintf(`"pk":{"S":"E#e#%s#0"},"sk":{"S":%q}`, at.Format(time.DateOnly), sk)
-		return fmt.Sprintf(`{"eventName":"INSERT","dynamodb":{"SequenceNumber":"%d","Keys":{%s},"NewImage":{%[2]s,"data":{"M":{"t":{"N":"%[1]d"}}}}}}`, sequence, keys)
-	}
-	deliver := func(c interface {
-		Invoke(context.Context, []byte) ([]byte, error)
-	}, records string) {
-		payload := `{"Records":[` + records + `],"window":{"start":"2026-01-05T12:00:00Z","end":"2026-01-05T12:00:10Z"},"state":{},"shardId":"s",` +
-			`"isFinalInvokeForWindow":false,"isWindowTerminatedEarly":false}`
-		if out, err := c.Invoke(context.Background(), []byte(payload)); err != nil || string(out) != `{"state":{},"batchItemFailures":[]}` {
-			t.Errorf("%s, %v", out, err)
-		}
-	}
 	slow := &paused{Client: r.db, let: make(chan struct{})}
 	container := r.aggregator(t, slow)
 	for i := 1; i <= 2; i++ {
 		r.event(t, at, i)
 	}
-	deliver(container, record(1)+","+record(2))
+	deliver(t, container, at, 1, 2)
 	r.event(t, at, 3)
 	reached := make(chan struct{})
 	slow.reached = reached
 	done := make(chan struct{})
-	go func() { defer close(done); deliver(container, record(2)+","+record(3)) }()
+	go func() { defer close(done); deliver(t, container, at, 2, 3) }()
 	<-reached
 	// Another consumer of the stream shard folds on, the rollup is damaged, and an
 	// audit repairs it.
-	deliver(r.aggregator(t, r.db), record(3))
+	deliver(t, r.aggregator(t, r.db), at, 3)
 	pk, sk := schema.RollupKey("e", shard.Hour, at, "s")
 	r.update(t, r.names.Rollups, pk, sk, "SET events = :n", item{":n": num(50)})
-	a := r.auditorOver(t, acknowledging{r.db, r.names}, audit.Options{Names: r.names, Rules: r.rules, Repair: true, Wait: time.Second, Poll: time.Millisecond})
+	a := r.auditorOver(t, acknowledging{r.db, r.names, 0}, audit.Options{Names: r.names, Rules: r.rules, Repair: true, Fewer: true, Wait: time.Second, Poll: time.Millisecond})
 	if found := check(t, a, hourTarget("e", at)); len(found) != 1 || !found[0].Repaired {
 		t.Fatalf("found %+v", found)
 	}
 	close(slow.let)
 	<-done
 	r.event(t, at, 4)
-	deliver(container, record(1)+","+record(2)+","+record(3)+","+record(4))
+	deliver(t, container, at, 1, 2, 3, 4)
 	if found := check(t, a, hourTarget("e", at)); len(found) != 0 {
 		t.Fatalf("after the fold went on: %+v", found)
 	}
 }
 
-// event puts the event that a record of the test above is about.
+// deliver hands over records of a stream shard, by their sequence numbers: each is of
+// the event of an hour's second.
+func deliver(t *testing.T, c *rollup.Handler, at time.Time, sequences ...int) {
+	t.Helper()
+	var records []string
+	for _, n := range sequences {
+		sk := schema.EventSortKey(at.Add(time.Duration(n)*time.Second), fmt.Sprint("id", n))
+		keys := fmt.Sprintf(`"pk":{"S":"E#e#%s#0"},"sk":{"S":%q}`, at.Format(time.DateOnly), sk)
+		records = append(records, fmt.Sprintf(`{"eventName":"INSERT","dynamodb":{"SequenceNumber":"%d","Keys":{%s},"NewImage":{%[2]s,"data":{"M":{"t":{"N":"%[1]d"}}}}}}`, n, keys))
+	}
+	payload := `{"Records":[` + strings.Join(records, ",") + `],"window":{"start":"2026-01-05T12:00:00Z","end":"2026-01-05T12:00:10Z"},"state":{},"shardId":"s",` +
+		`"isFinalInvokeForWindow":false,"isWindowTerminatedEarly":false}`
+	if out, err := c.Invoke(context.Background(), []byte(payload)); err != nil || string(out) != `{"state":{},"batchItemFailures":[]}` {
+		t.Errorf("%s, %v", out, err)
+	}
+}
+
+// event puts the event that such a record is about.
 func (r *rig) event(t *testing.T, at time.Time, sequence int) {
 	t.Helper()
 	err := r.events.Put(t.Context(), []ddb.Event{{
@@ -209,7 +214,8 @@ func (r *rig) event(t *testing.T, at time.Time, sequence int) {
 // acknowledging answers marks at once: all that was written was folded.
 type acknowledging struct {
 	*dynamodb.Client
-	names schema.Names
+	names    schema.Names
+	sequence int // of the marks' records; 0 as from an aggregator that does not say
 }
 
 func (c acknowledging) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
@@ -217,6 +223,9 @@ func (c acknowledging) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o
 	if id, ok := schema.ParseMark(sk); ok {
 		ack := keyOf(schema.AckKey(id, pk, sk))
 		ack[schema.StreamShard] = str("s")
+		if c.sequence > 0 {
+			ack[schema.RollupSequence] = str(fmt.Sprintf("%0*d", schema.RollupSequenceDigits, c.sequence))
+		}
 		if _, err := c.Client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &c.names.Rollups, Item: ack}); err != nil {
 			return nil, err
 		}

@@ -28,7 +28,7 @@ func TestMarksAreInvisible(t *testing.T) {
 	r.folded(t, "e", at, 4)
 	pk, sk := r.part(t, "e", at)
 	r.update(t, r.names.Rollups, pk, sk, "SET events = :n", item{":n": num(50)})
-	a := r.auditorOver(t, lingering{r.db}, audit.Options{Names: r.names, Rules: r.rules, Repair: true, Wait: 20 * time.Second, Poll: time.Millisecond})
+	a := r.auditorOver(t, lingering{r.db}, audit.Options{Names: r.names, Rules: r.rules, Repair: true, Fewer: true, Wait: 20 * time.Second, Poll: time.Millisecond})
 	if found := check(t, a, hourTarget("e", at)); len(found) != 1 || !found[0].Repaired {
 		t.Fatalf("found %+v", found)
 	}

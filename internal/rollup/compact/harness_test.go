@@ -34,8 +34,8 @@ type rig struct {
 // hooks are called before the calls that they are named after; an error is what the
 // call returns.
 type hooks struct {
-	scan, transact, write func() error
-	get                   func(table string) error
+	scan, query, transact, write func() error
+	get                          func(table string) error
 }
 
 // hooked is the client with hooks.
@@ -56,6 +56,13 @@ func (h hooked) Scan(ctx context.Context, in *dynamodb.ScanInput, o ...func(*dyn
 		return nil, err
 	}
 	return h.Client.Scan(ctx, in, o...)
+}
+
+func (h hooked) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	if err := call(h.on.query); err != nil {
+		return nil, err
+	}
+	return h.Client.Query(ctx, in, o...)
 }
 
 func (h hooked) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
@@ -96,7 +103,7 @@ func newRig(t *testing.T, change func(*Options)) *rig {
 	t.Helper()
 	db := enginetest.Client(t)
 	r := &rig{db: db, names: enginetest.Tables(t, db), clock: hour.Add(100 * 24 * time.Hour)}
-	options := Options{RollupsTable: r.names.Rollups, ItemsTable: r.names.Items}
+	options := Options{RollupsTable: r.names.Rollups, ItemsTable: r.names.Items, WriteUnits: 1_000_000}
 	if change != nil {
 		change(&options)
 	}
@@ -138,8 +145,14 @@ func bucketAt(entity string, at time.Time) parts.Bucket {
 // part stores a stream shard's part with so many events; a zero asOf is not stored.
 func (r *rig) part(t rapid.TB, b parts.Bucket, streamShard string, events int64, asOf time.Time) {
 	t.Helper()
+	r.keep(t, b, streamShard, partial.Partial{Sequence: fmt.Sprintf("%040d", 7), Events: events}, asOf)
+}
+
+// keep stores a part; a zero asOf is not.
+func (r *rig) keep(t rapid.TB, b parts.Bucket, streamShard string, p partial.Partial, asOf time.Time) {
+	t.Helper()
 	pk, sk := schema.RollupKey(b.Entity, b.Width, b.Start, streamShard)
-	stored := partial.Partial{Sequence: fmt.Sprintf("%040d", 7), Events: events}.Attributes()
+	stored := p.Attributes()
 	stored["pk"], stored["sk"] = text(pk), text(sk)
 	if !asOf.IsZero() {
 		stored["as_of"] = number(asOf.UnixMilli())

@@ -4,51 +4,78 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
+
+	"github.com/aws/smithy-go"
 
 	"github.com/hotshard/hotshard/internal/rollup/partial"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
-// maxTransactions bounds those of one bucket; each takes 99 parts.
-const maxTransactions = 300
-
-// merge brings what the resting parts of a bucket hold into its merged part. A bucket
-// into which something is folded meanwhile is left for the next round.
+// merge brings what the resting parts of a bucket hold into its merged part, from one
+// reading: each transaction is conditional on it. A bucket into which something is
+// folded meanwhile is left for the next round; one of which the run's end left
+// something, for the next run.
 func (r *run) merge(ctx context.Context, b parts.Bucket) error {
-	merged := 0
-	for range maxTransactions {
-		read, err := r.store.Read(ctx, b)
-		if err != nil {
-			return err
-		}
+	read, err := r.store.Read(ctx, b)
+	if err != nil {
+		return err
+	}
+	for first := true; ; first = false {
 		chosen, total, n := r.choose(b, read)
 		if n == 0 {
-			break
+			return nil
 		}
-		err = r.store.Replace(ctx, b, chosen, total)
-		if errors.Is(err, parts.ErrMoved) {
-			break
-		}
-		if err != nil {
+		done, err := r.store.Replace(ctx, b, chosen, total, nil)
+		switch {
+		case errors.Is(err, parts.ErrMoved):
+			return nil
+		case refused(err):
+			r.log.WarnContext(ctx, "its parts stay: what they come to can't be stored as one", "bucket", b.String(), "error", err)
+			return nil
+		case err != nil:
 			return err
 		}
-		merged += n
-		r.answer.Merged += n
-		if n < parts.MaxReplaced {
-			break // there were no more
+		if r.answer.Merged += n; first {
+			r.answer.Buckets++
 		}
+		if !r.spend(ctx, done.WriteUnits) {
+			r.late = true
+			return nil
+		}
+		read = append(without(read, chosen), done.Merged)
 	}
-	if merged > 0 {
-		r.answer.Buckets++
+}
+
+// refused tells whether DynamoDB never takes what was to be stored: an item that is
+// too large, or a number with too many digits.
+func refused(err error) bool {
+	answer, ok := errors.AsType[smithy.APIError](err)
+	return ok && answer.ErrorCode() == "ValidationException"
+}
+
+// spend waits for as long as write units are to last; false if the run is to end
+// before that.
+func (r *run) spend(ctx context.Context, units float64) bool {
+	d := time.Duration(units / float64(r.options.WriteUnits) * float64(time.Second))
+	return time.Now().Add(d).Before(r.end) && wait(ctx, d)
+}
+
+// without returns the parts that are not among those chosen.
+func without(read, chosen []parts.Part) []parts.Part {
+	gone := map[string]bool{}
+	for _, p := range chosen {
+		gone[p.StreamShard] = true
 	}
-	return nil
+	return slices.DeleteFunc(read, func(p parts.Part) bool { return gone[p.StreamShard] })
 }
 
 // choose returns the parts that one transaction is to merge, the merged part among
 // them if there is one, what they come to, and how many will give what they have: 0
 // if that would not make fewer. What has expired counts for nothing; a merged part
-// that has is replaced.
+// that has is replaced. A part that would bring the merged one above its bound of
+// fields stays as it is, so that readers see all fields that they saw.
 func (r *run) choose(b parts.Bucket, read []parts.Part) (chosen []parts.Part, total partial.Partial, n int) {
 	into := 0
 	if at := slices.IndexFunc(read, func(p parts.Part) bool { return p.StreamShard == schema.MergedPart }); at >= 0 {
@@ -60,7 +87,7 @@ func (r *run) choose(b parts.Bucket, read []parts.Part) (chosen []parts.Part, to
 	}
 	for _, p := range read {
 		old := r.resting(b, p.AsOf, !p.AsOf.IsZero())
-		if p.StreamShard == schema.MergedPart || !p.Holds() || !old || p.Expired(r.now) || n == parts.MaxReplaced {
+		if p.StreamShard == schema.MergedPart || !p.Holds() || !old || p.Expired(r.now) || n == parts.MaxReplaced || fields(total, p.Partial) > parts.MaxFields {
 			continue
 		}
 		chosen = append(chosen, p)
@@ -71,4 +98,15 @@ func (r *run) choose(b parts.Bucket, read []parts.Part) (chosen []parts.Part, to
 		return nil, partial.Partial{}, 0
 	}
 	return chosen, total, n
+}
+
+// fields counts those of two parts together.
+func fields(p, q partial.Partial) int {
+	n := len(p.Measures)
+	for field := range q.Measures {
+		if _, known := p.Measures[field]; !known {
+			n++
+		}
+	}
+	return n
 }

@@ -58,7 +58,12 @@ func TestMoreThanATransactionTakes(t *testing.T) {
 	for i := range 230 {
 		r.part(t, b, fmt.Sprintf("s%03d", i), 1, r.ago(59*day))
 	}
+	readings := 0
+	r.on.query = func() error { readings++; return nil }
 	r.want(t, Answer{Buckets: 1, Merged: 230, Done: true})
+	if readings != 1 {
+		t.Errorf("it was read %d times", readings)
+	}
 	if got := r.holding(t, b); !maps.Equal(got, map[string]int64{schema.MergedPart: 230}) {
 		t.Errorf("%v", got)
 	}

@@ -18,14 +18,16 @@ import (
 type run struct {
 	*Compactor
 	now    time.Time
+	end    time.Time // by this machine's clock
+	late   bool      // the end left something of the page undone
 	cursor cursor
 	answer Answer
 }
 
 // pages goes through the table page by page until its end or that of the run's
-// time, but through one at least. A page that was not gone through whole is gone
-// through again by the next run.
-func (r *run) pages(ctx context.Context, end time.Time) error {
+// time, and merges once at least if there is something to merge. A page that was not
+// gone through whole is gone through again by the next run.
+func (r *run) pages(ctx context.Context) error {
 	for {
 		started := time.Now()
 		out, err := r.scan(ctx)
@@ -36,12 +38,15 @@ func (r *run) pages(ctx context.Context, end time.Time) error {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("compact: it ended in the middle of a page: %w", context.Cause(ctx))
 		}
+		if r.late {
+			return nil
+		}
 		r.cursor.pk, r.cursor.sk = textOf(out.LastEvaluatedKey, schema.PK), textOf(out.LastEvaluatedKey, schema.SK)
 		if r.cursor.done = out.LastEvaluatedKey == nil; r.cursor.done {
 			return nil
 		}
 		next := started.Add(r.pause(out.ConsumedCapacity))
-		if !next.Before(end) || !wait(ctx, time.Until(next)) {
+		if !next.Before(r.end) || !wait(ctx, time.Until(next)) {
 			return nil
 		}
 	}
@@ -86,6 +91,9 @@ func (r *run) compact(ctx context.Context, page []item, last bool) {
 	}
 	found := r.sightings(page)
 	for i, s := range found {
+		if r.late {
+			return
+		}
 		// Other parts of the first bucket and of the last may be on other pages.
 		edge := i == 0 || i == len(found)-1 && !last
 		if s.resting > 0 && (edge || s.resting+s.merged > 1) {

@@ -93,7 +93,8 @@ func (r *rig) read(t rapid.TB, entity string) []parts.Part {
 }
 
 func (r *rig) replace(entity string, read []parts.Part) error {
-	return r.store.Replace(context.Background(), bucketOf(entity), read, sum(read))
+	_, err := r.store.Replace(context.Background(), bucketOf(entity), read, sum(read), nil)
+	return err
 }
 
 func (r *rig) merge(t rapid.TB, entity string) {
@@ -148,4 +149,18 @@ func asJSON(t rapid.TB, v any) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// floor is the place of a stream shard's n-th event.
+func floor(n int) string { return fmt.Sprintf("%0*d", schema.RollupSequenceDigits, 95+n-1) }
+
+// eventsOf is what so many events of each stream shard come to.
+func eventsOf(folded ...int) partial.Partial {
+	total := partial.Partial{}.Clone()
+	for _, n := range folded {
+		for i := range n {
+			total.Add(map[string]string{"t": fmt.Sprint(i)})
+		}
+	}
+	return total
 }

@@ -8,7 +8,7 @@
 //	for _, p := range read {
 //		total.Merge(p.Partial)
 //	}
-//	err = store.Replace(ctx, bucket, read, total) // into one part, or parts.ErrMoved
+//	_, err = store.Replace(ctx, bucket, read, total, nil) // into one part, or parts.ErrMoved
 //
 // Folds may go on meanwhile. A fold is conditional on the sequence number that it
 // remembers, and writes its whole part anew. Replace changes the sequence numbers

@@ -102,12 +102,12 @@ func TestATotalOfOnesOwn(t *testing.T) {
 	var total partial.Partial
 	total = total.Clone()
 	total.Add(map[string]string{"t": "0"})
-	if err := r.store.Replace(t.Context(), b, nil, total); err != nil {
+	if _, err := r.store.Replace(t.Context(), b, nil, total, nil); err != nil {
 		t.Fatal(err)
 	}
 	r.check(t, "e", 1)
 	r.fold(t, 0, "e", "a", 0, 3)
-	if err := r.store.Replace(t.Context(), b, r.read(t, "e"), partial.Partial{}); err != nil {
+	if _, err := r.store.Replace(t.Context(), b, r.read(t, "e"), partial.Partial{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	r.check(t, "e")
@@ -115,6 +115,49 @@ func TestATotalOfOnesOwn(t *testing.T) {
 		if p.Holds() || p.ExpiresAt == 0 {
 			t.Errorf("left: %+v", p)
 		}
+	}
+}
+
+// TestFloors: nothing up to a floor is added after a Replace, whether a part has
+// something, was emptied or is absent, and all that comes later is.
+func TestFloors(t *testing.T) {
+	r := newRig(t)
+	r.fold(t, 0, "e", "emptied", 0, 2)
+	r.merge(t, "e")
+	r.fold(t, 0, "e", "holds", 0, 3)
+	r.fold(t, 0, "e", "ahead", 0, 9)
+	r.fold(t, 0, "e", "other", 0, 4)
+	floors := map[string]string{"emptied": floor(6), "holds": floor(7), "ahead": floor(1), "absent": floor(5)}
+	total := eventsOf(6, 7, 9, 5, 4)
+	done, err := r.store.Replace(t.Context(), bucketOf("e"), r.read(t, "e"), total, floors)
+	if err != nil || done.WriteUnits != 2*6 || done.Merged.Events != 31 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	absent := r.item(t, "e", "absent")
+	if absent["v"] == nil || absent["expires_at"] == nil || asJSON(t, absent["seq"]) != asJSON(t, &types.AttributeValueMemberS{Value: floor(5) + "~"}) {
+		t.Errorf("the absent part became %v", absent)
+	}
+	for _, container := range []int{0, 1} {
+		for streamShard, to := range map[string]int{"emptied": 6, "holds": 7, "ahead": 9, "absent": 5, "other": 4} {
+			r.fold(t, container, "e", streamShard, 0, to)
+		}
+	}
+	r.check(t, "e", 6, 7, 9, 5, 4)
+	for _, streamShard := range []string{"emptied", "holds", "ahead", "absent", "other"} {
+		r.fold(t, 0, "e", streamShard, 3, 12)
+	}
+	r.check(t, "e", 12, 12, 12, 12, 12)
+	read := r.read(t, "e")
+	r.fold(t, 0, "e", "new", 0, 1)
+	if _, err := r.store.Replace(t.Context(), bucketOf("e"), read, total, map[string]string{"new": floor(1)}); !errors.Is(err, parts.ErrMoved) {
+		t.Errorf("a part came in between: %v", err)
+	}
+	many := map[string]string{}
+	for i := range parts.MaxReplaced + 1 {
+		many[fmt.Sprint("s", i)] = floor(1)
+	}
+	if _, err := r.store.Replace(t.Context(), bucketOf("none"), nil, total, many); err == nil || errors.Is(err, parts.ErrMoved) {
+		t.Errorf("too many floors: %v", err)
 	}
 }
 
@@ -164,7 +207,7 @@ func TestExpiry(t *testing.T) {
 			read = append(read, parts.Part{StreamShard: fmt.Sprint(i), ExpiresAt: at, Partial: partial.Partial{Sequence: "1", Events: 1}})
 			r.put(t, name, read[i])
 		}
-		if err := store.Replace(t.Context(), bucketOf(name), read, partial.Partial{Events: 1}); err != nil {
+		if _, err := store.Replace(t.Context(), bucketOf(name), read, partial.Partial{Events: 1}, nil); err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}

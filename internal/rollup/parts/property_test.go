@@ -15,8 +15,8 @@ import (
 )
 
 // TestMergesAndFoldsInAnyOrder has folds, redeliveries, merges of all parts and of
-// some, and merges of what was read some time ago take turns. The reading is that
-// of the model after each.
+// some, merges of what was read some time ago, and repairs that count what no fold
+// took yet take turns. The reading is that of the model after each.
 func TestMergesAndFoldsInAnyOrder(t *testing.T) {
 	r := newRig(t)
 	streams := []string{"shardId-a", "shardId-b", "shardId-c"}
@@ -28,7 +28,7 @@ func TestMergesAndFoldsInAnyOrder(t *testing.T) {
 		folded := make([]int, len(streams))
 		var old []parts.Part
 		for range rapid.IntRange(1, 25).Draw(t, "turns") {
-			switch roll := random.IntN(10); {
+			switch roll := random.IntN(11); {
 			case roll < 5:
 				i := random.IntN(len(streams))
 				from := random.IntN(folded[i] + 1)
@@ -43,6 +43,15 @@ func TestMergesAndFoldsInAnyOrder(t *testing.T) {
 				}
 			case roll < 8:
 				r.restart(t)
+			case roll < 9:
+				floors := map[string]string{}
+				for i, streamShard := range streams {
+					folded[i] += random.IntN(4)
+					floors[streamShard] = floor(folded[i])
+				}
+				if _, err := r.store.Replace(context.Background(), bucketOf(entity), r.read(t, entity), eventsOf(folded...), floors); err != nil {
+					t.Fatal(err)
+				}
 			default:
 				read := r.read(t, entity)
 				if len(read) > 0 && read[0].StreamShard != schema.MergedPart {

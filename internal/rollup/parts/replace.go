@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -25,6 +26,17 @@ var ErrMoved = errors.New("a part of the rollup has changed since it was read")
 // 100 actions, and the merged part is one.
 const MaxReplaced = 99
 
+// MaxFields bounds the fields of a merged part. A fold's part has up to
+// partial.MaxMeasures, each of its own. With names of 255 bytes the merged part then
+// has 80 KB, of the 400 KB that an item may have.
+const MaxFields = 200
+
+// Replaced is what a Replace has done.
+type Replaced struct {
+	Merged     Part    // the merged part as it is now, for the next Replace of the bucket
+	WriteUnits float64 // that it took: what DynamoDB says, and two for each part at least
+}
+
 // Replace empties those of the parts read that hold something, and puts total into
 // the merged part, all at once or not at all. The emptied parts stay for their
 // sequence numbers for 48 h, or until more is folded into them. It fails with
@@ -32,33 +44,37 @@ const MaxReplaced = 99
 // is not as read has it, absent if read has none; and without ErrMoved when there
 // are more than MaxReplaced parts to empty.
 //
+// Floors, which may be nil, has sequence numbers of 40 digits by stream shard. What
+// lies at or below one is in total, also where no fold ever took it, and no fold
+// will take it any more: the parts of those stream shards, absent ones too, are left
+// with the floor if theirs is lower.
+//
 // Parts that are not among read, or hold nothing, may change meanwhile and are left
-// alone. Sequence in total has no meaning.
-func (s *Store) Replace(ctx context.Context, b Bucket, read []Part, total partial.Partial) error {
+// alone, but for floors. Sequence in total has no meaning.
+func (s *Store) Replace(ctx context.Context, b Bucket, read []Part, total partial.Partial, floors map[string]string) (done Replaced, err error) {
 	now := s.now()
-	var actions []types.TransactWriteItem
-	for _, p := range read {
-		if p.Holds() && p.StreamShard != schema.MergedPart {
-			actions = append(actions, types.TransactWriteItem{Update: s.empty(b, p, now)})
-		}
-	}
+	actions := s.empty(b, read, floors, now)
 	if len(actions) > MaxReplaced {
-		return fmt.Errorf("replacing the rollup %q: %d parts hold something, and one transaction can take %d: merge some of them first", b, len(actions), MaxReplaced)
+		return done, fmt.Errorf("replacing the rollup %q: %d parts are to be emptied, and one transaction can take %d: merge some of them first", b, len(actions), MaxReplaced)
 	}
-	merged, err := s.merged(b, read, total, now)
-	if err != nil {
-		return fmt.Errorf("replacing the rollup %q: %w", b, err)
+	if done.Merged, err = s.merged(b, read, total, now); err != nil {
+		return done, fmt.Errorf("replacing the rollup %q: %w", b, err)
 	}
-	_, err = s.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
-		TransactItems: append(actions, types.TransactWriteItem{Put: merged}),
+	out, err := s.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
+		TransactItems:          append(actions, types.TransactWriteItem{Put: s.put(b, read, done.Merged)}),
+		ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 	})
 	if moved(err) {
-		return fmt.Errorf("replacing the rollup %q: %w", b, ErrMoved)
+		return done, fmt.Errorf("replacing the rollup %q: %w", b, ErrMoved)
 	}
 	if err != nil {
-		return fmt.Errorf("replacing the rollup %q: %w", b, err)
+		return done, fmt.Errorf("replacing the rollup %q: %w", b, err)
 	}
-	return nil
+	for _, used := range out.ConsumedCapacity {
+		done.WriteUnits += aws.ToFloat64(used.CapacityUnits)
+	}
+	done.WriteUnits = max(done.WriteUnits, float64(2*(len(actions)+1)))
+	return done, nil
 }
 
 // moved tells whether a condition failed or another write was under way. Both of
@@ -71,40 +87,65 @@ func moved(err error) bool {
 	})
 }
 
-// empty leaves nothing of a part but its sequence number, changed.
-func (s *Store) empty(b Bucket, p Part, now time.Time) *types.Update {
-	none := partial.Partial{Sequence: p.Sequence + schema.EmptiedSuffix}
+// empty lists what leaves nothing of the parts but their sequence numbers, changed.
+func (s *Store) empty(b Bucket, read []Part, floors map[string]string, now time.Time) (actions []types.TransactWriteItem) {
+	left := maps.Clone(floors)
+	for _, p := range read {
+		floor := left[p.StreamShard]
+		delete(left, p.StreamShard)
+		if p.StreamShard != schema.MergedPart && (p.Holds() || p.Sequence < floor) {
+			actions = append(actions, s.emptied(b, p.StreamShard, p.Sequence, floor, now))
+		}
+	}
+	for _, streamShard := range slices.Sorted(maps.Keys(left)) {
+		actions = append(actions, s.emptied(b, streamShard, "", left[streamShard], now))
+	}
+	return actions
+}
+
+// emptied empties a part that has the sequence number was, "" for an absent one.
+func (s *Store) emptied(b Bucket, streamShard, was, floor string, now time.Time) types.TransactWriteItem {
+	none := partial.Partial{Sequence: max(was, floor) + schema.EmptiedSuffix}
 	attributes := none.Attributes()
-	return &types.Update{
-		TableName: &s.table, Key: b.key(p.StreamShard),
-		UpdateExpression: aws.String("SET seq = :seq, events = :events, measures = :measures, expires_at = :expires" +
+	update := &types.Update{
+		TableName: &s.table, Key: b.key(streamShard),
+		UpdateExpression: aws.String("SET v = :v, seq = :seq, events = :events, measures = :measures, expires_at = :expires" +
 			" REMOVE skipped, restated"),
-		ConditionExpression: aws.String("seq = :was"),
+		ConditionExpression: aws.String("attribute_not_exists(seq)"),
 		ExpressionAttributeValues: map[string]types.AttributeValue{
+			":v":        attributes[schema.Version],
 			":seq":      attributes[schema.RollupSequence],
 			":events":   attributes[schema.RollupEvents],
 			":measures": attributes[schema.RollupMeasures],
 			":expires":  &types.AttributeValueMemberN{Value: strconv.FormatInt(now.Add(schema.EmptiedLifetime).Unix(), 10)},
-			":was":      &types.AttributeValueMemberS{Value: p.Sequence},
 		},
 	}
+	if was != "" {
+		update.ConditionExpression = aws.String("seq = :was")
+		update.ExpressionAttributeValues[":was"] = &types.AttributeValueMemberS{Value: was}
+	}
+	return types.TransactWriteItem{Update: update}
 }
 
-// merged puts the merged part. Its sequence number is a new one each time, so that
+// merged makes the merged part. Its sequence number is a new one each time, so that
 // of two who replace what they read at a time one is refused.
-func (s *Store) merged(b Bucket, read []Part, total partial.Partial, now time.Time) (*types.Put, error) {
+func (s *Store) merged(b Bucket, read []Part, total partial.Partial, now time.Time) (p Part, err error) {
 	id, err := ulid.New(ulid.Timestamp(now), ulid.DefaultEntropy())
 	if err != nil {
-		return nil, fmt.Errorf("making a sequence number: %w", err)
+		return p, fmt.Errorf("making a sequence number: %w", err)
 	}
-	total.Sequence = id.String()
-	item := total.Attributes()
-	for name, value := range b.key(schema.MergedPart) {
-		item[name] = value
-	}
-	item[schema.AsOf] = &types.AttributeValueMemberN{Value: strconv.FormatInt(now.UnixMilli(), 10)}
-	if at := s.expiry(b, read, total, now); at != 0 {
-		item[schema.ExpiresAt] = &types.AttributeValueMemberN{Value: strconv.FormatInt(at, 10)}
+	p = Part{StreamShard: schema.MergedPart, AsOf: now, ExpiresAt: s.expiry(b, read, total, now), Partial: total}
+	p.Sequence = id.String()
+	return p, nil
+}
+
+// put stores the merged part in the place of the one that was read.
+func (s *Store) put(b Bucket, read []Part, p Part) *types.Put {
+	item := p.Attributes()
+	maps.Copy(item, b.key(p.StreamShard))
+	item[schema.AsOf] = &types.AttributeValueMemberN{Value: strconv.FormatInt(p.AsOf.UnixMilli(), 10)}
+	if p.ExpiresAt != 0 {
+		item[schema.ExpiresAt] = &types.AttributeValueMemberN{Value: strconv.FormatInt(p.ExpiresAt, 10)}
 	}
 	put := &types.Put{TableName: &s.table, Item: item, ConditionExpression: aws.String("attribute_not_exists(seq)")}
 	at := slices.IndexFunc(read, func(p Part) bool { return p.StreamShard == schema.MergedPart })
@@ -114,7 +155,7 @@ func (s *Store) merged(b Bucket, read []Part, total partial.Partial, now time.Ti
 			":was": &types.AttributeValueMemberS{Value: read[at].Sequence},
 		}
 	}
-	return put, nil
+	return put
 }
 
 // expiry is when the merged part ends: not before any part whose place it takes,
