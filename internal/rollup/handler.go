@@ -46,6 +46,7 @@ type Handler struct {
 
 // New returns a Handler, or an error that lists all faults of the settings.
 func New(settings Settings, client Client, log *slog.Logger) (*Handler, error) {
+	settings.BoardRecheck = cmp.Or(settings.BoardRecheck, defaultRecheck)
 	if err := settings.Validate(); err != nil {
 		return nil, err
 	}

@@ -56,7 +56,7 @@ func TestSettings(t *testing.T) {
 	if _, err := read(map[string]string{"HOTSHARD_ROLLUP_RULES": "hourly"}); err == nil {
 		t.Error("bad rules are no error")
 	}
-	if _, err := New(Settings{RollupRetention: time.Hour}, nil, nil); err == nil ||
+	if _, err := New(Settings{RollupRetention: time.Hour, BoardRecheck: time.Millisecond}, nil, nil); err == nil ||
 		!strings.Contains(err.Error(), "HOTSHARD_ROLLUPS_TABLE") || !strings.Contains(err.Error(), "HOTSHARD_BOARD_RECHECK") || !strings.Contains(err.Error(), "HOTSHARD_ROLLUP_RETENTION") {
 		t.Errorf("got %v", err)
 	}
