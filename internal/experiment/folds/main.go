@@ -80,8 +80,8 @@ func withEngine(ctx context.Context, o options, seeds int) (differences int, err
 const (
 	gapEvery    = 4
 	hashedEvery = 8
-	fewerEvents = 6
-	fewEntities = 5
+	fewerEvents = 20
+	fewEntities = 3
 )
 
 // forSeed returns the options of one of many runs.

@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/rollup"
 	"github.com/hotshard/hotshard/internal/rollup/audit"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -19,9 +21,16 @@ const (
 	gapBegins  = 0.2
 	gapLength  = 0.15
 	gapTargets = 5
-
-	auditors = 8 // targets at a time
 )
+
+// auditors is how many targets are audited at a time. Where items are spread by
+// their hash each takes hundreds of marks.
+func (o options) auditors() int {
+	if o.Spread == local.ByItem {
+		return 2
+	}
+	return 8
+}
 
 // outage makes a gap in the stream, audits some of what lost something by it, and
 // rebuilds all of that, while the load and the faults go on. Stream shards and
@@ -38,7 +47,7 @@ func (r *rig) outage(ctx context.Context) error {
 	r.auditing.Store(true)
 	defer r.auditing.Store(false)
 	lost := r.gap.targets()
-	if err := r.findLost(ctx, lost[:min(auditors, len(lost))]); err != nil {
+	if err := r.findLost(ctx, lost[:min(r.o.auditors(), len(lost))]); err != nil {
 		return err
 	}
 	return r.rebuildLost(ctx, lost)
@@ -73,18 +82,23 @@ func (r *rig) rebuildLost(ctx context.Context, lost []schema.Target) error {
 	if err != nil {
 		return err
 	}
-	for first := true; len(lost) > 0 && !r.settling.Load(); first = false {
+	for first := true; len(lost) > 0; first = false {
 		var left []schema.Target
-		_, err := auditor.Run(ctx, audit.List(lost...), func(target schema.Target, result audit.Result) {
-			r.wantFound(target, result, first)
-			if !result.Right() {
-				left = append(left, target)
-			} else {
-				r.rebuilt.Add(1)
+		for some := range slices.Chunk(lost, r.o.auditors()) {
+			if r.settling.Load() {
+				return nil
 			}
-		})
-		if err != nil {
-			return err
+			_, err := auditor.Run(ctx, audit.List(some...), func(target schema.Target, result audit.Result) {
+				r.wantFound(target, result, first)
+				if !result.Right() {
+					left = append(left, target)
+				} else {
+					r.rebuilt.Add(1)
+				}
+			})
+			if err != nil {
+				return err
+			}
 		}
 		lost = left
 	}
@@ -131,21 +145,33 @@ func (r *rig) wantRight(report *audit.Report, right int, what string) {
 	}
 }
 
+// replays is how often what is left is replayed: a poison record that a mapping
+// still delivers, on a slow machine, is a new failure, which stays.
+const replays = 5
+
 // replay mends what the failure destination has.
 func (r *rig) replay(ctx context.Context, auditor *audit.Auditor) error {
-	failures, err := auditor.Failures(ctx)
-	if err != nil {
-		return err
+	for round := 1; ; round++ {
+		failures, err := auditor.Failures(ctx)
+		if err != nil {
+			return err
+		}
+		_, left, err := auditor.Replay(ctx, failures, nil, nil)
+		if err != nil {
+			return err
+		}
+		r.replayed.Add(int64(len(failures) - len(left)))
+		if len(left) == 0 {
+			return nil
+		}
+		if round == replays {
+			r.books.found("%d of %d failures are left after the last replay: %+v", len(left), len(failures), left)
+			return nil
+		}
+		if err := r.settle(ctx); err != nil {
+			return err
+		}
 	}
-	report, left, err := auditor.Replay(ctx, failures, nil, nil)
-	if err != nil {
-		return err
-	}
-	r.replayed.Add(int64(len(failures) - len(left)))
-	if len(left) > 0 {
-		r.books.found("%d of %d failures are left after the replay: %+v", len(left), len(failures), report.Findings[:min(3, len(report.Findings))])
-	}
-	return nil
 }
 
 // mendPoison gives events data that can be read, and removes other poison.
@@ -175,7 +201,7 @@ func (r *rig) auditor(o audit.Options) (*audit.Auditor, error) {
 		return nil, err
 	}
 	o.Names, o.Rules, o.EventRetention = r.names, settings.Rules, eventRetention
-	o.Wait, o.Poll, o.Concurrency = time.Minute, 50*time.Millisecond, auditors
+	o.Wait, o.Poll, o.Concurrency = time.Minute, 50*time.Millisecond, r.o.auditors()
 	c := &client{Client: r.db, faults: r.faults, chances: auditChances, who: "audit", life: newLife(), applied: func() {}}
 	return audit.New(o, auditClient{c})
 }

@@ -120,14 +120,22 @@ func (b *writeBatch) learn(ctx context.Context, items []item, reason error) ([]i
 		return items, reason
 	}
 	asked := map[string]bool{}
+	var lost error // of a single write, which may have been applied
 	left := slices.DeleteFunc(slices.Clone(items), func(it item) bool {
 		pk := text(it, schema.PK)
 		if asked[pk] || len(asked) == maxLessons {
 			return false
 		}
 		asked[pk] = true
-		return b.single(ctx, it) == nil
+		err := b.single(ctx, it)
+		if err != nil && !isThrottle(err) {
+			lost = err
+		}
+		return err == nil
 	})
+	if lost != nil {
+		return left, lost
+	}
 	if len(left) == 0 {
 		return nil, nil
 	}
