@@ -71,7 +71,7 @@ func (r *rig) keep(name string, places []ddb.Place, hold int) {
 		cells.AddScore(p.Score, 1)
 	}
 	if hold < len(places) {
-		top.Narrow(places[hold-1])
+		top.Trim(hold)
 	}
 	version := &types.AttributeValueMemberN{Value: schema.BoardVersion}
 	pk := schema.BoardRollupKey(name, "all")
