@@ -6,9 +6,9 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
@@ -16,7 +16,6 @@ import (
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // arena is one period of a board: the entries, which are in the engine, the stream
@@ -30,6 +29,7 @@ type arena struct {
 	size    int
 	shards  int // write shards
 	players int
+	mu      sync.Mutex // a task looks at several periods at a time
 	clock   time.Time
 
 	entries map[string]board.State
@@ -46,7 +46,6 @@ type arena struct {
 	races      int      // interventions left
 	read       []string // players whose entries a fold read last
 	widened    int      // readings of the index by folds
-	items      int      // entries read
 }
 
 // seen is a player as the index shows him, and since when that is no more so.
@@ -71,109 +70,10 @@ func newArena(t rapid.TB, db *dynamodb.Client, names schema.Names, random *rand.
 		a.containers[i] = h
 		h.tops.boards = &lagging{h.tops.boards, a}
 		h.tops.hold = func(size int) int { return size + 2 }
-		h.tops.now = func() time.Time { return a.clock }
+		h.tops.now = func() time.Time { a.mu.Lock(); defer a.mu.Unlock(); return a.clock }
 		h.tops.log = slog.New(slog.DiscardHandler)
 	}
 	return a
-}
-
-// lagging is how containers see the board.
-type lagging struct {
-	Boards
-	a *arena
-}
-
-func (l *lagging) Settings(context.Context, string, time.Time) (ddb.BoardSettings, error) {
-	return ddb.BoardSettings{Size: l.a.size}, nil
-}
-
-func (l *lagging) Entries(ctx context.Context, name, period string, players []string, now time.Time) (map[string]ddb.BoardEntry, error) {
-	l.a.items += len(players)
-	if !l.a.nested {
-		l.a.read = players
-	}
-	found, err := l.Boards.Entries(ctx, name, period, players, now)
-	l.a.intervene()
-	return found, err
-}
-
-func (l *lagging) Top(ctx context.Context, name, period string, n int, now time.Time) ([]schema.Place, error) {
-	l.a.widened++
-	if !l.a.lags || period != "all" {
-		return l.Boards.Top(ctx, name, period, n, now)
-	}
-	if !l.a.frozen {
-		l.a.catchUp()
-	}
-	var places []schema.Place
-	for _, s := range l.a.index {
-		if s.shown {
-			places = append(places, s.place)
-		}
-	}
-	slices.SortFunc(places, board.Compare)
-	l.a.intervene()
-	return places[:min(n, len(places))], nil
-}
-
-// catchUp brings a part of the index up to date, and all of it that lags too long.
-func (a *arena) catchUp() {
-	for player, s := range a.index {
-		switch late := a.clock.Sub(s.stale) >= maxLag; {
-		case s.stale.IsZero():
-		case late || a.random.IntN(10) == 0:
-			now := a.entries[player]
-			*s = seen{place: now.Place, shown: now.Present}
-		case a.random.IntN(4) == 0:
-			s.shown = false // it left its old place, and is not at the new one yet
-		}
-	}
-}
-
-// races is a client that has something happen just before and after a top is
-// stored.
-type races struct {
-	Client
-	a *arena
-}
-
-func (r *races) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	if in.Key[schema.SK].(*types.AttributeValueMemberS).Value == schema.TopSK {
-		r.a.intervene()
-		defer r.a.intervene()
-	}
-	return r.Client.UpdateItem(ctx, in, o...)
-}
-
-// intervene lets entries change, and another container fold, while a fold is under
-// way.
-func (a *arena) intervene() {
-	if a.nested || a.races == 0 || a.random.IntN(3) > 0 {
-		return
-	}
-	a.nested = true
-	a.races--
-	if len(a.read) > 0 && a.random.IntN(2) == 0 {
-		a.outdate(a.read[a.random.IntN(len(a.read))])
-	} else {
-		for range 1 + a.random.IntN(3) {
-			a.write()
-		}
-		a.turn()
-	}
-	a.nested = false
-}
-
-// outdate changes a player's entry, mostly for the worse, and has that folded.
-func (a *arena) outdate(player string) {
-	if s := a.entries[player]; s.Present && a.random.IntN(4) > 0 {
-		s.Present = false
-		a.put(s)
-	} else {
-		a.change(player)
-	}
-	i := a.stream(player)
-	a.deliver(i, a.done[i], len(a.streams[i]))
 }
 
 func (a *arena) player() string { return fmt.Sprintf("p#%d", a.random.IntN(a.players)) }
@@ -224,7 +124,9 @@ func (a *arena) score() schema.Score {
 // shard.
 func (a *arena) put(next board.State) {
 	old := a.entries[next.Player]
+	a.mu.Lock()
 	a.clock = a.clock.Add(time.Duration(a.random.IntN(1000)) * time.Millisecond)
+	a.mu.Unlock()
 	pk, sk := schema.EntryKey(a.name, "all", next.Player)
 	var err error
 	if next.Present {
@@ -364,59 +266,4 @@ func (a *arena) ranked() []schema.Place {
 	}
 	slices.SortFunc(list, board.Compare)
 	return list
-}
-
-// compare holds the summaries against the entries.
-func (a *arena) compare() {
-	top, all := a.top(), a.ranked()
-	held := top.Entries()
-	if len(held) < min(a.size, len(all)) || top.Whole() && len(held) != len(all) {
-		a.t.Fatalf("%d held of %d, size %d, whole: %t", len(held), len(all), a.size, top.Whole())
-	}
-	for i, e := range held {
-		if e.Place != all[i] || e.Rev != a.entries[e.Player].Rev {
-			a.t.Fatalf("rank %d is %+v, want %+v", i+1, e, a.entries[all[i].Player])
-		}
-	}
-	cells := a.cells()
-	if cells.Total() != int64(len(all)) {
-		a.t.Fatalf("%d entries counted, want %d", cells.Total(), len(all))
-	}
-	for i, p := range all {
-		rank, margin := cells.Rank(p.Score)
-		if off := rank - int64(i+1); max(off, -off) > margin {
-			a.t.Fatalf("%+v: rank %d +- %d, want %d", p, rank, margin, i+1)
-		}
-	}
-}
-
-func (a *arena) top() storedTop {
-	h := a.containers[0]
-	top, err := h.tops.load(context.Background(), &standing{board: a.name, period: "all"})
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return top
-}
-
-// cells merges the parts of all stream shards.
-func (a *arena) cells() (all board.Histogram) {
-	out, err := a.db.Query(context.Background(), &dynamodb.QueryInput{
-		TableName: &a.names.Rollups, KeyConditionExpression: aws.String("pk = :pk AND begins_with(sk, :part)"), ConsistentRead: aws.Bool(true),
-		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":pk":   &types.AttributeValueMemberS{Value: schema.BoardRollupKey(a.name, "all")},
-			":part": &types.AttributeValueMemberS{Value: schema.HistogramPrefix},
-		},
-	})
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	for _, item := range out.Items {
-		part, err := parseCellsPart(item)
-		if err != nil {
-			a.t.Fatal(err)
-		}
-		all.Merge(part.cells)
-	}
-	return all
 }
