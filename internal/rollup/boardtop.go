@@ -122,7 +122,9 @@ func (f *topFolder) settle(ctx context.Context, s *standing, first step) error {
 			first, stored = f.turned, true
 		default:
 			lost++
-			top, err = f.wait(ctx, s, top, lost)
+			if top, err = f.wait(ctx, s, top, lost); err != nil {
+				return err
+			}
 		}
 	}
 	if !stored {
