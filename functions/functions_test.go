@@ -97,6 +97,7 @@ var steps = []step{
 	{"aggregator", "stream-modify", folded, ""},
 	{"hotkeys", "stream-modify", folded, ""},
 	{"aggregator", "schedule-compact", `{"buckets":0,"merged":0,"tombstones":0,"done":true}`, ""},
+	{"aggregator", "schedule-boards", `{"looked":0,"failed":0}`, ""},
 	{"hotkeys", "schedule-shrink", `{"keys":0,"beats":0,"shrunk":0}`, ""},
 }
 

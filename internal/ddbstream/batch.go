@@ -72,7 +72,7 @@ const writeUnit = 1024
 // of the larger of the old and the new item, at least 1, and 0 for a removal by
 // TTL. Where the stream's view type leaves an image out the result is a lower
 // bound; with KEYS_ONLY it is 1. The error says which image can't be read and
-// why. Writes to indexes are not in it.
+// why. Writes to indexes are not in it: see [Record.IndexWrites].
 func (r *Record) WriteUnits() (int, error) {
 	if r.Expired {
 		return 0, nil
@@ -85,5 +85,8 @@ func (r *Record) WriteUnits() (int, error) {
 		}
 		size = max(size, n)
 	}
-	return max(1, (size+writeUnit-1)/writeUnit), nil
+	return unitsOf(size), nil
 }
+
+// unitsOf is what writing so many bytes costs.
+func unitsOf(size int) int { return max(1, (size+writeUnit-1)/writeUnit) }

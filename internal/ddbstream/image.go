@@ -1,6 +1,7 @@
 package ddbstream
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 )
@@ -45,6 +46,21 @@ func (i Image) scalar(attr string, types ...string) (string, bool) {
 		return "", false
 	}
 	return string(unquote(value)), true
+}
+
+// mayHave is false when the image has no attribute of this name for sure. It looks
+// for the name anywhere in the text, which tells most images apart from those with
+// a rare attribute at little cost; where there are escapes it may hide.
+func (i Image) mayHave(attr string) bool {
+	return bytes.Contains(i.raw, []byte(attr)) || bytes.IndexByte(i.raw, '\\') >= 0
+}
+
+// names lists the attributes' names.
+func (i Image) names() (names []string) {
+	for name := range members(i.raw) {
+		names = append(names, string(unquote(name)))
+	}
+	return names
 }
 
 // find returns the raw value of an attribute, nil without one.

@@ -3,6 +3,7 @@ package ddbstream
 import (
 	"encoding/base64"
 	"fmt"
+	"slices"
 )
 
 // What DynamoDB adds for documents, from
@@ -25,6 +26,27 @@ func (i Image) Size() (int, error) {
 	s := sizer{reader: open(i.raw)}
 	defer s.close()
 	if err := s.attributes(0); err != nil {
+		return 0, fmt.Errorf("image: %w", err)
+	}
+	return s.size, nil
+}
+
+// partSize is the size of an item that has these attributes only; nil for all.
+func (i Image) partSize(attributes []string) (int, error) {
+	if attributes == nil {
+		return i.Size()
+	}
+	s := sizer{reader: open(i.raw)}
+	defer s.close()
+	err := s.members(func(name []byte) error {
+		if !slices.Contains(attributes, string(name)) {
+			_, err := s.reader.value()
+			return err
+		}
+		s.size += len(name)
+		return s.attribute()
+	})
+	if err != nil {
 		return 0, fmt.Errorf("image: %w", err)
 	}
 	return s.size, nil

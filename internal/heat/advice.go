@@ -8,6 +8,22 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
+// Base returns the base key that a partition key, of the table or of one of its
+// indexes, is a write shard of; ok is false for one that is none. A leaderboard's
+// write shards are in the index: what the table has under its prefix are players'
+// entries, whatever number a player's name ends in.
+func Base(index, key string) (base schema.BaseKey, ok bool) {
+	switch index {
+	case "":
+		k, err := schema.ParseKey(key)
+		return k.Base, err == nil && k.Base.Type != schema.Board
+	case schema.ByRank:
+		board, _, _, err := schema.ParseBoardShardKey(key)
+		return schema.BaseKey{Type: schema.Board, Name: board}, err == nil
+	}
+	return schema.BaseKey{}, false
+}
+
 // Share returns the part of a partition's limit that one write shard of a base key
 // of this type is planned to use: that of calculated write shards for events and
 // leaderboard entries, that of random ones for counters and sessions.
@@ -41,11 +57,11 @@ func (r *Row) Advice(shards int) string {
 	case Saturated:
 		load = "it was refused writes, and took " + load
 	}
-	key, err := schema.ParseKey(r.Key)
-	if err != nil || key.Base.Type == schema.Board && r.Status != Saturated {
+	base, ok := Base(r.Index, r.Key)
+	if !ok {
 		return load + "spread its writes over several partition keys, for it has no write shards"
 	}
-	return load + fmt.Sprintf("raise its %d write shards to %d", shards, r.wanted(key.Base.Type, shards))
+	return load + fmt.Sprintf("raise its %d write shards to %d", shards, r.wanted(base.Type, shards))
 }
 
 // wanted is how many write shards bring each down to its share, at least twice

@@ -15,20 +15,22 @@ import (
 
 // The stored form, version 1: pk, sk, v, start and window (milliseconds), shard,
 // part, records, units, limit and hot (hundredths of a unit a second), rest, keys
-// (binary, see pack) and expires_at; where there are any, marks (binary, see
-// packMarks).
+// (binary, see pack) and expires_at; where there are any, indexes (binary, see
+// packIndexes) and marks (binary, see packMarks). Older releases, which wrote
+// neither, pass over them.
 const version = "1"
 
-// maxPackedNumbers is what a key takes beside its text: four numbers of up to ten
+// maxPackedNumbers is what a key takes beside its texts: five numbers of up to ten
 // bytes, a time of up to ten and a status.
-const maxPackedNumbers = 51
+const maxPackedNumbers = 61
 
 // Attributes returns the item as it is stored, to be deleted by TTL some time
 // after expires. Of the keys it keeps those that throttled and the heaviest:
-// [MaxKeys], or as many as fit in about 100 KB; of the marks what fits in 160 KB.
+// [MaxKeys], or as many as fit in about 100 KB, of indexes [MaxIndexKeys] in 50 KB;
+// of the marks what fits in 160 KB.
 func (it *Item) Attributes(expires time.Time) map[string]types.AttributeValue {
 	pk, sk := it.key()
-	keys, rest := it.trim()
+	keys, rest := it.trim(false)
 	attributes := map[string]types.AttributeValue{
 		schema.PK:        text(pk),
 		schema.SK:        text(sk),
@@ -42,8 +44,11 @@ func (it *Item) Attributes(expires time.Time) map[string]types.AttributeValue {
 		"limit":          number(uint64(math.Round(it.Limit * 100))),
 		"hot":            number(uint64(math.Round(it.HotRate * 100))),
 		"rest":           number(rest),
-		"keys":           &types.AttributeValueMemberB{Value: it.pack(keys)},
+		"keys":           &types.AttributeValueMemberB{Value: it.pack([]byte{}, keys)}, // never nil: DynamoDB refuses that
 		schema.ExpiresAt: number(uint64(expires.Unix())),
+	}
+	if packed := it.packIndexes(); packed != nil {
+		attributes[indexesName] = &types.AttributeValueMemberB{Value: packed}
 	}
 	if !it.Marks.empty() {
 		attributes[marksName] = &types.AttributeValueMemberB{Value: it.packMarks()}
@@ -57,13 +62,15 @@ func number(n uint64) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: strconv.FormatUint(n, 10)}
 }
 
-// pack writes each key as: length and text; units, err, peak; the peak's second
-// from the window's start; status. All numbers are varints.
-func (it *Item) pack(keys []Key) []byte {
-	b := []byte{} // never nil: DynamoDB refuses an empty attribute value
+// pack appends each key as: the index, of such keys only; the key; units, err, peak;
+// the peak's second from the window's start; status. All numbers are varints, texts
+// have their length before them.
+func (it *Item) pack(b []byte, keys []Key) []byte {
 	for _, k := range keys {
-		b = binary.AppendUvarint(b, uint64(len(k.Key)))
-		b = append(b, k.Key...)
+		if k.Index != "" {
+			b = appendText(b, k.Index)
+		}
+		b = appendText(b, k.Key)
 		b = binary.AppendUvarint(b, k.Units)
 		b = binary.AppendUvarint(b, k.Err)
 		b = binary.AppendUvarint(b, k.Peak)
@@ -71,6 +78,17 @@ func (it *Item) pack(keys []Key) []byte {
 		b = append(b, byte(k.Status))
 	}
 	return b
+}
+
+const indexesName = "indexes"
+
+// packIndexes writes IndexRest and the keys of indexes, nil if there is neither.
+func (it *Item) packIndexes() []byte {
+	keys, rest := it.trim(true)
+	if len(keys) == 0 && rest == 0 {
+		return nil
+	}
+	return it.pack(binary.AppendUvarint(nil, rest), keys)
 }
 
 // Parse reads an item as Attributes makes it. An item of another version and a
@@ -92,6 +110,7 @@ func Parse(attributes map[string]types.AttributeValue) (Item, error) {
 		Rest:        p.number("rest"),
 	}
 	p.unpack(&it)
+	p.unpackIndexes(&it)
 	p.unpackMarks(&it)
 	if p.err == nil && (it.Window <= 0 || it.Limit <= 0) {
 		p.err = errors.New("its window has no length or its partitions no limit")
@@ -147,14 +166,30 @@ func (p *parser) unpack(it *Item) {
 		return
 	}
 	for r := (unpacker{b: v.Value}); len(r.b) > 0; {
-		k := Key{Key: r.text(), Units: r.uint(), Err: r.uint(), Peak: r.uint()}
-		k.PeakAt = time.Unix(it.Start.Unix()+r.int(), 0).UTC()
-		k.Status = Status(r.byte())
+		it.Keys = append(it.Keys, r.key("", it.Start))
 		if r.failed {
 			p.fail("keys")
 			return
 		}
-		it.Keys = append(it.Keys, k)
+	}
+}
+
+func (p *parser) unpackIndexes(it *Item) {
+	if p.attributes[indexesName] == nil {
+		return
+	}
+	v, ok := p.attributes[indexesName].(*types.AttributeValueMemberB)
+	if !ok {
+		p.fail(indexesName)
+		return
+	}
+	r := unpacker{b: v.Value}
+	it.IndexRest = r.uint()
+	for len(r.b) > 0 && !r.failed {
+		it.Keys = append(it.Keys, r.key(r.text(), it.Start))
+	}
+	if r.failed {
+		p.fail(indexesName)
 	}
 }
 
@@ -197,4 +232,11 @@ func (u *unpacker) byte() byte {
 		return b[0]
 	}
 	return 0
+}
+
+func (u *unpacker) key(index string, start time.Time) Key {
+	k := Key{Index: index, Key: u.text(), Units: u.uint(), Err: u.uint(), Peak: u.uint()}
+	k.PeakAt = time.Unix(start.Unix()+u.int(), 0).UTC()
+	k.Status = Status(u.byte())
+	return k
 }

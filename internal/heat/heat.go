@@ -43,20 +43,23 @@ type Item struct {
 	Part        string
 
 	Records uint64  // all of them, listed keys or not
-	Units   uint64  // likewise
+	Units   uint64  // likewise, what they cost the table
 	Limit   float64 // units a second that a partition takes; above 0, kept to hundredths
 	HotRate float64 // certified units a second from which on a key was hot; kept to hundredths
 
-	// Keys are those that throttled and the heaviest, by certified units, each once.
-	// Rest is the most that a key that is not among them can weigh.
-	Keys []Key
-	Rest uint64
+	// Keys are those that throttled and the heaviest, by certified units, each once:
+	// the table's partition keys, then those of its indexes. Rest is the most that a
+	// key of the table's that is not among them can weigh, IndexRest one of an index.
+	Keys      []Key
+	Rest      uint64
+	IndexRest uint64
 
 	Marks
 }
 
 // Key is what one partition key got in the window.
 type Key struct {
+	Index  string // whose partition key it is; "" for the table itself
 	Key    string
 	Units  uint64    // certain: it got at least these
 	Err    uint64    // and at most so many more
@@ -92,7 +95,7 @@ func (s Status) String() string {
 func (it *Item) End() time.Time { return it.Start.Add(it.Window) }
 
 // Salts is over how many partitions an hour's items are spread. One stream shard
-// writes to one of them: up to 260 write units each window, a few as a rule.
+// writes to one of them: up to 310 write units each window, a few as a rule.
 const Salts = 8
 
 // prefix of the partition keys; no summary's key starts with it.
@@ -137,23 +140,44 @@ func bound(t time.Time) string {
 	return whole.Format(schema.TimeLayout)
 }
 
-// Bounds of a stored item.
+// Bounds of a stored item. Keys of indexes have bounds of their own, since they are
+// as many for each of a board's periods.
 const (
-	MaxKeys  = 200
-	maxBytes = 100_000 // of packed keys
+	MaxKeys       = 200
+	MaxIndexKeys  = 400
+	maxBytes      = 100_000 // of packed keys
+	maxIndexBytes = 50_000
 )
 
+// rest is the most that a key that is not listed can weigh.
+func (it *Item) rest(ofIndex bool) uint64 {
+	if ofIndex {
+		return it.IndexRest
+	}
+	return it.Rest
+}
+
 // trim keeps the keys that throttled and the heaviest, as far as they fit in an
-// item, and accounts for the others in rest.
-func (it *Item) trim() (keys []Key, rest uint64) {
-	keys, rest = slices.Clone(it.Keys), it.Rest
+// item, and accounts for the others in rest: those of the table, or those of its
+// indexes.
+func (it *Item) trim(ofIndex bool) (keys []Key, rest uint64) {
+	most, bytes := MaxKeys, maxBytes
+	if ofIndex {
+		most, bytes = MaxIndexKeys, maxIndexBytes
+	}
+	for _, k := range it.Keys {
+		if k.Index != "" == ofIndex {
+			keys = append(keys, k)
+		}
+	}
 	slices.SortFunc(keys, func(a, b Key) int {
-		return cmp.Or(saturatedFirst(a.Status, b.Status), cmp.Compare(b.Units, a.Units), strings.Compare(a.Key, b.Key))
+		return cmp.Or(saturatedFirst(a.Status, b.Status), cmp.Compare(b.Units, a.Units), strings.Compare(a.Key, b.Key), strings.Compare(a.Index, b.Index))
 	})
+	rest = it.rest(ofIndex)
 	size := 0
 	for i, k := range keys {
-		size += len(k.Key) + maxPackedNumbers
-		if i == MaxKeys || size > maxBytes {
+		size += len(k.Index) + len(k.Key) + maxPackedNumbers
+		if i == most || size > bytes {
 			for _, left := range keys[i:] {
 				rest = max(rest, left.Units+left.Err)
 			}

@@ -33,19 +33,25 @@ func genItem(t *rapid.T) heat.Item {
 		StreamShard: rapid.SampledFrom([]string{"", "shardId-1", "shardId-2"}).Draw(t, "shard"),
 		Part:        rapid.SampledFrom([]string{"", "100000000000000000000001"}).Draw(t, "part"),
 		Records:     uint64(rapid.Uint32().Draw(t, "records")), Units: uint64(rapid.Uint32().Draw(t, "units")),
-		Limit: 1000, HotRate: 700, Rest: uint64(rapid.Uint16().Draw(t, "rest")),
+		Limit: 1000, HotRate: 700, Rest: uint64(rapid.Uint16().Draw(t, "rest")), IndexRest: uint64(rapid.Uint16().Draw(t, "index rest")),
 	}
+	item.Keys = append(genKeys(t, item.Start, ""), genKeys(t, item.Start, "by_rank")...)
+	item.Marks = genMarks(t, item.Start)
+	return item
+}
+
+// genKeys draws keys of the table or of an index in the order in which they come back.
+func genKeys(t *rapid.T, start time.Time, index string) (keys []heat.Key) {
 	weight := uint64(rapid.Uint32().Draw(t, "weight")) + 1000
 	for _, key := range rapid.SliceOfNDistinct(rapid.StringN(1, 100, 2000), 0, 20, rapid.ID).Draw(t, "keys") {
 		weight -= uint64(rapid.IntRange(1, 50).Draw(t, "less")) // heaviest first, as they come back
-		item.Keys = append(item.Keys, heat.Key{
-			Key: key, Units: weight, Err: uint64(rapid.Uint8().Draw(t, "err")), Peak: uint64(rapid.Uint16().Draw(t, "peak")),
-			PeakAt: item.Start.Truncate(time.Second).Add(time.Duration(rapid.Int64Range(-3, 900).Draw(t, "at")) * time.Second),
+		keys = append(keys, heat.Key{
+			Index: index, Key: key, Units: weight, Err: uint64(rapid.Uint8().Draw(t, "err")), Peak: uint64(rapid.Uint16().Draw(t, "peak")),
+			PeakAt: start.Truncate(time.Second).Add(time.Duration(rapid.Int64Range(-3, 900).Draw(t, "at")) * time.Second),
 			Status: heat.Status(rapid.IntRange(0, 1).Draw(t, "status")),
 		})
 	}
-	item.Marks = genMarks(t, item.Start)
-	return item
+	return keys
 }
 
 // genMarks draws marks in the order in which they come back.
@@ -238,6 +244,12 @@ func TestMerge(t *testing.T) {
 		}
 		rng.Shuffle(len(items), func(i, j int) { items[i], items[j] = items[j], items[i] })
 	}
+	if rows := heat.Merge([]heat.Item{ // one text of the table and of an index is two keys
+		{Start: noon, Window: time.Second, Limit: 9, HotRate: 6, Rest: 2, IndexRest: 4, Keys: []heat.Key{{Key: "k", Units: 7, PeakAt: noon}}},
+		{Start: noon, Window: time.Second, Limit: 9, HotRate: 6, Rest: 1, IndexRest: 5, Keys: []heat.Key{{Index: "i", Key: "k", Units: 5, PeakAt: noon}}},
+	}); len(rows) != 2 || rows[0].Index != "" || rows[0].Status != heat.Hot || rows[0].Error != 1 || rows[1].Index != "i" || rows[1].Status != heat.Warm || rows[1].Error != 4 {
+		t.Errorf("got %+v", rows)
+	}
 	if rows := heat.Merge(nil); len(rows) != 0 {
 		t.Errorf("nothing merges to %v", rows)
 	}
@@ -245,14 +257,17 @@ func TestMerge(t *testing.T) {
 
 func TestAdvice(t *testing.T) {
 	cases := []struct {
-		key    string
+		key    string // with an index and a space before it, if it is of one
 		rate   float64
 		status heat.Status
 		want   string
 	}{
 		{"C#a#0", 12.9, heat.Warm, "at least 1 % of the 1000 write units a second that a partition takes: nothing to do"},
 		{"C#a#0", 1000, heat.Saturated, "it was refused writes, and took at least 100 % of the 1000 write units a second that a partition takes: raise its 4 write shards to 16"},
-		{"L#a#3", 0, heat.Saturated, "raise its 4 write shards to 8"},
+		{"by_rank L#a#all#3", 0, heat.Saturated, "raise its 4 write shards to 8"},
+		{"by_rank L#a#all#3", 700, heat.Hot, "raise its 4 write shards to 23"},
+		{"by_rank L#a#3", 700, heat.Hot, "it has no write shards"},
+		{"L#a#all#3", 700, heat.Saturated, "it has no write shards"}, // the entry of a player called 3
 		{"C#a#0", 1000, heat.Hot, "at least 100 % of the 1000 write units a second that a partition takes: raise its 4 write shards to 16"},
 		{"E#a#2026-01-05#0", 1000, heat.Hot, "raise its 4 write shards to 32"},
 		{"S#a#3", 300, heat.Hot, "raise its 4 write shards to 8"},
@@ -260,7 +275,11 @@ func TestAdvice(t *testing.T) {
 		{"of another table", 700, heat.Hot, "it has no write shards"},
 	}
 	for _, c := range cases {
-		row := heat.Row{Key: c.key, WriteUnitsPerSecond: c.rate, Limit: 1000, Status: c.status}
+		index, key, ok := strings.Cut(c.key, " ")
+		if !ok || index != "by_rank" {
+			index, key = "", c.key
+		}
+		row := heat.Row{Index: index, Key: key, WriteUnitsPerSecond: c.rate, Limit: 1000, Status: c.status}
 		if got := row.Advice(4); !strings.HasSuffix(got, c.want) {
 			t.Errorf("%s at %v: %q, want %q", c.key, c.rate, got, c.want)
 		}

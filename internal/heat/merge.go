@@ -9,7 +9,8 @@ import (
 
 // Row is what the items of a time say about one partition key.
 type Row struct {
-	Key string
+	Index string // whose partition key it is; "" for the table itself
+	Key   string
 
 	// WriteUnitsPerSecond is the certified mean rate of the key's hottest window,
 	// over the stream shards and parts in which it was counted. Its true rate in
@@ -35,8 +36,8 @@ func Merge(items []Item) []Row {
 	slices.SortFunc(entries, compareEntries)
 	var rows []Row
 	for i := 0; i < len(entries); {
-		row := Row{Key: entries[i].key.Key, WriteUnitsPerSecond: -1, FirstSeen: entries[i].item.Start}
-		for i < len(entries) && entries[i].key.Key == row.Key {
+		row := Row{Index: entries[i].key.Index, Key: entries[i].key.Key, WriteUnitsPerSecond: -1, FirstSeen: entries[i].item.Start}
+		for i < len(entries) && entries[i].key.Key == row.Key && entries[i].key.Index == row.Index {
 			window := sameWindow(entries[i:])
 			row.add(window, rests[window[0].window()])
 			i += len(window)
@@ -45,7 +46,7 @@ func Merge(items []Item) []Row {
 	}
 	slices.SortFunc(rows, func(a, b Row) int {
 		return cmp.Or(saturatedFirst(a.Status, b.Status),
-			cmp.Compare(b.WriteUnitsPerSecond, a.WriteUnitsPerSecond), strings.Compare(a.Key, b.Key))
+			cmp.Compare(b.WriteUnitsPerSecond, a.WriteUnitsPerSecond), strings.Compare(a.Key, b.Key), strings.Compare(a.Index, b.Index))
 	})
 	return rows
 }
@@ -56,12 +57,17 @@ type entry struct {
 	item *Item
 }
 
+// window tells the windows of the table and those of its indexes apart: what is not
+// listed is bounded for each.
 type window struct {
-	start  int64 // milliseconds
-	length time.Duration
+	start   int64 // milliseconds
+	length  time.Duration
+	ofIndex bool
 }
 
-func (e entry) window() window { return window{e.item.Start.UnixMilli(), e.item.Window} }
+func (e entry) window() window {
+	return window{e.item.Start.UnixMilli(), e.item.Window, e.key.Index != ""}
+}
 
 // flatten lists all keys of all items, and sums up, for each window, what an
 // unlisted key may have got on its stream shards.
@@ -69,7 +75,9 @@ func flatten(items []Item) (entries []entry, rests map[window]uint64) {
 	rests = make(map[window]uint64)
 	for i := range items {
 		item := &items[i]
-		rests[entry{item: item}.window()] += item.Rest
+		for _, ofIndex := range []bool{false, true} {
+			rests[window{item.Start.UnixMilli(), item.Window, ofIndex}] += item.rest(ofIndex)
+		}
 		for j := range item.Keys {
 			entries = append(entries, entry{&item.Keys[j], item})
 		}
@@ -77,20 +85,21 @@ func flatten(items []Item) (entries []entry, rests map[window]uint64) {
 	return entries, rests
 }
 
-// compareEntries orders by key, window and second of the peak.
+// compareEntries orders by key, index, window and second of the peak.
 func compareEntries(a, b entry) int {
 	return cmp.Or(
 		strings.Compare(a.key.Key, b.key.Key),
+		strings.Compare(a.key.Index, b.key.Index),
 		a.item.Start.Compare(b.item.Start),
 		cmp.Compare(a.item.Window, b.item.Window),
 		a.key.PeakAt.Compare(b.key.PeakAt),
 	)
 }
 
-// sameWindow returns the entries at the front that have one key and window.
+// sameWindow returns the entries at the front that have one key, index and window.
 func sameWindow(entries []entry) []entry {
 	for i, e := range entries {
-		if e.key.Key != entries[0].key.Key || e.window() != entries[0].window() {
+		if e.key.Key != entries[0].key.Key || e.key.Index != entries[0].key.Index || e.window() != entries[0].window() {
 			return entries[:i]
 		}
 	}
@@ -104,7 +113,7 @@ func (r *Row) add(entries []entry, rest uint64) {
 	for i, e := range entries {
 		units += e.key.Units
 		spread += e.key.Err
-		rest -= e.item.Rest
+		rest -= e.item.rest(e.key.Index != "")
 		if i == 0 || !e.key.PeakAt.Equal(entries[i-1].key.PeakAt) {
 			second = 0
 		}

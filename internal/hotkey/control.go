@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/metrics"
+	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
@@ -54,7 +55,10 @@ func (r *run) decide(ctx context.Context, w *window, s *suspect, streamShard str
 		return
 	}
 	d := r.settings.policy().Answer(s.Evidence, entry, now)
-	if d.Action != None && d.From > 1 {
+	switch {
+	case s.Base.Type == schema.Board:
+		d = r.decideBoard(ctx, w, s, entry, streamShard, now)
+	case d.Action != None && d.From > 1:
 		s.join(r.elsewhere(ctx, w, streamShard), d.From)
 		d = r.settings.policy().Answer(s.Evidence, entry, now)
 	}

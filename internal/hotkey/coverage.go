@@ -94,7 +94,7 @@ func (c *covered) add(item heat.Item) {
 func (c *covered) addKey(id windowID, key heat.Key, rest uint64) {
 	name, n, err := shard.Hash.Split(key.Key)
 	k := c.keys[name]
-	if err != nil || k == nil {
+	if err != nil || k == nil || key.Index != "" {
 		return
 	}
 	w := k.window(id)

@@ -3,6 +3,7 @@ package hotkey
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,33 +16,38 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// elsewhere returns what other stream shards have reported of this window and the
-// two before it. It is read once an invocation; when that fails, nothing is known.
-func (r *run) elsewhere(ctx context.Context, w *window, streamShard string) []heat.Item {
-	if r.others != nil {
-		return r.others
+// reported returns what all stream shards have reported of this window and the two
+// before it. It is read once an invocation; when that fails, nothing is known.
+func (r *run) reported(ctx context.Context, w *window) []heat.Item {
+	if r.recent != nil {
+		return r.recent
 	}
-	r.others = []heat.Item{}
+	r.recent = []heat.Item{}
 	var mu sync.Mutex
 	err := r.readHeat(ctx, w.start.Add(-2*w.length), w.start.Add(w.length), func(item heat.Item) {
 		mu.Lock()
 		defer mu.Unlock()
-		if item.StreamShard != streamShard {
-			r.others = append(r.others, item)
-		}
+		r.recent = append(r.recent, item)
 	})
 	if err != nil {
 		r.deps.Log.WarnContext(ctx, "other stream shards unknown", "error", err)
-		return nil
+		r.recent = []heat.Item{}
 	}
-	return r.others
+	return r.recent
+}
+
+// elsewhere returns what other stream shards have reported.
+func (r *run) elsewhere(ctx context.Context, w *window, streamShard string) []heat.Item {
+	return slices.DeleteFunc(slices.Clone(r.reported(ctx, w)), func(item heat.Item) bool {
+		return item.StreamShard == streamShard
+	})
 }
 
 // join adds the write shards, of count, that other stream shards have seen.
 func (s *suspect) join(items []heat.Item, count int) {
 	for _, row := range heat.Merge(items) {
 		name, n, err := shard.Hash.Split(row.Key)
-		if err != nil || name != s.name || n >= count {
+		if err != nil || name != s.name || n >= count || row.Index != "" {
 			continue
 		}
 		load := s.Shards[n]

@@ -18,10 +18,11 @@ type suspect struct {
 }
 
 // suspects lists the keys of hotshard's own that are to be decided on, the
-// hottest first. Running says that the window goes on.
+// hottest first; boards come last, whose load is yet to be put together. Running says that the window goes on.
 func (w *window) suspects(s Settings, running bool) []*suspect {
 	budget := s.hotRate() * w.length.Seconds()
-	if len(w.marks.sighted) == 0 && float64(w.sketch.Total()) < budget {
+	share := boardShare(budget, running)
+	if len(w.marks.sighted) == 0 && float64(w.sketch.Total()) < budget && float64(w.indexes.Total()) < share {
 		return nil // the usual case, at no cost
 	}
 	found := make(map[string]*suspect)
@@ -40,6 +41,7 @@ func (w *window) suspects(s Settings, running bool) []*suspect {
 			w.suspect(found, key.Base, name, running).Past = w.past(key)
 		}
 	}
+	w.suspectBoards(found, share, running)
 	if len(found) > 0 {
 		w.load(found, entries)
 	}
@@ -65,15 +67,20 @@ func (w *window) past(key schema.Key) bool {
 		key.Bucket != schema.EventBucket.Label(w.start, 0) && key.Bucket != schema.EventBucket.Label(end.Add(5*time.Second), 0)
 }
 
+// sight enters sightings. A failed condition costs the table's partition: of a
+// board that is a player's, and not one of the index.
 func (e *Evidence) sight(s *sighted, length time.Duration) {
-	e.Throttled, e.Failed, e.Offered = s.throttled, float64(s.failed)/length.Seconds(), float64(s.offered)/10
+	e.Throttled, e.Offered = s.throttled, float64(s.offered)/10
+	if e.Base.Type != schema.Board {
+		e.Failed = float64(s.failed) / length.Seconds()
+	}
 	for n, attempts := range s.shards {
 		e.Refused[n] = attempts
 	}
 }
 
-// load enters what was counted. A leaderboard's table keys are its players', not
-// its write shards'. Sightings don't tell an entity's buckets apart: if more was
+// load enters what was counted of the table. A leaderboard's table keys are its
+// players', not its write shards'. Sightings don't tell an entity's buckets apart: if more was
 // written to past ones, then those are what throttled.
 func (w *window) load(found map[string]*suspect, entries []topk.Entry) {
 	seconds := w.length.Seconds()

@@ -155,6 +155,20 @@ type write struct {
 	raw string // instead of all that
 
 	sk, image string // "" for x and for none
+	old       string // image before; "" for none
+}
+
+// scored is a score of a player that moves an entry of a board's period from one
+// write shard to another, or comes new, from -1.
+func scored(board, period, player string, at float64, from, to int) write {
+	entry := func(n, rank int) string {
+		if n < 0 {
+			return ""
+		}
+		return fmt.Sprintf(`{"board_shard":{"S":"L#%s#%s#%d"},"rank_key":{"S":"%d#%s"},"score":{"N":"5"}}`, board, period, n, rank, player)
+	}
+	pk, sk := schema.EntryKey(board, period, player)
+	return write{key: pk, sk: sk, at: at, old: entry(from, 1), image: entry(to, 2)}
 }
 
 // seen is a sighting.
@@ -183,8 +197,13 @@ func (w writes) json(first int) string {
 		if r.image == "" {
 			r.sk, r.image = "x", "null"
 		}
-		record := fmt.Sprintf(`{"eventName":"%s","userIdentity":%s,"dynamodb":{"ApproximateCreationDateTime":%.1f,"SequenceNumber":"%d","Keys":{"sk":{"S":"%s"},"pk":{"S":%s}},"NewImage":%s}}`,
-			name, identity, float64(start.Unix())+r.at, first+i, r.sk, key, r.image)
+		if r.old == "" {
+			r.old = "null"
+		} else {
+			name = "MODIFY"
+		}
+		record := fmt.Sprintf(`{"eventName":"%s","userIdentity":%s,"dynamodb":{"ApproximateCreationDateTime":%.1f,"SequenceNumber":"%d","Keys":{"sk":{"S":"%s"},"pk":{"S":%s}},"NewImage":%s,"OldImage":%s}}`,
+			name, identity, float64(start.Unix())+r.at, first+i, r.sk, key, r.image, r.old)
 		if r.raw != "" {
 			record = r.raw
 		}
@@ -193,8 +212,9 @@ func (w writes) json(first int) string {
 	return "[" + strings.Join(list, ",") + "]"
 }
 
-// batch is one delivery in a window of ten seconds from start.
+// batch is one delivery in a window of ten seconds from start, or later.
 type batch struct {
+	later time.Duration
 	writes
 	first        int // sequence number of the first write
 	state        map[string]string
@@ -204,9 +224,10 @@ type batch struct {
 
 func (b batch) payload() []byte {
 	state, _ := json.Marshal(b.state)
-	return fmt.Appendf(nil, `{"Records":%s,"window":{"start":"2026-01-05T13:00:00Z","end":"2026-01-05T13:00:10Z"},"state":%s,
+	at := func(d time.Duration) string { return start.Add(b.later + d).Format(time.RFC3339) }
+	return fmt.Appendf(nil, `{"Records":%s,"window":{"start":"%s","end":"%s"},"state":%s,
 		"shardId":"shardId-1%s","eventSourceARN":"arn:aws:dynamodb:eu-west-1:123456789012:table/hotshard-items/stream/2026-01-05T00:00:00.000",
-		"isFinalInvokeForWindow":%v,"isWindowTerminatedEarly":%v}`, b.json(b.first), state, b.shard, b.final, b.early)
+		"isFinalInvokeForWindow":%v,"isWindowTerminatedEarly":%v}`, b.json(b.first), at(0), at(10*time.Second), state, b.shard, b.final, b.early)
 }
 
 type answer struct {

@@ -61,7 +61,10 @@ func TestSameReport(t *testing.T) {
 				key: fmt.Sprint("C#", rapid.IntRange(0, 20).Draw(rt, "key"), "#0"), at: float64(i * 10 / len(all)),
 				ttl: rapid.IntRange(0, 5).Draw(rt, "ttl") == 0,
 			}
-			switch base, at := fmt.Sprint("E#", rapid.IntRange(0, 2).Draw(rt, "entity")), all[i].at; rapid.IntRange(0, 5).Draw(rt, "kind") {
+			switch base, at := fmt.Sprint("E#", rapid.IntRange(0, 2).Draw(rt, "entity")), all[i].at; rapid.IntRange(0, 6).Draw(rt, "kind") {
+			case 2:
+				shards := rapid.IntRange(-1, 15)
+				all[i] = scored("b", "all", "7", at, shards.Draw(rt, "from"), max(0, shards.Draw(rt, "to")))
 			case 0:
 				writer := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "writer")
 				all[i] = seen(base, at, writer, rapid.Float64Range(0, 99).Draw(rt, "offered"), rapid.IntRange(0, 4).Draw(rt, "shard"), rapid.IntRange(0, 2).Draw(rt, "throttled"))
@@ -197,6 +200,8 @@ func TestUnreadableState(t *testing.T) {
 	cut := good["window"][:len(good["window"])-8]
 	for name, state := range map[string]map[string]string{
 		"bad marks":     {"v": "1", "window": good["window"], "marks": "AAAB"},
+		"bad indexes":   {"v": "1", "window": good["window"], "indexes": "AAAB"},
+		"no indexes":    {"v": "1", "window": good["window"], "indexes": "?"},
 		"of the future": {"v": "2", "window": good["window"]},
 		"no version":    {"window": good["window"]},
 		"nothing":       {"v": "1"},
@@ -228,6 +233,7 @@ func TestStateSize(t *testing.T) {
 		}
 		for i := range 400 {
 			name := strings.Repeat("ü", 240) + fmt.Sprintf("%05d", i)
+			w = append(w, scored(name, "all", fmt.Sprint(i), 9, 2*i, 2*i+1))
 			w = append(w, seen("C#"+name, 9, strconv.Itoa(i), 1e8, i%50, 1<<31), beatOf("C#"+name+"#0", start.Add(time.Second)))
 		}
 		f := newFixture(s)

@@ -1,5 +1,5 @@
-// Package hotkey is the detector: it counts the write units of each partition key
-// in the batches of a DynamoDB stream, and reports each window's heaviest keys,
+// Package hotkey is the detector: it counts the write units of each partition key,
+// of the table and of its indexes, in the batches of a DynamoDB stream, and reports each window's heaviest keys,
 // with certified rates, as a heat item and as metrics.
 //
 //	changer := ddb.NewMapChanger(client, ddb.NewMap(client, settings.ShardMapTable), ddb.ChangerOptions{Keep: settings.EventRetention})
@@ -115,12 +115,22 @@ type run struct {
 	*Handler
 	table  string
 	data   []metrics.Datum
-	others []heat.Item // of other stream shards; nil until read
+	recent []heat.Item // of all stream shards; nil until read
+
+	windows map[*window]*counts // see counts
+}
+
+// indexes describes those of the stream's table, as far as they are known.
+func (r *run) indexes() []ddbstream.Index {
+	if r.table != r.settings.ItemsTable {
+		return nil
+	}
+	return indexesOf()
 }
 
 // count returns the state to hand on and the records that failed, none or one.
 func (r *run) count(ctx context.Context, batch *ddbstream.Batch) (state map[string]string, failed []string, err error) {
-	t := newTally(r.settings, r.resume(batch))
+	t := newTally(r.settings, r.indexes(), r.resume(batch))
 	sequence, fault := t.addAll(batch.Records)
 	if fault != nil {
 		r.deps.Log.ErrorContext(ctx, "record not counted", "error", fault)

@@ -136,22 +136,6 @@ func (m *marks) sortedBeats() []beat {
 	})
 }
 
-// refused lists the partition keys whose writes throttled. Those of an entity are
-// taken to be in the bucket of the window's start.
-func (w *window) refused() map[string]bool {
-	keys := make(map[string]bool)
-	for name, s := range w.marks.sighted {
-		base, err := schema.ParseBaseKey(name)
-		if err != nil {
-			continue
-		}
-		for n := range s.shards {
-			keys[schema.Key{Base: base, Bucket: schema.EventBucket.Label(w.start, 0), Shard: n}.String()] = true
-		}
-	}
-	return keys
-}
-
 // partitionName returns what the partition keys of a base key have before their
 // write shard's number, at a time.
 func partitionName(base schema.BaseKey, at time.Time) string {

@@ -3,7 +3,6 @@ package hotkey
 import (
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/metrics"
-	"github.com/hotshard/hotshard/internal/schema"
 )
 
 // Report is what one window, or one part of it, comes to.
@@ -50,7 +49,7 @@ func (r *Report) data(allow func(base string) bool) []metrics.Datum {
 	sent := make(map[string]bool)
 	for _, row := range hot {
 		// The hottest partition key of a base key comes first and stands for it.
-		base := baseKey(row.Key)
+		base := baseKey(&row)
 		if sent[base] || !allow(base) {
 			continue
 		}
@@ -70,12 +69,12 @@ func tableDimension(table string) []metrics.Dimension {
 	return []metrics.Dimension{{Name: "TableName", Value: table}}
 }
 
-// baseKey returns the base key's text, or the partition key itself if it has
-// none. A leaderboard entry's partition key is a player's, without write shards.
-func baseKey(pk string) string {
-	key, err := schema.ParseKey(pk)
-	if err != nil || key.Base.Type == schema.Board {
-		return pk
+// baseKey returns the text of a row's base key, or the partition key itself if it
+// has none, as a leaderboard entry's, which is a player's.
+func baseKey(row *heat.Row) string {
+	base, ok := heat.Base(row.Index, row.Key)
+	if !ok {
+		return row.Key
 	}
-	return key.Base.String()
+	return base.String()
 }

@@ -32,7 +32,8 @@ type Settings struct {
 	// up to 1.
 	Threshold float64 `env:"HOTSHARD_THRESHOLD" envDefault:"0.7"`
 
-	// TopK is how many keys a window counts at a time; 10 to 20,000. The error of
+	// TopK is how many keys a window counts at a time, and as many of indexes; 10 to
+	// 20,000. The error of
 	// a count is at most the window's write units divided by it (by less, if keys
 	// are so long that the window's state, 1 MB, has not room for as many).
 	TopK int `env:"HOTSHARD_TOP_K" envDefault:"2000"`

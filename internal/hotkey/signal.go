@@ -11,7 +11,7 @@ const maxLogged = 10
 func (r *run) log(ctx context.Context, report *Report) {
 	hot := report.hot()
 	for _, row := range hot[:min(len(hot), maxLogged)] {
-		r.deps.Log.InfoContext(ctx, "hot key", "table", report.Table, "key", row.Key,
+		r.deps.Log.InfoContext(ctx, "hot key", "table", report.Table, "index", row.Index, "key", row.Key,
 			"writeUnitsPerSecond", row.WriteUnitsPerSecond, "error", row.Error, "peak", row.Peak,
 			"window", report.Item.Start, "hotKeys", len(hot), "advice", row.Status.Advice())
 	}

@@ -19,12 +19,13 @@ import (
 // windows, and all windows without a tumbling one, are reported with the batch.
 type tally struct {
 	settings Settings
-	own      *window // nil without a tumbling window
+	indexes  []ddbstream.Index // of the table
+	own      *window           // nil without a tumbling window
 	others   map[int64]*window
 }
 
-func newTally(settings Settings, own *window) *tally {
-	return &tally{settings: settings, own: own, others: make(map[int64]*window)}
+func newTally(settings Settings, indexes []ddbstream.Index, own *window) *tally {
+	return &tally{settings: settings, indexes: indexes, own: own, others: make(map[int64]*window)}
 }
 
 func (s Settings) limits() topk.Limits { return topk.Limits{Entries: s.TopK, Bytes: maxKeyBytes} }
@@ -59,7 +60,11 @@ func (t *tally) add(rec *ddbstream.Record) error {
 	if err != nil {
 		return err
 	}
-	t.window(rec.Created).add(key, units, rec)
+	writes, err := rec.IndexWrites(t.indexes)
+	if err != nil {
+		return err
+	}
+	t.window(rec.Created).add(key, units, writes, rec)
 	return nil
 }
 
@@ -123,34 +128,4 @@ func (t *tally) done(streamShard string, whole, early bool) []heat.Item {
 	}
 	slices.SortFunc(items, func(a, b heat.Item) int { return a.Start.Compare(b.Start) })
 	return items
-}
-
-// item makes the report of a window in its stored form.
-func (w *window) item(s Settings, streamShard, part string) heat.Item {
-	it := heat.Item{
-		Start: w.start, Window: w.length, StreamShard: streamShard, Part: part,
-		Records: w.records, Units: w.sketch.Total(),
-		Limit: float64(s.PartitionWCU), HotRate: s.hotRate(), Rest: w.sketch.Floor(),
-		Marks: w.marks.stored(),
-	}
-	refused := w.refused()
-	for i, e := range w.sketch.Top(w.sketch.Len()) {
-		if i >= heat.MaxKeys && !refused[e.Key] {
-			it.Rest = max(it.Rest, e.Count)
-			continue
-		}
-		key := heat.Key{Key: e.Key, Units: e.Low(), Err: e.Err, Peak: e.Peak, PeakAt: time.Unix(e.PeakSecond, 0).UTC()}
-		switch {
-		case refused[e.Key]:
-			key.Status = heat.Saturated
-		case float64(e.Low()) >= it.HotRate*w.length.Seconds():
-			key.Status = heat.Hot
-		}
-		it.Keys = append(it.Keys, key)
-		delete(refused, e.Key)
-	}
-	for _, key := range slices.Sorted(maps.Keys(refused)) { // they throttled and are not counted
-		it.Keys = append(it.Keys, heat.Key{Key: key, Err: w.sketch.Floor(), PeakAt: w.start.Truncate(time.Second), Status: heat.Saturated})
-	}
-	return it
 }

@@ -11,10 +11,13 @@ import (
 	"github.com/hotshard/hotshard/internal/topk"
 )
 
-// maxKeyBytes bounds the keys in a window's state, as topk counts them. The state
-// may have 1 MB at Lambda, and base64 makes four bytes of three; the marks have a
-// bound of their own.
-const maxKeyBytes = 500_000
+// Bounds of the keys in a window's state, as topk counts them: the table's, and
+// those of its indexes. The state may have 1 MB at Lambda, and base64 makes four
+// bytes of three; the marks have a bound of their own.
+const (
+	maxKeyBytes      = 350_000
+	maxIndexKeyBytes = 150_000
+)
 
 // window counts the records that were made in a time.
 type window struct {
@@ -22,29 +25,41 @@ type window struct {
 	length  time.Duration
 	first   string // sequence number of the first record counted
 	records uint64
-	sketch  *topk.Sketch // write units by partition key
+	sketch  *topk.Sketch // write units by partition key of the table
+	indexes *topk.Sketch // by partition key of an index, as partition.text has it
 	marks   marks
 }
 
 func newWindow(start time.Time, length time.Duration, limits topk.Limits) *window {
-	return &window{start: start.UTC(), length: length, sketch: topk.New(limits), marks: newMarks()}
+	return &window{
+		start: start.UTC(), length: length,
+		sketch: topk.New(limits), indexes: topk.New(indexLimits(limits)), marks: newMarks(),
+	}
 }
 
-func (w *window) add(key string, units int, rec *ddbstream.Record) {
+func indexLimits(table topk.Limits) topk.Limits {
+	return topk.Limits{Entries: table.Entries, Bytes: maxIndexKeyBytes}
+}
+
+func (w *window) add(key string, units int, writes []ddbstream.IndexWrite, rec *ddbstream.Record) {
 	if w.records == 0 {
 		w.first = rec.Sequence
 	}
 	w.records++
 	w.sketch.Add(key, uint64(units), rec.Created.Unix())
+	for _, x := range writes {
+		w.indexes.Add(partition{x.Index, x.Key}.text(), uint64(x.Units), rec.Created.Unix())
+	}
 	w.marks.see(rec, key)
 }
 
 // The window's state: its version, in base64 the counts and, where there are any,
-// the marks, which older releases pass over.
+// the counts of indexes and the marks, which older releases pass over.
 const (
 	stateVersion = "1"
 	versionField = "v"
 	windowField  = "window"
+	indexesField = "indexes"
 	marksField   = "marks"
 )
 
@@ -58,6 +73,9 @@ func (w *window) state() map[string]string {
 	b = append(b, w.first...)
 	b = w.sketch.AppendBinary(b)
 	state := map[string]string{versionField: stateVersion, windowField: base64.StdEncoding.EncodeToString(b)}
+	if w.indexes.Len() > 0 {
+		state[indexesField] = base64.StdEncoding.EncodeToString(w.indexes.AppendBinary(nil))
+	}
 	if !w.marks.empty() {
 		state[marksField] = w.marks.pack()
 	}
@@ -82,10 +100,25 @@ func resume(state map[string]string, start time.Time, length time.Duration, limi
 	if w.sketch, err = topk.Decode(b, limits); err != nil {
 		return nil, fmt.Errorf("hotkey: window state: %w", err)
 	}
+	if w.indexes, err = resumeIndexes(state[indexesField], indexLimits(limits)); err != nil {
+		return nil, fmt.Errorf("hotkey: window state: indexes: %w", err)
+	}
 	if w.marks, err = unpackMarks(state[marksField]); err != nil {
 		return nil, fmt.Errorf("hotkey: window state: marks: %w", err)
 	}
 	return w, nil
+}
+
+// resumeIndexes reads the counts of indexes; nothing stands for none.
+func resumeIndexes(packed string, limits topk.Limits) (*topk.Sketch, error) {
+	if packed == "" {
+		return topk.New(limits), nil
+	}
+	b, err := base64.StdEncoding.DecodeString(packed)
+	if err != nil {
+		return nil, err
+	}
+	return topk.Decode(b, limits)
 }
 
 // header reads what comes before the sketch, and returns the rest.

@@ -29,6 +29,10 @@ func ProblemWith(ctx context.Context, err error, detail string) error {
 	switch {
 	case errors.Is(err, ddb.ErrNotFound):
 		return huma.Error404NotFound(detail)
+	case errors.Is(err, ddb.ErrModeSettled):
+		return huma.Error409Conflict(detail)
+	case errors.Is(err, ddb.ErrScoreRange):
+		return huma.Error422UnprocessableEntity(detail)
 	case errors.Is(err, ddb.ErrThrottled):
 		return patience(http.StatusTooManyRequests, detail)
 	case errors.Is(err, ddb.ErrStale), errors.Is(err, ddb.ErrUnavailable):
@@ -41,7 +45,7 @@ func ProblemWith(ctx context.Context, err error, detail string) error {
 
 // Detail says in words that suit a caller what kind of error it is.
 func Detail(err error) string {
-	for _, kind := range []error{ddb.ErrNotFound, ddb.ErrThrottled, ddb.ErrStale, ddb.ErrUnavailable} {
+	for _, kind := range []error{ddb.ErrNotFound, ddb.ErrModeSettled, ddb.ErrScoreRange, ddb.ErrThrottled, ddb.ErrStale, ddb.ErrUnavailable} {
 		if errors.Is(err, kind) {
 			return kind.Error()
 		}

@@ -70,6 +70,8 @@ func TestSized(t *testing.T) {
 	}{
 		{"C#c", 1, 1, 200, 40},   // ten times a partition's limit
 		{"E#e", 1, 1, 200, 80},   // calculated shards have no alternative
+		{"L#l", 1, 1, 400, 160},  // 200 changed scores: two units of the index each
+		{"L#l", 160, 1, 400, 0},  // entries that leave the write shard that they were all in
 		{"C#c", 1, 1, 5, 0},      // other keys fill its partition
 		{"C#c", 1, 1, 6, 2},      // that may be all that is known of a storm
 		{"C#c", 40, 30, 210, 80}, // throttled on most: double
@@ -139,6 +141,24 @@ func TestTheFirstAnswerIsSized(t *testing.T) {
 	}
 	if sightings := r.items(); sightings < 5 || sightings > 20 {
 		t.Errorf("%d sightings in 18 s", sightings)
+	}
+}
+
+// TestABoardGrows: a board's sightings are put under its own key, and count for
+// other processes.
+func TestABoardGrows(t *testing.T) {
+	r := newRig(t)
+	one, two := r.controller(Act), r.controller(Act)
+	two.clock = one.clock.Add(300 * time.Millisecond)
+	two.control = Observe
+	two.storm("L#a#b", 200, 1200*time.Millisecond, 0)
+	one.storm("L#a#b", 200, 1500*time.Millisecond, 0)
+	e := one.entry("L#a#b")
+	if n := e.History.Newest(); e.Version != 1 || n < 150 || n > 170 {
+		t.Errorf("two writers of 200 units a second: %+v, want about 160 write shards", e)
+	}
+	if rate, _, err := two.sightings.rateOfOthers(t.Context(), "L#a#b", one.clock); err != nil || rate < 150 {
+		t.Errorf("the other sees %v, %v", rate, err)
 	}
 }
 

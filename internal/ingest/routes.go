@@ -18,6 +18,8 @@ func Routes(s *Service) httpapi.Routes {
 	return func(api huma.API) {
 		huma.Register(api, operation(http.MethodPost, "/v1/events", "put-events", "Write events"), s.putEvents)
 		huma.Register(api, operation(http.MethodPost, "/v1/counters", "add-counters", "Add to counters"), s.addCounters)
+		huma.Register(api, operation(http.MethodPut, "/v1/leaderboards", "put-leaderboard", "Set up a leaderboard"), s.putBoard)
+		huma.Register(api, operation(http.MethodPost, "/v1/scores", "submit-scores", "Send scores"), s.submitScores)
 		huma.Register(api, operation(http.MethodPut, "/v1/shards", "put-shards", "Pin a shard count"), s.putShards)
 	}
 }
@@ -43,23 +45,26 @@ const maybeWritten = "; it may have been written"
 
 // rejection is the detail of an item that was not accepted.
 func rejection(err error) string {
-	if errors.Is(err, ddb.ErrThrottled) || errors.Is(err, ddb.ErrStale) {
+	if errors.Is(err, ddb.ErrThrottled) || errors.Is(err, ddb.ErrStale) || errors.Is(err, ddb.ErrScoreRange) {
 		return httpapi.Detail(err)
 	}
 	return httpapi.Detail(err) + maybeWritten
 }
 
 // worst returns the error that decides the answer of a call of which nothing was
-// accepted: one of our own before one of DynamoDB's, and that before a throttle.
+// accepted: one of our own before one of DynamoDB's, that before a throttle, and
+// that before the caller's.
 func worst(errs []error) error {
 	rank := func(err error) int {
 		switch {
-		case errors.Is(err, ddb.ErrThrottled):
+		case errors.Is(err, ddb.ErrScoreRange):
 			return 0
-		case errors.Is(err, ddb.ErrUnavailable), errors.Is(err, ddb.ErrStale):
+		case errors.Is(err, ddb.ErrThrottled):
 			return 1
+		case errors.Is(err, ddb.ErrUnavailable), errors.Is(err, ddb.ErrStale):
+			return 2
 		}
-		return 2
+		return 3
 	}
 	return slices.MaxFunc(errs, func(a, b error) int { return cmp.Compare(rank(a), rank(b)) })
 }

@@ -15,6 +15,7 @@ type Client interface {
 	ddb.ChangerClient
 	ddb.CounterClient
 	ddb.EventClient
+	ddb.BoardClient
 	SightingClient
 }
 
@@ -23,6 +24,7 @@ type Service struct {
 	settings Settings
 	events   *ddb.EventWriter
 	counter  *ddb.CounterWriter
+	boards   *ddb.Leaderboards
 	once     *ddb.Once
 	changer  *ddb.MapChanger
 	now      func() time.Time
@@ -40,6 +42,7 @@ func New(settings Settings, client Client, log *slog.Logger) (*Service, error) {
 		settings: settings,
 		events:   ddb.NewEventWriter(client, settings.ItemsTable, view, settings.EventRetention, watch),
 		counter:  ddb.NewCounterWriter(client, settings.ItemsTable, view, watch),
+		boards:   ddb.NewLeaderboards(client, settings.ItemsTable, view, watch, settings.BoardRetention),
 		once:     ddb.NewOnce(client, settings.ItemsTable, watch),
 		changer:  changer,
 		now:      time.Now,

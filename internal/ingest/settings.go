@@ -15,6 +15,9 @@ type Settings struct {
 	// happened or were written, whichever is later. 0 keeps them for ever; else
 	// 1h or more.
 	EventRetention time.Duration `env:"HOTSHARD_EVENT_RETENTION" envDefault:"720h"`
+	// BoardRetention is how long the entries of a board's day or week are kept after
+	// its end; those of all time are kept. 0 keeps them for ever; else 1h or more.
+	BoardRetention time.Duration `env:"HOTSHARD_BOARD_RETENTION" envDefault:"720h"`
 	// Deadline bounds the work for one request, retries included; 100ms to 25s.
 	// It should be below the function's and the API's time-outs.
 	Deadline time.Duration `env:"HOTSHARD_DEADLINE" envDefault:"5s"`
@@ -34,6 +37,9 @@ func (s Settings) Validate() error {
 	var faults []error
 	if s.EventRetention != 0 && s.EventRetention < time.Hour {
 		faults = append(faults, fmt.Errorf("HOTSHARD_EVENT_RETENTION is %v: want 0 or at least 1h", s.EventRetention))
+	}
+	if s.BoardRetention != 0 && s.BoardRetention < time.Hour {
+		faults = append(faults, fmt.Errorf("HOTSHARD_BOARD_RETENTION is %v: want 0 or at least 1h", s.BoardRetention))
 	}
 	if s.Deadline < 100*time.Millisecond || s.Deadline > 25*time.Second {
 		faults = append(faults, fmt.Errorf("HOTSHARD_DEADLINE is %v: want 100ms to 25s", s.Deadline))

@@ -13,7 +13,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
@@ -30,8 +29,9 @@ type hotKeysInput struct {
 
 type hotKey struct {
 	Key    string  `json:"key" doc:"The partition key"`
+	Index  string  `json:"index,omitempty" doc:"The index whose partition key it is; none for the table's own. A board's write shards are in by_rank, for each of its periods"`
 	Type   string  `json:"type" enum:"entity,counter,board,sessions,other"`
-	Name   string  `json:"name" doc:"The base key's; for type other the partition key"`
+	Name   string  `json:"name" doc:"The base key's; for type other, as a player's entry on a board, the partition key"`
 	Status string  `json:"status" enum:"hot,saturated,warm"`
 	Rate   float64 `json:"write_units_per_second" doc:"Certified mean rate of the key's hottest window: a lower bound"`
 	Error  float64 `json:"error" doc:"The true rate of recorded writes is at most this much higher"`
@@ -76,20 +76,20 @@ func (s *Service) listHotKeys(ctx context.Context, in *hotKeysInput) (*hotKeysOu
 // describe says what a row is about.
 func (s *Service) describe(ctx context.Context, row heat.Row, now time.Time) (hotKey, error) {
 	out := hotKey{
-		Key: row.Key, Type: "other", Name: row.Key, Status: row.Status.String(), Shards: 1,
+		Key: row.Key, Index: row.Index, Type: "other", Name: row.Key, Status: row.Status.String(), Shards: 1,
 		Rate: round(row.WriteUnitsPerSecond), Error: round(row.Error), Peak: float64(row.Peak),
 		First: httpapi.FormatTime(row.FirstSeen), Last: httpapi.FormatTime(row.LastSeen),
 	}
 	out.Advice = row.Advice(1)
-	key, err := schema.ParseKey(row.Key)
-	if err != nil {
+	base, ok := heat.Base(row.Index, row.Key)
+	if !ok {
 		return out, nil
 	}
-	entry, err := s.shards.Lookup(ctx, key.Base.String(), now)
+	entry, err := s.shards.Lookup(ctx, base.String(), now)
 	if err != nil {
 		return out, err
 	}
-	out.Type, out.Name, out.Shards = string(key.Base.Type), key.Base.Name, entry.History.Newest()
+	out.Type, out.Name, out.Shards = string(base.Type), base.Name, entry.History.Newest()
 	if entry.Updated.After(row.FirstSeen) {
 		out.Advice = fmt.Sprintf("it was given %d write shards at %s, after it was first seen here: see whether they do", out.Shards, entry.Updated.Format(time.TimeOnly))
 	} else {

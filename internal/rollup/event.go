@@ -11,9 +11,6 @@ import (
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
-// bucketKey names a stream shard's part of an event rollup.
-type bucketKey struct{ pk, sk string }
-
 // occurrence is a record's news for an event rollup: an event that is new, or one
 // that came again with other data.
 type occurrence struct {
@@ -26,7 +23,7 @@ type occurrence struct {
 // bucket is a stream shard's part of an event rollup, and what is to be folded
 // into it, in stream order.
 type bucket struct {
-	bucketKey
+	partKey
 	streamShard string
 	target      string
 	end         time.Time
@@ -41,19 +38,15 @@ func (b *bucket) sequences() []string {
 	return list
 }
 
-// errNoStreamShard: without it a record's sequence number says nothing about what
-// was folded before.
-var errNoStreamShard = errors.New("event rollups need an event source mapping with a tumbling window: this one does not name its stream shard")
-
 // buckets collects the events of one batch by what they fold into.
 type buckets struct {
 	rules       Rules
 	streamShard string
-	list        map[bucketKey]*bucket
+	list        map[partKey]*bucket
 }
 
 func newBuckets(rules Rules, streamShard string) *buckets {
-	return &buckets{rules: rules, streamShard: streamShard, list: map[bucketKey]*bucket{}}
+	return &buckets{rules: rules, streamShard: streamShard, list: map[partKey]*bucket{}}
 }
 
 // add takes in a record, if it is about an event that is rolled up. The error says
@@ -76,11 +69,11 @@ func (b *buckets) add(r *ddbstream.Record) error {
 		return nil
 	}
 	pk, sk := schema.RollupKey(entity, rule.bucket(), at, b.streamShard)
-	key := bucketKey{pk, sk}
+	key := partKey{pk, sk}
 	if b.list[key] == nil {
 		width := rule.bucket().Width()
 		b.list[key] = &bucket{
-			bucketKey: key, streamShard: b.streamShard,
+			partKey: key, streamShard: b.streamShard,
 			target: schema.EventTarget(entity, rule.bucket(), at), end: at.Truncate(width).Add(width),
 		}
 	}

@@ -1,6 +1,7 @@
 package rollup
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,19 +16,26 @@ import (
 	"github.com/hotshard/hotshard/internal/ddbstream"
 	"github.com/hotshard/hotshard/internal/rollup/compact"
 	"github.com/hotshard/hotshard/internal/schedule"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // maxFolds bounds the calls under way for one batch.
 const maxFolds = 16
 
-// Client is what a Handler calls of DynamoDB. Folds only update; the rest is for
-// the task.
-type Client = compact.Client
+// Client is what a Handler calls of DynamoDB. Folds write by UpdateItem only; the
+// rest is for reading boards, and for the tasks.
+type Client interface {
+	compact.Client
+	ddb.BoardClient
+	ddb.MapClient
+}
 
 // Handler answers the deliveries of the items table's stream.
 type Handler struct {
 	folder    *folder
 	events    *eventFolder
+	tops      *topFolder
+	cells     *cellsFolder
 	rules     Rules
 	compactor *compact.Compactor
 	client    updater
@@ -38,6 +46,7 @@ type Handler struct {
 
 // New returns a Handler, or an error that lists all faults of the settings.
 func New(settings Settings, client Client, log *slog.Logger) (*Handler, error) {
+	settings.BoardRecheck = cmp.Or(settings.BoardRecheck, defaultRecheck)
 	if err := settings.Validate(); err != nil {
 		return nil, err
 	}
@@ -47,10 +56,14 @@ func New(settings Settings, client Client, log *slog.Logger) (*Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	view := ddb.NewMap(client, settings.ShardMapTable)
+	boards := ddb.NewLeaderboards(client, settings.ItemsTable, view, ddb.Unwatched{}, 0)
 	return &Handler{
 		compactor: compactor,
 		folder:    newFolder(client, settings.RollupsTable, time.Now),
 		events:    newEventFolder(client, settings, time.Now),
+		tops:      newTopFolder(client, settings, boards, time.Now, log),
+		cells:     newCellsFolder(client, settings, time.Now),
 		rules:     settings.Rules,
 		client:    client,
 		table:     settings.RollupsTable,
@@ -64,7 +77,8 @@ func New(settings Settings, client Client, log *slog.Logger) (*Handler, error) {
 // lowest of them on; folding the others twice changes nothing. Those that never can
 // be go to the failure destination with their target, and hold up nothing.
 //
-// A schedule's payload, [compact.Task], is answered with what the task did.
+// The payloads of schedules, [compact.Task] and [BoardsTask], are answered with what
+// the task did.
 func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	if task, ok := schedule.Parse(payload); ok {
 		return h.task(ctx, task)
@@ -82,15 +96,19 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	return ddbstream.Answer(batch.State, d.again...)
 }
 
+// task does what a schedule asks for.
 func (h *Handler) task(ctx context.Context, name string) ([]byte, error) {
-	if name != compact.TaskName {
-		return nil, fmt.Errorf("rollup: task %.40q is not known", name)
+	switch name {
+	case boardsTask:
+		return h.tops.lookAgain(ctx)
+	case compact.TaskName:
+		answer, err := h.compactor.Run(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(answer)
 	}
-	answer, err := h.compactor.Run(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(answer)
+	return nil, fmt.Errorf("rollup: task %.40q is not known", name)
 }
 
 // each does something for all of a list, some at a time.
@@ -125,13 +143,14 @@ type job struct {
 func (d *delivery) jobs() (jobs []job) {
 	var changes []change
 	events := newBuckets(d.rules, d.batch.ShardID)
+	boards := standings{}
 	for i := range d.batch.Records {
 		r := &d.batch.Records[i]
 		c, ok, err := read(r)
 		if ok {
 			changes = append(changes, c)
 		} else if err == nil {
-			err = events.add(r)
+			err = cmp.Or(events.add(r), boards.add(r)) // it is one or the other
 		}
 		if err == nil {
 			continue
@@ -153,6 +172,23 @@ func (d *delivery) jobs() (jobs []job) {
 			fold:      func(ctx context.Context) error { return d.events.fold(ctx, b) },
 			sequences: b.sequences,
 		})
+	}
+	return append(jobs, d.boardJobs(boards)...)
+}
+
+// boardJobs are two for each board's period: its top, and the stream shard's part of
+// its histogram.
+func (d *delivery) boardJobs(boards standings) (jobs []job) {
+	for pk, s := range boards {
+		if len(s.turns) > 0 {
+			jobs = append(jobs,
+				job{pk, func(ctx context.Context) error { return d.tops.fold(ctx, s) }, s.sequences},
+				job{pk, func(ctx context.Context) error { return d.cells.fold(ctx, s, d.batch.ShardID) }, s.sequences})
+		}
+		if len(s.raised) > 0 {
+			raised := func() []string { return s.raised }
+			jobs = append(jobs, job{pk, func(ctx context.Context) error { return d.tops.note(ctx, s) }, raised})
+		}
 	}
 	return jobs
 }

@@ -1,6 +1,7 @@
 package rollup
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -69,6 +70,9 @@ func newBench(t *testing.T, client Client) (*bench, *dynamodb.Client) {
 
 func newHandler(t rapid.TB, settings Settings, client Client) *Handler {
 	t.Helper()
+	names := schema.NamesFor(strings.TrimSuffix(settings.RollupsTable, schema.NamesFor("").Rollups))
+	settings.ItemsTable, settings.ShardMapTable = names.Items, names.ShardMap
+	settings.BoardRecheck = cmp.Or(settings.BoardRecheck, 30*time.Second)
 	handler, err := New(settings, client, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -48,6 +47,9 @@ func (d *delivery) targetOf(r *ddbstream.Record) (target string, ok bool) {
 	if key, err := schema.ParseKey(pk); err == nil && key.Base.Type == schema.Counter {
 		return schema.SummaryKey(key.Base.Name, key.Shard), true
 	}
+	if name, period, _, ok := entryOf(r); ok {
+		return schema.BoardRollupKey(name, period), !r.Expired
+	}
 	entity, at, ok := eventOf(r)
 	if !ok {
 		return "", false
@@ -86,9 +88,6 @@ const maxReason = 300
 
 func (d *delivery) failure(target string, l *loss) *dynamodb.UpdateItemInput {
 	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-	number := func(n int64) types.AttributeValue {
-		return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
-	}
 	pk, sk := schema.FailureKey(target)
 	values := map[string]types.AttributeValue{
 		":v": number(1), ":n": number(int64(len(l.sequences))), ":at": number(d.now().UnixMilli()),

@@ -133,7 +133,7 @@ func TestALossThatCannotBeNoted(t *testing.T) {
 	}
 }
 
-type failing struct{}
+type failing struct{ Client }
 
 func (failing) UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	return nil, errors.New("not now")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -58,7 +57,7 @@ func (d *delivery) folded() int {
 func (d *delivery) ack(m mark) *dynamodb.UpdateItemInput {
 	update := "SET expires_at = :expires"
 	values := map[string]types.AttributeValue{
-		":expires": &types.AttributeValueMemberN{Value: strconv.FormatInt(d.now().Add(schema.MarkLifetime).Unix(), 10)},
+		":expires": number(d.now().Add(schema.MarkLifetime).Unix()),
 	}
 	if d.batch.ShardID != "" {
 		update += ", stream_shard = :shard"

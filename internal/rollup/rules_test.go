@@ -42,7 +42,7 @@ func TestBadRules(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	read := func(set map[string]string) (Settings, error) {
-		set["HOTSHARD_ROLLUPS_TABLE"] = "rollups"
+		set["HOTSHARD_ITEMS_TABLE"], set["HOTSHARD_ROLLUPS_TABLE"], set["HOTSHARD_SHARD_MAP_TABLE"] = "items", "rollups", "map"
 		return env.ParseAsWithOptions[Settings](env.Options{Environment: set})
 	}
 	s, err := read(map[string]string{})
@@ -56,8 +56,8 @@ func TestSettings(t *testing.T) {
 	if _, err := read(map[string]string{"HOTSHARD_ROLLUP_RULES": "hourly"}); err == nil {
 		t.Error("bad rules are no error")
 	}
-	if _, err := New(Settings{RollupRetention: time.Hour}, nil, nil); err == nil ||
-		!strings.Contains(err.Error(), "HOTSHARD_ROLLUPS_TABLE") || !strings.Contains(err.Error(), "HOTSHARD_ROLLUP_RETENTION") {
+	if _, err := New(Settings{RollupRetention: time.Hour, BoardRecheck: time.Millisecond}, nil, nil); err == nil ||
+		!strings.Contains(err.Error(), "HOTSHARD_ROLLUPS_TABLE") || !strings.Contains(err.Error(), "HOTSHARD_BOARD_RECHECK") || !strings.Contains(err.Error(), "HOTSHARD_ROLLUP_RETENTION") {
 		t.Errorf("got %v", err)
 	}
 }

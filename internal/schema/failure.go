@@ -15,8 +15,9 @@ import (
 //
 //	pk           S  F#<0 to 15>, by the target
 //	sk           S  the target: C#<counter>#<partial>, the summary's own partition
-//	                key, or E#<entity>#<hour or day>; ?<stream shard>#<sequence
-//	                number> for a record that does not say whose it is
+//	                key, E#<entity>#<hour or day>, or L#<board>#<period>; ?<stream
+//	                shard>#<sequence number> for a record that does not say whose
+//	                it is
 //	reason       S  of the newest record
 //	sequence     S  the newest record's sequence number, as the record has it
 //	stream_shard S  the newest record's; absent when the delivery doesn't name it
@@ -66,13 +67,14 @@ func UnknownTarget(streamShard, sequence string) string {
 
 // Target is what a record folds into.
 type Target struct {
-	Base    BaseKey      // a counter or an entity
+	Base    BaseKey      // a counter, an entity or a board
 	Partial int          // of a counter's summary
+	Period  string       // of a board, its label
 	Bucket  shard.Bucket // of an entity's rollup: hour or day
 	Start   time.Time    // of that bucket
 }
 
-// ParseTarget is the inverse of SummaryKey and EventTarget. It takes the last
+// ParseTarget is the inverse of SummaryKey, EventTarget and BoardRollupKey. It takes the last
 // separator, since names may contain it.
 func ParseTarget(target string) (Target, error) {
 	fault := func(why string) error { return &shard.KeyError{Key: target, Reason: why} }
@@ -94,6 +96,10 @@ func ParseTarget(target string) (Target, error) {
 			if t.Start, err = t.Bucket.Start(rest, 0); err == nil {
 				return t, nil
 			}
+		}
+	case Board:
+		if t.Period = rest; isPeriod(rest) {
+			return t, nil
 		}
 	}
 	return Target{}, fault("it is not a target of folds")

@@ -63,13 +63,17 @@ const (
 
 func (s scenario) blow(ctx context.Context, running *system.System) (result, error) {
 	st := &storm{
-		scenario: s, api: running.URL(), system: running, begin: time.Now(), first: -1, errs: map[string]int{}, ids: map[string]bool{},
+		scenario: s, api: running.URL(), system: running, first: -1, errs: map[string]int{}, ids: map[string]bool{},
 		client:  &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2000}, Timeout: 30 * time.Second},
 		seconds: make([]second, int(s.Lasting.Seconds())),
 	}
 	for i := range st.seconds {
 		st.seconds[i].Second = i
 	}
+	if err := st.prepare(ctx); err != nil {
+		return result{}, err
+	}
+	st.begin = time.Now()
 	var wg sync.WaitGroup
 	watched := make(chan struct{})
 	go func() { defer close(watched); st.watch(ctx) }()
@@ -92,10 +96,7 @@ func (s scenario) blow(ctx context.Context, running *system.System) (result, err
 
 // write makes one write, and notes under its beginning what became of it.
 func (st *storm) write(ctx context.Context, began time.Time) {
-	path, body := "/v1/counters", fmt.Sprintf(`{"increments":[{"counter":%q,"delta":1}]}`, key)
-	if st.Kind == "event" {
-		path, body = "/v1/events", fmt.Sprintf(`{"events":[{"entity":%q}]}`, key)
-	}
+	path, body := st.request()
 	var answer struct{ Results []struct{ ID string } }
 	status, err := st.send(ctx, http.MethodPost, path, body, &answer)
 	at := min(int(began.Sub(st.begin).Seconds()), len(st.seconds)-1)
@@ -110,6 +111,17 @@ func (st *storm) write(ctx context.Context, began time.Time) {
 	if status != http.StatusOK && status != http.StatusTooManyRequests {
 		st.errs[fmt.Sprint(status, err)]++
 	}
+}
+
+// request is one write of the storm's kind.
+func (st *storm) request() (path, body string) {
+	switch st.Kind {
+	case "event":
+		return "/v1/events", fmt.Sprintf(`{"events":[{"entity":%q}]}`, key)
+	case "board":
+		return "/v1/scores", fmt.Sprintf(`{"board":%q,"scores":[{"player":%q,"score":1}]}`, key, st.player())
+	}
+	return "/v1/counters", fmt.Sprintf(`{"increments":[{"counter":%q,"delta":1}]}`, key)
 }
 
 // watch notes the shard count and the throttles as time goes by, and has the
@@ -152,8 +164,8 @@ func throttledAttempts(running *system.System) (n int64) {
 }
 
 func (st *storm) shards(ctx context.Context) int {
-	kind := "counter"
-	if st.Kind == "event" {
+	kind := st.Kind
+	if kind == "event" {
 		kind = "entity"
 	}
 	var answer struct{ Shards int }

@@ -63,9 +63,12 @@ func (st *storm) events(ctx context.Context) (found map[string]bool, twice bool,
 
 // total is what a strong read tells of the storm.
 func (st *storm) total(ctx context.Context) (int, error) {
-	if st.Kind == "event" {
+	switch st.Kind {
+	case "event":
 		found, _, err := st.events(ctx)
 		return len(found), err
+	case "board":
+		return st.scores(ctx)
 	}
 	var answer struct{ Value int }
 	status, err := st.send(ctx, http.MethodGet, "/v1/counters?consistency=strong&name="+key, "", &answer)

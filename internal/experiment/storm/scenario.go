@@ -13,7 +13,7 @@ import (
 // scenario is one storm on a system of its own.
 type scenario struct {
 	Name    string
-	Kind    string  // counter or event
+	Kind    string  // counter, event or board
 	From    float64 // writes a second offered at first
 	To      float64 // and at the end of Ramp
 	Ramp    time.Duration
@@ -27,6 +27,7 @@ type scenario struct {
 const quiet = slog.LevelError + 1
 
 const (
+	prefix       = "storm-" // of the tables
 	partitions   = 64
 	partitionWCU = 20
 	tenfold      = 10 * partitionWCU
@@ -41,6 +42,8 @@ var scenarios = []scenario{
 	{Name: "counter, hotshard", Kind: "counter", From: tenfold, Lasting: lasting, Control: "act", Limits: limits},
 	{Name: "events, N fixed at 1", Kind: "event", From: tenfold, Lasting: lasting, Control: "off", Limits: limits},
 	{Name: "events, hotshard", Kind: "event", From: tenfold, Lasting: lasting, Control: "act", Limits: limits},
+	{Name: "board, N fixed at 1", Kind: "board", From: tenfold, Lasting: lasting, Control: "off", Limits: limits},
+	{Name: "board, hotshard", Kind: "board", From: tenfold, Lasting: lasting, Control: "act", Limits: limits},
 	{
 		Name: "counter, ramp from the threshold to the limit", Kind: "counter", From: 0.7 * partitionWCU, To: partitionWCU,
 		Ramp: 30 * time.Second, Lasting: 45 * time.Second, Control: "act", Limits: limits,
@@ -74,7 +77,7 @@ func (s scenario) run(ctx context.Context) (result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	running, err := system.Start(ctx, system.Options{
-		Addr: "127.0.0.1:0", Prefix: "storm-", Window: 10 * time.Second, Control: s.Control, Limits: s.Limits,
+		Addr: "127.0.0.1:0", Prefix: prefix, Window: 10 * time.Second, Control: s.Control, Limits: s.Limits,
 		Failures: filepath.Join(dir, "failures.jsonl"), Notices: os.Stderr,
 		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: quiet})),
 	})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/hotkey"
 	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/rollup"
 	"github.com/hotshard/hotshard/internal/rollup/compact"
 )
 
@@ -25,6 +26,11 @@ func shrinkSchedule(detector *hotkey.Handler, settings hotkey.Settings) *schedul
 // compactSchedule is that of the task that keeps summaries small.
 func compactSchedule(aggregator local.Handler) *schedule {
 	return &schedule{handler: aggregator, payload: compact.Task, every: compact.Interval}
+}
+
+// boardsSchedule is that of the task that looks again at tops made from the index.
+func boardsSchedule(aggregator local.Handler, settings rollup.Settings) *schedule {
+	return &schedule{handler: aggregator, payload: rollup.BoardsTask, every: settings.BoardRecheck}
 }
 
 // run invokes the function until ctx ends. A run that fails is logged: there will

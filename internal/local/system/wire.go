@@ -39,7 +39,7 @@ func (s *System) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.schedules = append(s.schedules, compactSchedule(aggregator))
+	s.schedules = append(s.schedules, compactSchedule(aggregator), boardsSchedule(aggregator, folds))
 	detector, err := s.detector()
 	if err != nil {
 		return err

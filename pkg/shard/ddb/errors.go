@@ -30,8 +30,12 @@ type Scope int
 // The scopes, by the suffix of the exception's throttling reason.
 const (
 	NotThrottled Scope = iota
-	// KeyRange is one partition's limit: a hot key, which more write shards cure.
+	// KeyRange is the limit of one of the table's partitions: a hot key, which more
+	// write shards cure.
 	KeyRange
+	// IndexKeyRange is the limit of one of an index's partitions. It is cured by
+	// spreading the index's key.
+	IndexKeyRange
 	// Table is the table's, index's or account's limit, which they don't.
 	Table
 	// Unknown is a throttle that came without a reason.
@@ -39,7 +43,8 @@ const (
 )
 
 // ThrottleScope classifies an error of one attempt. DynamoDB names the reasons
-// in three exceptions; where several came, a key range's counts.
+// in three exceptions. Where several came, a key range's counts, and an index's
+// before its table's: what is written there has only one item in the table.
 func ThrottleScope(err error) Scope {
 	if !isThrottle(err) {
 		return NotThrottled
@@ -49,12 +54,31 @@ func ThrottleScope(err error) Scope {
 		if r.Reason == nil {
 			continue
 		}
-		if strings.HasSuffix(*r.Reason, "KeyRangeThroughputExceeded") {
-			return KeyRange
-		}
-		scope = Table
+		scope = narrower(scope, scopeOf(*r.Reason))
 	}
 	return scope
+}
+
+// scopeOf reads a reason: whether of a table or an index, of reads or writes, and
+// the limit.
+func scopeOf(reason string) Scope {
+	switch {
+	case !strings.HasSuffix(reason, "KeyRangeThroughputExceeded"):
+		return Table
+	case strings.HasPrefix(reason, "Index"):
+		return IndexKeyRange
+	}
+	return KeyRange
+}
+
+// narrower returns the scope that says more.
+func narrower(a, b Scope) Scope {
+	for _, s := range []Scope{IndexKeyRange, KeyRange, Table} {
+		if a == s || b == s {
+			return s
+		}
+	}
+	return Unknown
 }
 
 func throttlingReasons(err error) []types.ThrottlingReason {
@@ -82,8 +106,16 @@ func isThrottle(err error) bool {
 	return throttles.IsErrorThrottle(err).Bool()
 }
 
-// isConflict tells whether a transaction or a write met another transaction.
+// errOutrun means that others wrote an item between its reading and its write.
+// Nothing was written.
+var errOutrun = errors.New("an item changed since it was read")
+
+// isConflict tells whether a transaction or a write met another transaction, or
+// came too late.
 func isConflict(err error) bool {
+	if errors.Is(err, errOutrun) {
+		return true
+	}
 	if canceled, ok := errors.AsType[*types.TransactionCanceledException](err); ok {
 		return hasReason(canceled, "TransactionConflict")
 	}

@@ -5,6 +5,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -168,6 +172,22 @@ func (s *rangeScan) boundary(first, last time.Time) string {
 	return bound(first)
 }
 
+// stream reads a partition's part of the range, so many events a page.
+func (s *rangeScan) stream(pk string, size int) *stream {
+	input := &dynamodb.QueryInput{
+		TableName:              &s.reader.table,
+		KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"),
+		ExpressionAttributeValues: item{
+			":pk":   &types.AttributeValueMemberS{Value: pk},
+			":low":  &types.AttributeValueMemberS{Value: s.low},
+			":high": &types.AttributeValueMemberS{Value: s.high},
+		},
+		ScanIndexForward: aws.Bool(!s.desc),
+		Limit:            aws.Int32(int32(size)),
+	}
+	return &stream{client: s.reader.client, input: input, sort: schema.SK, drop: isMark}
+}
+
 // merge appends the events of some days to the page, in order, and tells whether
 // the page is full with more to come.
 func (s *rangeScan) merge(ctx context.Context, days []time.Time, limit int, page *Page) (bool, error) {
@@ -176,7 +196,7 @@ func (s *rangeScan) merge(ctx context.Context, days []time.Time, limit int, page
 		n := s.count(d)
 		want := (limit-len(page.Events))/n + 2
 		for i := range n {
-			streams = append(streams, &stream{scan: s, pk: eventPK(s.entity, schema.EventBucket.Label(d, 0), i), size: want})
+			streams = append(streams, s.stream(eventPK(s.entity, schema.EventBucket.Label(d, 0), i), want))
 		}
 	}
 	s.queries += len(streams)

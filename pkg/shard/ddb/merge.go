@@ -5,22 +5,25 @@ import (
 	"context"
 	"slices"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
-// stream reads one partition's items between the scan's bounds, page by page.
+// querier is what a stream calls of DynamoDB.
+type querier interface {
+	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
+}
+
+// stream reads one partition of a table or an index, page by page.
 type stream struct {
-	scan *rangeScan
-	pk   string
-	size int // items a page
-	buf  []item
-	from item // where the next page starts
-	done bool
+	client querier
+	input  *dynamodb.QueryInput // of the next page
+	sort   string               // the sort key's name
+	drop   func(item) bool      // what is not to be seen; nil for nothing
+	buf    []item
+	done   bool
 }
 
 // fill reads pages until there is an item or the partition is at its end.
@@ -30,40 +33,31 @@ func (s *stream) fill(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.buf = slices.DeleteFunc(out.Items, isMark)
-		s.from = out.LastEvaluatedKey
-		s.done = len(s.from) == 0
+		s.buf = out.Items
+		if s.drop != nil {
+			s.buf = slices.DeleteFunc(s.buf, s.drop)
+		}
+		s.input.ExclusiveStartKey = out.LastEvaluatedKey
+		s.done = len(out.LastEvaluatedKey) == 0
 	}
 	return nil
 }
+
+func (s *stream) query(ctx context.Context) (out *dynamodb.QueryOutput, err error) {
+	err = persist(ctx, func(ctx context.Context) error {
+		out, err = s.client.Query(ctx, s.input, once)
+		return err
+	})
+	return out, err
+}
+
+func (s *stream) head() string { return text(s.buf[0], s.sort) }
 
 // isMark tells what an audit puts among the events for a while.
 func isMark(it item) bool {
 	_, ok := schema.ParseMark(text(it, schema.SK))
 	return ok
 }
-
-func (s *stream) query(ctx context.Context) (out *dynamodb.QueryOutput, err error) {
-	input := &dynamodb.QueryInput{
-		TableName:              &s.scan.reader.table,
-		KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"),
-		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":pk":   &types.AttributeValueMemberS{Value: s.pk},
-			":low":  &types.AttributeValueMemberS{Value: s.scan.low},
-			":high": &types.AttributeValueMemberS{Value: s.scan.high},
-		},
-		ScanIndexForward:  aws.Bool(!s.scan.desc),
-		Limit:             aws.Int32(int32(s.size)),
-		ExclusiveStartKey: s.from,
-	}
-	err = persist(ctx, func(ctx context.Context) error {
-		out, err = s.scan.reader.client.Query(ctx, input, once)
-		return err
-	})
-	return out, err
-}
-
-func (s *stream) head() string { return text(s.buf[0], schema.SK) }
 
 // merge yields the items of many streams in the order of their sort keys. It is
 // a heap of the streams that have items, by their first.
@@ -73,12 +67,7 @@ type merge struct {
 }
 
 func newMerge(ctx context.Context, streams []*stream, desc bool) (*merge, error) {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(maxParallel)
-	for _, s := range streams {
-		group.Go(func() error { return s.fill(ctx) })
-	}
-	if err := group.Wait(); err != nil {
+	if err := fillAll(ctx, streams); err != nil {
 		return nil, err
 	}
 	m := &merge{desc: desc}
@@ -89,6 +78,16 @@ func newMerge(ctx context.Context, streams []*stream, desc bool) (*merge, error)
 	}
 	heap.Init(m)
 	return m, nil
+}
+
+// fillAll fills streams in parallel.
+func fillAll(ctx context.Context, streams []*stream) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxParallel)
+	for _, s := range streams {
+		group.Go(func() error { return s.fill(ctx) })
+	}
+	return group.Wait()
 }
 
 // next returns the next item in order, nil at the end.

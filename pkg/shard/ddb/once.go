@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -59,8 +60,10 @@ var ErrOtherCall = errors.New("the key was used for another call")
 
 // Do makes the writes that actions returns, unless the key's call has been
 // applied before: then it returns the answer of that time. Actions is called
-// anew for each attempt, since another write shard may do better, and each
-// attempt is a transaction of its own: the marker alone tells them apart.
+// anew for each attempt, since another write shard may do better, and since the
+// condition of a write may fail that was worked out from what was read: then the
+// next attempt goes by what is there by then. Each attempt is a transaction of
+// its own: the marker alone tells them apart.
 func (o *Once) Do(ctx context.Context, call Call, now time.Time,
 	actions func(context.Context) ([]types.TransactWriteItem, error),
 ) (before []byte, err error) {
@@ -80,6 +83,8 @@ func (o *Once) Do(ctx context.Context, call Call, now time.Time,
 		if marker := refusal(err, len(writes)); marker != nil {
 			before, err = answerOf(marker, call)
 			o.refused(writes, now)
+		} else if outrun(err, len(writes)) {
+			err = fmt.Errorf("%w: %w", errOutrun, err)
 		}
 		o.learn(ctx, err, writes, now)
 		return err
@@ -100,10 +105,10 @@ func (o *Once) offer(writes []types.TransactWriteItem, now time.Time) {
 }
 
 // refused tells the watcher of a repeated call, whose failed condition cost what
-// its writes would have.
+// its writes would have. An index has no part in that.
 func (o *Once) refused(writes []types.TransactWriteItem, now time.Time) {
 	for _, w := range writes {
-		if l, ok := loadOf(w, now); ok {
+		if l, ok := loadOf(w, now); ok && !l.index {
 			o.watch.Refused(l.key.Base.String(), l.units)
 		}
 	}
@@ -114,7 +119,7 @@ func (o *Once) refused(writes []types.TransactWriteItem, now time.Time) {
 func (o *Once) learn(ctx context.Context, err error, writes []types.TransactWriteItem, now time.Time) {
 	throttled := throttledActions(err, writes)
 	for _, w := range throttled[:min(maxLessons, len(throttled))] {
-		if l, ok := loadOf(w, now); ok && probe(ctx, o.client, o.table, l.pk, now) == KeyRange {
+		if l, ok := loadOf(w, now); ok && probe(ctx, o.client, o.table, l.probe, now) == l.limit() {
 			o.watch.Throttled(ctx, l.key.Base.String(), l.key.Shard, l.at)
 		}
 	}
@@ -146,6 +151,19 @@ func refusal(err error, at int) item {
 		return nil
 	}
 	return reason.Item
+}
+
+// outrun tells whether a condition of the call's own writes, of which there are so
+// many, made the transaction fail.
+func outrun(err error, writes int) bool {
+	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
+	if !ok {
+		return false
+	}
+	own := canceled.CancellationReasons[:min(writes, len(canceled.CancellationReasons))]
+	return slices.ContainsFunc(own, func(r types.CancellationReason) bool {
+		return aws.ToString(r.Code) == "ConditionalCheckFailed"
+	})
 }
 
 func answerOf(marker item, call Call) ([]byte, error) {

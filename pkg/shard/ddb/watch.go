@@ -48,8 +48,7 @@ const probeLifetime = time.Hour
 
 // probe learns whether a partition is over its limit, after a throttle that came
 // without a reason: it writes one item of its own beside the others.
-func probe(ctx context.Context, client putter, table, pk string, now time.Time) Scope {
-	it := itemKey(pk, schema.ProbeSK)
+func probe(ctx context.Context, client putter, table string, it item, now time.Time) Scope {
 	it[schema.ExpiresAt] = number(now.Add(probeLifetime).Unix())
 	_, err := client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &table, Item: it}, once)
 	return ThrottleScope(err)
@@ -73,26 +72,43 @@ func throttledActions(err error, actions []types.TransactWriteItem) []types.Tran
 
 // load is what one action of a transaction asks of its write shard.
 type load struct {
-	pk    string
 	key   schema.Key
 	units int       // twice a single write's
 	at    time.Time // what decides the write shard
+	probe item      // goes where the write shard is
+	index bool      // the write shard is in the index by_rank
+}
+
+// limit is the scope of a throttle that the write shard's partition is to blame for.
+func (l load) limit() Scope {
+	if l.index {
+		return IndexKeyRange
+	}
+	return KeyRange
 }
 
 // loadOf returns the load of an action; ok is false for items of other kinds.
-func loadOf(action types.TransactWriteItem, now time.Time) (l load, ok bool) {
-	l = load{units: 2, at: now}
+func loadOf(action types.TransactWriteItem, now time.Time) (load, bool) {
 	switch {
 	case action.Update != nil:
-		l.pk = text(action.Update.Key, schema.PK)
-	case action.Put != nil:
-		l.pk = text(action.Put.Item, schema.PK)
-		l.units = 2 * writeUnits(action.Put.Item)
-		if at, _, err := schema.ParseEventSortKey(text(action.Put.Item, schema.SK)); err == nil {
-			l.at = at
-		}
+		return tableLoad(text(action.Update.Key, schema.PK), 2, now)
+	case action.Put == nil:
+		return load{}, false
 	}
-	var err error
-	l.key, err = schema.ParseKey(l.pk)
-	return l, err == nil
+	it := action.Put.Item
+	pk, sk := text(it, schema.PK), text(it, schema.SK)
+	if _, _, _, ok := schema.ParseEntryKey(pk, sk); ok {
+		return entryLoad(action.Put, now)
+	}
+	if at, _, err := schema.ParseEventSortKey(sk); err == nil {
+		now = at
+	}
+	return tableLoad(pk, 2*writeUnits(it), now)
+}
+
+// tableLoad is that of an item whose partition key is a write shard's.
+func tableLoad(pk string, units int, at time.Time) (load, bool) {
+	key, err := schema.ParseKey(pk)
+	ok := err == nil && key.Base.Type != schema.Board // boards' are in the index
+	return load{key: key, units: units, at: at, probe: itemKey(pk, schema.ProbeSK)}, ok
 }

@@ -1,0 +1,235 @@
+package hotkey_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// scores are n scores of as many players in one write shard of a board's period:
+// changed ones, or new ones.
+func scores(period string, shard, n int, at float64, changed bool) (w writes) {
+	from := -1
+	if changed {
+		from = shard
+	}
+	for i := range n {
+		w = append(w, scored("b", period, fmt.Sprint(i), at, from, shard))
+	}
+	return w
+}
+
+// TestBoardHotAtHalfTheRate: a changed score takes two units of its partition of the
+// index, so half as many make a board hot as writes of another key would; players'
+// own entries are cool.
+func TestBoardHotAtHalfTheRate(t *testing.T) {
+	for name, c := range map[string]struct {
+		scores writes
+		want   string // the hot row; "" for none
+		change string
+	}{
+		"changed, just below": {scores("all", 0, 349, 1, true), "", ""},
+		"changed":             {scores("all", 0, 350, 1, true), "by_rank L#b#all#0 hot 70", "L#b 1>6"},
+		"new, just below":     {scores("all", 0, 699, 1, false), "", ""},
+		"new":                 {scores("all", 0, 700, 1, false), "by_rank L#b#all#0 hot 70", "L#b 1>6"},
+		"of several periods, each below": {
+			slices.Concat(scores("all", 0, 349, 1, true), scores("2026-01-05", 0, 349, 1, true), scores("2026-W02", 0, 349, 2, true)), "", "",
+		},
+		"the hottest period decides": {
+			slices.Concat(scores("all", 0, 349, 1, true), scores("2026-01-05", 0, 400, 1, true), scores("2026-W02", 0, 100, 2, true)),
+			"by_rank L#b#2026-01-05#0 hot 80", "L#b 1>7",
+		},
+	} {
+		f := newFixture(settings())
+		f.must(t, batch{writes: c.scores, first: 1, final: true}.payload())
+		var hot []string
+		for _, row := range f.rows(t) {
+			if row.Status != heat.Warm {
+				hot = append(hot, fmt.Sprint(row.Index, " ", row.Key, " ", row.Status, " ", row.WriteUnitsPerSecond))
+			}
+		}
+		got := strings.Join(hot, ", ") + ": " + strings.Join(f.shards.changes, ", ")
+		if got != c.want+": "+c.change {
+			t.Errorf("%s: %s; want %s: %s", name, got, c.want, c.change)
+		}
+		if v := f.values("KeyWriteUnitsPerSecond"); c.want != "" && len(v["hotshard-items L#b"]) != 1 {
+			t.Errorf("%s: metrics %v", name, v)
+		}
+		if v := f.values("WriteUnits")["hotshard-items"]; !slices.Equal(v, []float64{float64(len(c.scores))}) {
+			t.Errorf("%s: the table's write units %v", name, v)
+		}
+	}
+}
+
+// TestBoardGrowsAhead: a board over its budget grows in the middle of a window, by
+// its heaviest seconds, and once, although the window goes on.
+func TestBoardGrowsAhead(t *testing.T) {
+	f := newFixture(settings())
+	state := f.must(t, batch{writes: scores("all", 0, 349, 1, true), first: 1}.payload())
+	if len(f.shards.changes) > 0 {
+		t.Fatalf("below the budget: %v", f.shards.changes)
+	}
+	state = f.must(t, batch{writes: scores("all", 0, 1, 2, true), first: 400, state: state}.payload())
+	f.must(t, batch{writes: scores("all", 0, 500, 3, true), first: 500, state: state, final: true}.payload())
+	if want := []string{"L#b 1>56"}; !slices.Equal(f.shards.changes, want) { // 698 in one second, 12.5 for each
+		t.Errorf("changes %v, want %v", f.shards.changes, want)
+	}
+	if n := f.shards.notes[0]; n.By != "hotkeys" || !strings.Contains(n.Why, "the hottest of 1 write shards took 70.0 of a partition's 100") {
+		t.Errorf("the note is %+v", n)
+	}
+}
+
+// TestPlayersAreNoWriteShards: the table's partition key of a player called 7 is not
+// the write shard 7 of anything, also where an index has a key of the same text.
+func TestPlayersAreNoWriteShards(t *testing.T) {
+	f := newFixture(settings())
+	all := append(repeat("L#b#all#7", 899, 1), scores("all", 7, 10, 1, false)...)
+	deliver(t, f, all, 5000)
+	rows := f.rows(t)
+	if len(rows) < 2 || rows[0].Index != "" || rows[0].Key != "L#b#all#7" || rows[0].Status != heat.Hot || rows[0].WriteUnitsPerSecond != 90 {
+		t.Errorf("rows %+v", rows)
+	}
+	at := slices.IndexFunc(rows, func(r heat.Row) bool { return r.Index == schema.ByRank })
+	if at < 0 || rows[at].Key != "L#b#all#7" || rows[at].Status != heat.Warm || rows[at].WriteUnitsPerSecond != 1 {
+		t.Errorf("rows %+v", rows)
+	}
+	want := map[string][]float64{"hotshard-items L#b#all#7": {90}}
+	if diff := cmp.Diff(want, f.values("KeyWriteUnitsPerSecond")); diff != "" || len(f.shards.changes) > 0 {
+		t.Errorf("changes %v, metrics (-want +got):\n%s", f.shards.changes, diff)
+	}
+}
+
+// TestBoardOverStreamShards: entries are all over the table, so each stream shard
+// counts a part of a board's heat; the one that sees the sum has the board grow.
+func TestBoardOverStreamShards(t *testing.T) {
+	f := newFixture(settings())
+	for i, shard := range []string{"a", "b", "c", "d"} {
+		f.must(t, batch{writes: scores("all", 0, 100, 1, true), first: 1, shard: shard, final: true}.payload())
+		if grown := len(f.shards.changes) > 0; grown != (i == 3) {
+			t.Errorf("after %d of 4 stream shards with 200 units of 700 each: %v", i+1, f.shards.changes)
+		}
+	}
+	if !slices.Equal(f.shards.changes, []string{"L#b 1>7"}) {
+		t.Errorf("changes %v", f.shards.changes)
+	}
+}
+
+// TestBoardOfTheWindowBefore: what others report after a stream shard's window ended
+// counts with its next one.
+func TestBoardOfTheWindowBefore(t *testing.T) {
+	f := newFixture(settings())
+	f.table.failQuery = errPut
+	for _, shard := range []string{"a", "b", "c", "d"} {
+		f.must(t, batch{writes: scores("all", 0, 100, 1, true), first: 1, shard: shard, final: true}.payload())
+	}
+	f.table.failQuery = nil
+	later := batch{later: 10 * time.Second, writes: scores("all", 0, 6, 11, true), first: 1, shard: "a"}
+	f.now = start.Add(19 * time.Second)
+	state := f.must(t, later.payload())
+	if len(f.shards.changes) > 0 {
+		t.Fatalf("while the window runs: %v", f.shards.changes)
+	}
+	later.writes, later.state, later.final = nil, state, true
+	f.must(t, later.payload())
+	if !slices.Equal(f.shards.changes, []string{"L#b 1>7"}) || !strings.Contains(f.shards.notes[0].Why, "in the window from 13:00:00") {
+		t.Fatalf("changes %v, %v\n%s", f.shards.changes, f.shards.notes, f.logs)
+	}
+	f.now = start.Add(29 * time.Second) // the same window again is answered
+	f.must(t, batch{later: 20 * time.Second, writes: scores("all", 0, 6, 21, true), first: 1, shard: "a", final: true}.payload())
+	if len(f.shards.changes) != 1 {
+		t.Errorf("changes %v", f.shards.changes)
+	}
+}
+
+// TestBoardInParts: parts of an interrupted window add up.
+func TestBoardInParts(t *testing.T) {
+	f := newFixture(settings())
+	f.must(t, batch{writes: scores("all", 0, 200, 1, true), first: 1, early: true}.payload())
+	f.must(t, batch{writes: scores("all", 0, 200, 2, true), first: 201, final: true}.payload())
+	if !slices.Equal(f.shards.changes, []string{"L#b 1>7"}) {
+		t.Errorf("changes %v", f.shards.changes)
+	}
+}
+
+// TestBoardSightings: the partitions of a refused board are saturated, in the period
+// that took most; it grows by what was offered. Failed conditions were a player's.
+func TestBoardSightings(t *testing.T) {
+	f := newFixture(settings())
+	f.shards.set("L#b", 20, start.Add(-time.Hour))
+	failed := seen("L#b", 1, "w", 400, 3, 9)
+	failed.image = strings.Replace(failed.image, `"failed_units":{"N":"0"}`, `"failed_units":{"N":"5000"}`, 1)
+	all := slices.Concat(scores("all", 3, 20, 1, true), scores("2026-W02", 3, 30, 1, true), scores("all", 0, 60, 1, true),
+		writes{failed, seen("L#b", 1, "v", 100, 12, 1), seen("L#other", 1, "v", 0, 0, 1)})
+	deliver(t, f, all, 5000)
+	var got []string
+	for _, row := range f.rows(t) {
+		if row.Status == heat.Saturated {
+			got = append(got, fmt.Sprint(row.Index, " ", row.Key, " ", row.WriteUnitsPerSecond))
+		}
+	}
+	slices.Sort(got)
+	want := []string{"by_rank L#b#2026-W02#3 6", "by_rank L#b#all#12 0", "by_rank L#other#all#0 0"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("saturated rows (-want +got):\n%s", diff)
+	}
+	slices.Sort(f.shards.changes)
+	if want := []string{"L#b 20>40", "L#other 1>2"}; !slices.Equal(f.shards.changes, want) {
+		t.Errorf("changes %v, want %v", f.shards.changes, want)
+	}
+}
+
+// TestBoardSkew: where one of several write shards is hot, more of them don't help.
+func TestBoardSkew(t *testing.T) {
+	for _, even := range []bool{false, true} {
+		f := newFixture(settings())
+		f.shards.set("L#b", 4, start.Add(-time.Hour))
+		all := scores("all", 0, 400, 1, true)
+		for n := 1; n < 4 && even; n++ {
+			all = append(all, scores("all", n, 300, 1, true)...)
+		}
+		f.must(t, batch{writes: all, first: 1, final: true}.payload())
+		var want []string
+		if even {
+			want = []string{"L#b 4>21"} // 260 units a second
+		}
+		if !slices.Equal(f.shards.changes, want) || strings.Contains(f.logs.String(), "skew") == even {
+			t.Errorf("even %v: changes %v, logs:\n%s", even, f.shards.changes, f.logs)
+		}
+	}
+}
+
+// TestForeignTable: another table's attributes of the same names say nothing of an
+// index.
+func TestForeignTable(t *testing.T) {
+	s := settings()
+	s.ItemsTable = "other"
+	f := newFixture(s)
+	f.must(t, batch{writes: scores("all", 0, 700, 1, true), first: 1, final: true}.payload())
+	for _, row := range f.rows(t) {
+		if row.Index != "" {
+			t.Errorf("row %+v", row)
+		}
+	}
+}
+
+// TestFormerState: a window goes on with the state of a release that did not count
+// indexes, and with what an older heat item has.
+func TestFormerState(t *testing.T) {
+	f := newFixture(settings())
+	state := f.must(t, batch{writes: repeat("C#a#0", 5, 1), first: 1}.payload())
+	if _, counted := state["indexes"]; counted {
+		t.Fatalf("the state is %v", state)
+	}
+	state = f.must(t, batch{writes: scores("all", 0, 300, 1, true), first: 6, state: state}.payload())
+	f.must(t, batch{writes: scores("all", 0, 50, 2, true), first: 500, state: state, final: true}.payload())
+	if !slices.Equal(f.shards.changes, []string{"L#b 1>6"}) {
+		t.Errorf("changes %v", f.shards.changes)
+	}
+}

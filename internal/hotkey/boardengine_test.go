@@ -1,0 +1,113 @@
+package hotkey_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotshard/hotshard/internal/hotkey"
+	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/local/limiter"
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+// TestBoardUnitsOnTheEngine submits scores to boards of every mode, lets players
+// leave and a shard count grow, and compares what the detector counted with what was
+// charged: the same for each partition of the index, and for the table no more, since
+// removals of nothing and failed conditions are not in the stream.
+func TestBoardUnitsOnTheEngine(t *testing.T) {
+	limits, err := limiter.New(limiter.Options{Partitions: 4, PartitionWCU: 100_000, TopKeys: 10_000, Base: local.Transport()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := enginetest.Client(t, func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: limits} })
+	names := enginetest.Tables(t, db)
+	limits.Reset()
+	playBoards(t, db, names)
+	type key struct{ index, key string }
+	want, got := map[key]float64{}, map[key]float64{}
+	for _, k := range limits.Stats().Keys.Writes {
+		if k.Table == names.Items {
+			want[key{k.Index, k.Key}] = k.Units
+		}
+	}
+	s := settings()
+	s.Control, s.ItemsTable = hotkey.Off, names.Items
+	f := newFixture(s)
+	drain(t, f, db, names)
+	for _, item := range parsed(t, f) {
+		for _, k := range item.Keys {
+			got[key{k.Index, k.Key}] += float64(k.Units)
+		}
+	}
+	for k, units := range got {
+		if k.index == "" && units <= want[k] {
+			want[k] = units
+		}
+	}
+	for k := range want {
+		if _, counted := got[k]; k.index == "" && !counted {
+			delete(want, k)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" || got[key{schema.ByRank, "L#sum#all#0"}] == 0 {
+		t.Errorf("write units (-charged +counted):\n%s", diff)
+	}
+}
+
+func playBoards(t *testing.T, db *dynamodb.Client, names schema.Names) {
+	t.Helper()
+	view := ddb.NewMap(db, names.ShardMap)
+	changer := ddb.NewMapChanger(db, view, ddb.ChangerOptions{})
+	boards := ddb.NewLeaderboards(db, names.Items, view, ddb.Unwatched{}, time.Hour)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i, mode := range []ddb.Mode{ddb.Best, ddb.Latest, ddb.Total} {
+		board := string(mode)
+		if err := boards.Configure(t.Context(), board, ddb.BoardSettings{Mode: mode, Size: 10, Periods: []ddb.Period{ddb.AllTime, ddb.Daily}[:1+i%2]}); err != nil {
+			t.Fatal(err)
+		}
+		for n := range 40 {
+			player, now := fmt.Sprint(rng.IntN(10)), time.Now()
+			score, err := ddb.ParseScore(fmt.Sprint(rng.IntN(20) - 5))
+			if err == nil && n == 20 {
+				_, err = changer.Pin(t.Context(), "L#"+board, 3, ddb.Note{}, now)
+			}
+			if err == nil && n%10 == 9 {
+				err = boards.Remove(t.Context(), board, player, now)
+			}
+			if err == nil {
+				err = boards.Submit(t.Context(), board, []ddb.PlayerScore{{Player: player, Score: score}}, now)[0]
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// drain delivers all that is in the stream of the items table to the handler.
+func drain(t *testing.T, f *fixture, db *dynamodb.Client, names schema.Names) {
+	t.Helper()
+	source, err := local.OpenStream(t.Context(), enginetest.Streams(t, db), names.Items)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapping, err := local.NewMapping(local.MappingOptions{
+		Name: "test", Source: source, Handler: f.handler, Checkpoints: db, CheckpointTable: local.CheckpointTable(names), Logger: discard,
+		FailureFile: filepath.Join(t.TempDir(), "failures.jsonl"), Attempts: 1, TumblingWindow: 10 * time.Second, PartialFailures: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := mapping.Drain(t.Context()); err != nil || mapping.Stats().GivenUp > 0 {
+		t.Fatal(err, mapping.Stats())
+	}
+}

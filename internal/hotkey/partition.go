@@ -1,0 +1,61 @@
+package hotkey
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/hotshard/hotshard/internal/ddbstream"
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// partition is a partition key of the table, or of one of its indexes. One text may
+// be both, so the two are counted apart.
+type partition struct{ index, key string }
+
+func tablePartition(key string) partition { return partition{key: key} }
+
+// text is the form of an index's partition in a sketch. Names of indexes have no
+// control characters.
+func (p partition) text() string { return p.index + "\x00" + p.key }
+
+// parsePartition is the inverse of text.
+func parsePartition(text string) partition {
+	index, key, _ := strings.Cut(text, "\x00")
+	return partition{index, key}
+}
+
+func (p partition) compare(q partition) int {
+	return cmp.Or(strings.Compare(p.index, q.index), strings.Compare(p.key, q.key))
+}
+
+// boardShard is a write shard of a board. Each of the board's periods has a
+// partition of the index for it.
+type boardShard struct {
+	board string
+	n     int
+}
+
+// board returns the write shard of a board, and the period, that a partition is
+// for; ok is false for others. The table's keys under a board's prefix are never
+// one: they are players' entries, and a player may be called 7.
+func (p partition) board() (b boardShard, period string, ok bool) {
+	if p.index != schema.ByRank {
+		return b, "", false
+	}
+	board, period, n, err := schema.ParseBoardShardKey(p.key)
+	return boardShard{board, n}, period, err == nil
+}
+
+// indexesOf describes the indexes of the items table, which project all
+// attributes.
+func indexesOf() (list []ddbstream.Index) {
+	for _, table := range schema.Tables(schema.Names{}) {
+		if !table.Stream {
+			continue
+		}
+		for _, x := range table.Indexes {
+			list = append(list, ddbstream.Index{Name: x.Name, PartitionKey: x.PartitionKey, SortKey: x.SortKey, All: true})
+		}
+	}
+	return list
+}

@@ -1,0 +1,24 @@
+package httpapi
+
+import (
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+// Score is a number with all its digits, in both directions.
+type Score struct{ ddb.Score }
+
+// Schema describes it in the OpenAPI document.
+func (Score) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeNumber, Description: "Below 10^18, above -10^18, with up to nine decimal places, all of which are kept"}
+}
+
+// UnmarshalJSON reads a number's text.
+func (s *Score) UnmarshalJSON(text []byte) (err error) {
+	s.Score, err = ddb.ParseScore(string(text))
+	return err
+}
+
+// MarshalJSON writes the number.
+func (s Score) MarshalJSON() ([]byte, error) { return []byte(s.String()), nil }

@@ -1,0 +1,35 @@
+package ingest
+
+import (
+	"context"
+
+	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+type board struct {
+	Board   httpapi.Name `json:"board"`
+	Mode    ddb.Mode     `json:"mode,omitempty" enum:"best,latest,sum" default:"best" doc:"What a new score does: the best counts, the latest, or the sum of all. Settled by the board's first score"`
+	Size    int          `json:"size,omitempty" minimum:"1" maximum:"1000" default:"100" doc:"Entries of the top that are kept at hand"`
+	Periods []ddb.Period `json:"periods,omitempty" minItems:"1" maxItems:"3" enum:"all,day,week" doc:"What is ranked: all time, each UTC day, each ISO week. Default: all"`
+}
+
+type boardInput struct{ Body board }
+
+type boardOutput struct{ Body board }
+
+// putBoard sets a board's settings; what is left out is set to its default.
+func (s *Service) putBoard(ctx context.Context, in *boardInput) (*boardOutput, error) {
+	ctx, cancel := s.deadline(ctx)
+	defer cancel()
+	name := string(in.Body.Board)
+	err := s.boards.Configure(ctx, name, ddb.BoardSettings{Mode: in.Body.Mode, Size: in.Body.Size, Periods: in.Body.Periods})
+	if err != nil {
+		return nil, httpapi.Problem(ctx, err)
+	}
+	set, err := s.boards.Settings(ctx, name, s.now())
+	if err != nil {
+		return nil, httpapi.Problem(ctx, err)
+	}
+	return &boardOutput{board{in.Body.Board, set.Mode, set.Size, set.Periods}}, nil
+}

@@ -1,0 +1,152 @@
+package ingest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+// places reads a board's first of all time from the index.
+func (r *rig) places(board string) string {
+	r.t.Helper()
+	reader := ddb.NewBoardReader(r.client, r.names.Items, ddb.NewMap(r.client, r.names.ShardMap))
+	list, err := reader.Top(context.Background(), board, "all", 10, time.Now())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	var texts []string
+	for _, p := range list {
+		texts = append(texts, p.Player+" "+p.Score.String())
+	}
+	return strings.Join(texts, ", ")
+}
+
+func scoresBody(board string, pairs ...string) string {
+	var list []string
+	for i := 0; i < len(pairs); i += 2 {
+		list = append(list, fmt.Sprintf(`{"player":%q,"score":%s}`, pairs[i], pairs[i+1]))
+	}
+	return fmt.Sprintf(`{"board":%q,"scores":[%s]}`, board, strings.Join(list, ","))
+}
+
+func TestScores(t *testing.T) {
+	r := newRig(t)
+	got := r.post("/v1/scores", scoresBody("a/b#c", "ann", "12.50", "bob#1", "-3", "ann", "7", "eve", "1e3"))
+	var answer scoresAnswer
+	if err := json.Unmarshal(got.body, &answer); got.status != http.StatusOK || err != nil || answer.Accepted != 4 || len(answer.Results) != 4 || answer.Results[1] != (scoreResult{"bob#1", Accepted, ""}) {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	if first := r.places("a/b#c"); first != "eve 1000, ann 12.5, bob#1 -3" {
+		t.Errorf("got %s", first)
+	}
+}
+
+func TestBoardsAreSetUp(t *testing.T) {
+	r := newRig(t)
+	got := r.send(http.MethodPut, "/v1/leaderboards", `{"board":"g"}`)
+	if want := `{"board":"g","mode":"best","size":100,"periods":["all"]}`; got.status != http.StatusOK || strings.TrimSpace(string(got.body)) != want {
+		t.Fatalf("%d %s, want %s", got.status, got.body, want)
+	}
+	put := `{"board":"g","mode":"sum","size":10,"periods":["week","all"]}`
+	got = r.send(http.MethodPut, "/v1/leaderboards", put)
+	if want := `{"board":"g","mode":"sum","size":10,"periods":["all","week"]}`; got.status != http.StatusOK || strings.TrimSpace(string(got.body)) != want {
+		t.Fatalf("%d %s, want %s", got.status, got.body, want)
+	}
+	for range 2 {
+		if got := r.post("/v1/scores", scoresBody("g", "ann", "0.1", "ann", "0.2")); got.status != http.StatusOK {
+			t.Fatalf("%d %s", got.status, got.body)
+		}
+	}
+	if first := r.places("g"); first != "ann 0.6" {
+		t.Errorf("got %s", first)
+	}
+	if got := r.send(http.MethodPut, "/v1/leaderboards", `{"board":"g","mode":"best"}`); got.status != http.StatusConflict {
+		t.Errorf("another mode: %d %s", got.status, got.body)
+	}
+	if got := r.send(http.MethodPut, "/v1/leaderboards", `{"board":"g","mode":"sum","size":1000}`); got.status != http.StatusOK {
+		t.Errorf("another size: %d %s", got.status, got.body)
+	}
+}
+
+func TestKeyedScoresCountOnce(t *testing.T) {
+	r := newRig(t)
+	r.send(http.MethodPut, "/v1/leaderboards", `{"board":"g","mode":"sum","periods":["all","day","week"]}`)
+	body := scoresBody("g", "ann", "5", "bob", "6")
+	first := r.post("/v1/scores", body, "Idempotency-Key", "k1")
+	again := r.post("/v1/scores", body, "Idempotency-Key", "k1")
+	if first.status != http.StatusOK || again.status != http.StatusOK || string(first.body) != string(again.body) {
+		t.Fatalf("%d %s, again %d %s", first.status, first.body, again.status, again.body)
+	}
+	if got := r.places("g"); got != "bob 6, ann 5" {
+		t.Errorf("got %s", got)
+	}
+	if got := r.post("/v1/scores", scoresBody("g", "ann", "1"), "Idempotency-Key", "k1"); got.status != http.StatusConflict {
+		t.Errorf("another body: %d %s", got.status, got.body)
+	}
+	var many []string
+	for i := range 34 {
+		many = append(many, fmt.Sprint("p", i), "1")
+	}
+	got := r.post("/v1/scores", scoresBody("g", many...), "Idempotency-Key", "k2")
+	if got.status != http.StatusUnprocessableEntity || !strings.Contains(string(got.body), "at most 33 scores") {
+		t.Errorf("too many: %d %s", got.status, got.body)
+	}
+	if got := r.post("/v1/scores", scoresBody("g", many[:66]...), "Idempotency-Key", "k3"); got.status != http.StatusOK {
+		t.Errorf("as many as fit: %d %s", got.status, got.body)
+	}
+}
+
+func TestBadScoresWriteNothing(t *testing.T) {
+	r := newRig(t)
+	for name, c := range map[string]struct{ path, method, body, location string }{
+		"no scores":      {"/v1/scores", "POST", `{"board":"g","scores":[]}`, "body.scores"},
+		"null scores":    {"/v1/scores", "POST", `{"board":"g","scores":null}`, "body.scores"},
+		"no player":      {"/v1/scores", "POST", `{"board":"g","scores":[{"player":"ann","score":1},{"score":1}]}`, "body.scores[1]"},
+		"text":           {"/v1/scores", "POST", scoresBody("g", "ann", "1", "bob", `"2"`), "body.scores[1].score"},
+		"too fine":       {"/v1/scores", "POST", scoresBody("g", "ann", "1", "bob", "0.0000000001"), "body.scores[1].score"},
+		"too large":      {"/v1/scores", "POST", scoresBody("g", "ann", "1", "bob", "1e18"), "body.scores[1].score"},
+		"a mode":         {"/v1/leaderboards", "PUT", `{"board":"g","mode":"worst"}`, "body.mode"},
+		"a size":         {"/v1/leaderboards", "PUT", `{"board":"g","size":1001}`, "body.size"},
+		"no size":        {"/v1/leaderboards", "PUT", `{"board":"g","size":0}`, "body.size"},
+		"a period":       {"/v1/leaderboards", "PUT", `{"board":"g","periods":["month"]}`, "body.periods[0]"},
+		"no periods":     {"/v1/leaderboards", "PUT", `{"board":"g","periods":[]}`, "body.periods"},
+		"no board":       {"/v1/leaderboards", "PUT", `{"mode":"best"}`, "body"},
+		"unknown member": {"/v1/leaderboards", "PUT", `{"board":"g","color":"red"}`, "body.color"},
+	} {
+		got := r.send(c.method, c.path, c.body)
+		var problem struct {
+			Errors []struct{ Location, Message string }
+		}
+		if err := json.Unmarshal(got.body, &problem); err != nil || got.status != http.StatusUnprocessableEntity && got.status != http.StatusBadRequest ||
+			len(problem.Errors) == 0 || problem.Errors[0].Location != c.location {
+			t.Errorf("%s: %d %s; want %s named", name, got.status, got.body, c.location)
+		}
+	}
+	if first := r.places("g"); first != "" {
+		t.Errorf("written: %s", first)
+	}
+}
+
+// TestASumOutOfRange refuses that score alone.
+func TestASumOutOfRange(t *testing.T) {
+	r := newRig(t)
+	r.send(http.MethodPut, "/v1/leaderboards", `{"board":"g","mode":"sum"}`)
+	most := "999999999999999999"
+	r.post("/v1/scores", scoresBody("g", "ann", most))
+	got := r.post("/v1/scores", scoresBody("g", "ann", most, "bob", "1"))
+	var answer scoresAnswer
+	if err := json.Unmarshal(got.body, &answer); err != nil || answer.Accepted != 1 || answer.Rejected != 1 || answer.Results[0].Detail != ddb.ErrScoreRange.Error() {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	for _, key := range [][]string{nil, {"Idempotency-Key", "k"}} {
+		if got := r.post("/v1/scores", scoresBody("g", "ann", most), key...); got.status != http.StatusUnprocessableEntity {
+			t.Errorf("alone, %v: %d %s", key, got.status, got.body)
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package query
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/rollup/board"
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+type boardPage struct {
+	Board   string
+	Entries []struct {
+		Rank         int
+		Player, Time string
+		Score        float64
+	}
+	AsOf string `json:"as_of"`
+}
+
+type rankPage struct {
+	Player    string
+	Score     float64
+	Rank      int
+	RankError int `json:"rank_error"`
+	Neighbors []struct {
+		Rank   int
+		Player string
+	}
+}
+
+// play sends scores of players p0 to p<n-1>, the first the highest.
+func (r *rig) play(name string, n int) []ddb.Place {
+	r.t.Helper()
+	boards := ddb.NewLeaderboards(r.client, r.names.Items, ddb.NewMap(r.client, r.names.ShardMap), ddb.Unwatched{}, 0)
+	var list []ddb.PlayerScore
+	for i := range n {
+		score, err := ddb.ParseScore(fmt.Sprint(1000 - i))
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		list = append(list, ddb.PlayerScore{Player: fmt.Sprint("p", i), Score: score})
+	}
+	for _, err := range boards.Submit(context.Background(), name, list, time.Now()) {
+		if err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	places, err := boards.Top(context.Background(), name, "all", n, time.Now())
+	if err != nil || len(places) != n {
+		r.t.Fatalf("%d places, %v", len(places), err)
+	}
+	return places
+}
+
+// keep stores the summaries of a board: its first hold, and the scores of all.
+func (r *rig) keep(name string, places []ddb.Place, hold int) {
+	r.t.Helper()
+	top := board.NewTop()
+	var cells board.Histogram
+	for i, p := range places {
+		top.Take(board.State{Place: p, Rev: int64(i + 1), Present: true})
+		cells.AddScore(p.Score, 1)
+	}
+	if hold < len(places) {
+		top.Trim(hold)
+	}
+	version := &types.AttributeValueMemberN{Value: schema.BoardVersion}
+	pk := schema.BoardRollupKey(name, "all")
+	item := itemKey(pk, schema.TopSK)
+	item[schema.Version], item[schema.AsOf] = version, &types.AttributeValueMemberN{Value: "1767225600000"}
+	item[schema.TopPlaces], item[schema.TopWhole] = &types.AttributeValueMemberB{Value: top.Bytes()}, &types.AttributeValueMemberBOOL{Value: top.Whole()}
+	part := itemKey(pk, schema.HistogramPrefix+"s")
+	part[schema.Version], part[schema.HistogramCells] = version, &types.AttributeValueMemberB{Value: cells.Bytes()}
+	for _, it := range []map[string]types.AttributeValue{item, part} {
+		if _, err := r.client.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &r.names.Rollups, Item: it}); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+func TestLeaderboard(t *testing.T) {
+	r := newRig(t)
+	places := r.play("g#1", 30)
+	path := "/v1/leaderboards?board=" + url.QueryEscape("g#1")
+	check := func(query string, n int) boardPage {
+		t.Helper()
+		var page boardPage
+		if status := r.get(path+query, &page); status != http.StatusOK || page.Board != "g#1" || len(page.Entries) != n {
+			t.Fatalf("%s: status %d, %+v; want %d entries", query, status, page, n)
+		}
+		for i, e := range page.Entries {
+			if e.Rank != i+1 || e.Player != fmt.Sprint("p", i) || e.Score != float64(1000-i) {
+				t.Errorf("%s: entry %d is %+v", query, i, e)
+			}
+		}
+		return page
+	}
+	check("", 30) // nothing is folded yet: from the index
+	r.keep("g#1", places, 10)
+	if page := check("&limit=10", 10); page.AsOf != "2026-01-01T00:00:00.000Z" {
+		t.Errorf("not the kept top: as of %s", page.AsOf)
+	}
+	check("&limit=20", 20) // more than is kept
+	check("&period=day", 0)
+	for query, status := range map[string]int{"?board=none": 404, "": 422, "?board=g&period=month": 422, "?board=g&limit=0": 422, "?board=g&limit=1001": 422} {
+		if got := r.get("/v1/leaderboards"+query, nil); got != status {
+			t.Errorf("%s: status %d, want %d", query, got, status)
+		}
+	}
+}
+
+func TestRank(t *testing.T) {
+	r := newRig(t)
+	places := r.play("g", 40)
+	r.keep("g", places, 10)
+	for i := range places {
+		var page rankPage
+		if status := r.get(fmt.Sprintf("/v1/leaderboards/rank?board=g&player=p%d&around=3", i), &page); status != http.StatusOK {
+			t.Fatalf("status %d", status)
+		}
+		if page.Rank != i+1 || page.RankError != 0 || page.Score != float64(1000-i) {
+			t.Errorf("p%d: %+v", i, page)
+		}
+		var want []int
+		for rank := max(1, i-2); rank <= min(40, i+4); rank++ {
+			if rank != i+1 {
+				want = append(want, rank)
+			}
+		}
+		var got []int
+		for _, n := range page.Neighbors {
+			got = append(got, n.Rank)
+			if n.Player != fmt.Sprint("p", n.Rank-1) {
+				t.Errorf("p%d has neighbour %+v", i, n)
+			}
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("p%d has neighbours %v, want %v", i, got, want)
+		}
+	}
+	for query, status := range map[string]int{
+		"?board=g&player=nobody": 404, "?board=none&player=p1": 404, "?board=g": 422, "?board=g&player=p1&around=101": 422,
+		"?board=g&player=p1&period=day": 404,
+	} {
+		if got := r.get("/v1/leaderboards/rank"+query, nil); got != status {
+			t.Errorf("%s: status %d, want %d", query, got, status)
+		}
+	}
+}

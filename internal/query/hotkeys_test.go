@@ -1,0 +1,45 @@
+package query
+
+import (
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+// TestHotBoards: a board is shown by its partitions in the index; the table's keys
+// under its prefix are players' entries.
+func TestHotBoards(t *testing.T) {
+	r := newRig(t)
+	now := time.Now().UTC().Truncate(time.Second)
+	changer := ddb.NewMapChanger(r.client, ddb.NewMap(r.client, r.names.ShardMap), ddb.ChangerOptions{})
+	if _, err := changer.Pin(t.Context(), "L#a#b", 4, ddb.Note{}, now.Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	item := heat.Item{
+		Start: now.Add(-30 * time.Second), Window: 10 * time.Second, StreamShard: "s", HotRate: 700, Limit: 1000,
+		Keys: []heat.Key{
+			{Key: "L#a#b#all#3", Units: 8000, Peak: 800, PeakAt: now, Status: heat.Hot},
+			{Index: schema.ByRank, Key: "L#a#b#2026-W02#3", Units: 7000, Peak: 900, PeakAt: now, Status: heat.Hot},
+		},
+	}
+	if _, err := r.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &r.names.Rollups, Item: item.Attributes(now.Add(time.Hour))}); err != nil {
+		t.Fatal(err)
+	}
+	var out struct{ Keys []hotKey }
+	if got := r.get("/v1/hot-keys", &out); got != 200 || len(out.Keys) != 2 {
+		t.Fatalf("status %d, %+v", got, out)
+	}
+	player, board := out.Keys[0], out.Keys[1]
+	if player.Type != "other" || player.Index != "" || player.Name != "L#a#b#all#3" || player.Shards != 1 {
+		t.Errorf("a player's entry: %+v", player)
+	}
+	want := "at least 70 % of the 1000 write units a second that a partition takes: raise its 4 write shards to 23"
+	if board.Type != "board" || board.Index != "by_rank" || board.Name != "a#b" || board.Shards != 4 || board.Rate != 700 || board.Advice != want {
+		t.Errorf("a board: %+v", board)
+	}
+}

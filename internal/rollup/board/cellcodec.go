@@ -1,0 +1,92 @@
+package board
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/bits"
+)
+
+// The packed form of a histogram:
+//
+//	version  1 byte, 1
+//	level    1 byte
+//	zeros    1 byte: how many low bits all cells have that are 0; they are left out.
+//	         Those of whole numbers are many.
+//	count    uvarint
+//	cells    the lowest first: the distance from the one before as uvarint, and how
+//	         many entries, signed, as varint
+const (
+	cellsVersion   = 1
+	maxParsedCells = 1 << 15 // of a histogram that can be read; written are MaxCells at most
+	maxLevel       = 64
+)
+
+// Bytes returns the packed form.
+func (h Histogram) Bytes() []byte {
+	zeros := h.zeros()
+	b := binary.AppendUvarint([]byte{cellsVersion, byte(h.level), zeros}, uint64(len(h.cells)))
+	last := uint64(0)
+	for _, cell := range h.sorted() {
+		b = binary.AppendUvarint(b, (cell-last)>>zeros)
+		b = binary.AppendVarint(b, h.cells[cell])
+		last = cell
+	}
+	return b
+}
+
+// zeros is how many low bits of all cells are 0.
+func (h Histogram) zeros() byte {
+	all := uint64(1) << (maxLevel - 1)
+	for cell := range h.cells {
+		all |= cell
+	}
+	return byte(bits.TrailingZeros64(all))
+}
+
+// ParseHistogram reads the packed form. The error says what of it can't be read.
+func ParseHistogram(data []byte) (Histogram, error) {
+	r := &reader{data: data}
+	if v := r.byte(); r.err == nil && v != cellsVersion {
+		return Histogram{}, fmt.Errorf("a histogram has version %d, and %d can be read", v, cellsVersion)
+	}
+	h := Histogram{level: uint(r.byte())}
+	zeros := uint(r.byte())
+	if h.level > maxLevel || zeros >= maxLevel {
+		r.fault("its level is none")
+	}
+	r.cells(&h, zeros)
+	if len(r.data) > 0 {
+		r.fault("there is more behind its end")
+	}
+	if r.err != nil {
+		return Histogram{}, fmt.Errorf("a histogram: %w", r.err)
+	}
+	return h, nil
+}
+
+// cells reads those of a histogram, which must be in order and below its level's
+// end.
+func (r *reader) cells(h *Histogram, zeros uint) {
+	most := uint64(math.MaxUint64) >> h.level >> zeros
+	cell := uint64(0)
+	for i := range r.count(maxParsedCells) {
+		distance, count := r.uvarint(), r.varint()
+		if distance > most-cell || i > 0 && distance == 0 {
+			r.fault("its cells are not in order")
+			return
+		}
+		cell += distance
+		h.count(cell<<zeros, count)
+	}
+}
+
+func (r *reader) varint() int64 {
+	v, n := binary.Varint(r.data)
+	if n <= 0 {
+		r.fault("a number in it can't be read")
+		return 0
+	}
+	r.take(uint64(n))
+	return v
+}

@@ -1,0 +1,105 @@
+package board
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// MaxCells is how many cells a stored histogram has at most. Half to all of them
+// are in use when there are more different scores than that. See
+// docs/performance/ranks.txt for what the number costs and gives.
+const MaxCells = 2000
+
+// Order maps numbers to integers of the same order: the bits of a float64, with the
+// sign turned round.
+func Order(f float64) uint64 {
+	bits := math.Float64bits(f)
+	if bits>>63 == 1 {
+		return ^bits
+	}
+	return bits | 1<<63
+}
+
+// unorder is the inverse of Order.
+func unorder(n uint64) float64 {
+	if n>>63 == 1 {
+		return math.Float64frombits(n &^ (1 << 63))
+	}
+	return math.Float64frombits(^n)
+}
+
+// Histogram counts entries by cells of their scores. A cell is what scores have in
+// common when the level's number of low bits is left out of their [Order]: about
+// equal parts of each doubling of the score.
+//
+// A part of it may have counts below 0, for entries that came by another part. The
+// zero Histogram counts none.
+type Histogram struct {
+	level uint
+	cells map[uint64]int64 // no zeros
+}
+
+// Clone returns a copy that may be changed.
+func (h Histogram) Clone() Histogram { return Histogram{h.level, maps.Clone(h.cells)} }
+
+// Level is how many low bits cells leave out, and Cells how many there are.
+func (h Histogram) Level() uint { return h.level }
+
+// Cells is how many cells have a count.
+func (h Histogram) Cells() int { return len(h.cells) }
+
+// Total is how many entries are counted.
+func (h Histogram) Total() (n int64) {
+	for _, count := range h.cells {
+		n += count
+	}
+	return n
+}
+
+// Add counts n entries more, or fewer, at a place in the [Order] of scores. Nothing
+// bounds the cells but Limit.
+func (h *Histogram) Add(place uint64, n int64) { h.count(place>>h.level, n) }
+
+// AddScore is Add for entries with a score.
+func (h *Histogram) AddScore(s schema.Score, n int64) { h.Add(Order(s.Float()), n) }
+
+func (h *Histogram) count(cell uint64, n int64) {
+	if h.cells == nil {
+		h.cells = map[uint64]int64{}
+	}
+	if h.cells[cell] += n; h.cells[cell] == 0 {
+		delete(h.cells, cell)
+	}
+}
+
+// Limit raises the level until there are at most so many cells, 1 or more.
+func (h *Histogram) Limit(cells int) {
+	for len(h.cells) > cells {
+		h.raise(h.level + 1)
+	}
+}
+
+// raise joins cells to those of a higher level.
+func (h *Histogram) raise(level uint) {
+	joined := Histogram{level: level}
+	for cell, n := range h.cells {
+		joined.count(cell>>(level-h.level), n)
+	}
+	*h = joined
+}
+
+// Merge takes in another part. The higher level counts.
+func (h *Histogram) Merge(other Histogram) {
+	if h.level < other.level {
+		h.raise(other.level)
+	}
+	for cell, n := range other.cells {
+		h.count(cell>>(h.level-other.level), n)
+	}
+}
+
+// sorted returns the cells, the lowest first.
+func (h Histogram) sorted() []uint64 { return slices.Sorted(maps.Keys(h.cells)) }

@@ -1,0 +1,143 @@
+package board
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// anyScore draws scores that are close and far, up to the greatest.
+func anyScore(t *rapid.T) schema.Score {
+	return score(t, rapid.OneOf(
+		rapid.StringMatching(`-?[0-9]{1,18}`), rapid.StringMatching(`-?[0-9]{1,18}\.[0-9]{1,9}`),
+		rapid.StringMatching(`-?[0-3](\.[0-9]{1,2})?`), rapid.StringMatching(`-?9{17,18}\.[89]{9}`), rapid.StringMatching(`-?1[0-9]{3}`),
+		rapid.StringMatching(`-?90071992547409(8[0-9]|9[0-9])(\.[05])?`), // where whole numbers outgrow a float64
+	).Draw(t, "score"))
+}
+
+// split counts scores in parts as stream shards do: an entry may be counted by one
+// and taken away by another.
+func split(t *rapid.T, scores []schema.Score, cells int) Histogram {
+	parts := make([]Histogram, 3)
+	for _, s := range scores {
+		parts[rapid.IntRange(0, 2).Draw(t, "part")].AddScore(s, 1)
+	}
+	for range rapid.IntRange(0, 5).Draw(t, "moves") {
+		s := anyScore(t)
+		parts[0].AddScore(s, 1)
+		parts[1].AddScore(s, -1)
+	}
+	var whole Histogram
+	for _, p := range parts {
+		p.Limit(cells)
+		restored, err := ParseHistogram(p.Bytes())
+		if err != nil || restored.level != p.level || len(restored.cells) != len(p.cells) {
+			t.Fatalf("%+v becomes %+v, %v", p, restored, err)
+		}
+		whole.Merge(restored)
+	}
+	return whole
+}
+
+// TestRankIsWithinItsMargin compares with a sorted list, and counts the own cell
+// exactly by its rank keys.
+func TestRankIsWithinItsMargin(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		scores := make([]schema.Score, rapid.IntRange(1, 80).Draw(t, "players"))
+		places := make([]schema.Place, len(scores))
+		for i := range scores {
+			scores[i] = anyScore(t)
+			places[i] = schema.Place{Player: fmt.Sprint("p", i), Score: scores[i], At: time.UnixMilli(3).UTC()}
+		}
+		h := split(t, scores, rapid.IntRange(1, 60).Draw(t, "cells"))
+		if h.Total() != int64(len(scores)) {
+			t.Fatalf("%d entries, want %d", h.Total(), len(scores))
+		}
+		slices.SortFunc(places, Compare)
+		for i, p := range places {
+			rank, margin := h.Rank(p.Score)
+			if off := rank - int64(i+1); max(off, -off) > margin {
+				t.Fatalf("%v: rank %d +- %d, want %d", p.Score, rank, margin, i+1)
+			}
+			c := h.Locate(p.Score)
+			before, in := 0, 0
+			for _, other := range places {
+				if key := other.RankKey(); key >= c.From && key < c.To {
+					in++
+					if key < p.RankKey() {
+						before++
+					}
+				}
+			}
+			if int64(in) != c.Own || c.Above+int64(before) != int64(i) {
+				t.Fatalf("%v: %d in its cell, want %d; %d above and %d before in it, want %d", p.Score, in, c.Own, c.Above, before, i)
+			}
+		}
+	})
+}
+
+func TestOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := anyScore(t), anyScore(t)
+		if x, y := a.Float(), b.Float(); (x < y) != (Order(x) < Order(y)) || unorder(Order(x)) != x {
+			t.Fatalf("%v and %v", a, b)
+		}
+	})
+}
+
+// TestCellsAreBounded: the level raises as more different scores come.
+func TestCellsAreBounded(t *testing.T) {
+	var h Histogram
+	for i := range 100_000 {
+		h.AddScore(score(t, fmt.Sprint(i*7-350_000)), 1)
+		h.Limit(MaxCells)
+	}
+	if h.Cells() > MaxCells || h.Cells() < MaxCells/4 || h.Total() != 100_000 {
+		t.Errorf("%d cells at level %d, %d entries", h.Cells(), h.Level(), h.Total())
+	}
+	other := h.Clone()
+	other.AddScore(score(t, "1"), 1)
+	if h.Total() != 100_000 || other.Total() != 100_001 {
+		t.Error("a clone changes the first")
+	}
+}
+
+// TestCountsBelowZero: parts whose other parts have not come yet.
+func TestCountsBelowZero(t *testing.T) {
+	var h Histogram
+	h.AddScore(score(t, "5"), -3)
+	if rank, margin := h.Rank(score(t, "1")); rank != 1 || margin != 0 {
+		t.Errorf("rank %d +- %d", rank, margin)
+	}
+	if rank, margin := h.Rank(score(t, "5")); rank != 1 || margin != 0 {
+		t.Errorf("rank %d +- %d", rank, margin)
+	}
+}
+
+func FuzzParseHistogram(f *testing.F) {
+	var h Histogram
+	for i := range 50 {
+		h.Add(Order(float64(i*i)), int64(i-3))
+	}
+	f.Add(h.Bytes())
+	h.Limit(5)
+	f.Add(h.Bytes())
+	f.Add([]byte{1, 64, 0, 1, 0, 4})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		h, err := ParseHistogram(data)
+		if err != nil {
+			return
+		}
+		again, err := ParseHistogram(h.Bytes())
+		if err != nil || again.level != h.level || again.Total() != h.Total() {
+			t.Fatalf("%+v becomes %+v, %v", h, again, err)
+		}
+		again.Locate(schema.Score{})
+		again.Merge(h)
+	})
+}

@@ -1,0 +1,57 @@
+package board
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// StoredTop reads the top out of its item.
+func StoredTop(item map[string]types.AttributeValue) (*Top, error) {
+	if err := readable(item); err != nil {
+		return nil, err
+	}
+	places, _ := item[schema.TopPlaces].(*types.AttributeValueMemberB)
+	whole, _ := item[schema.TopWhole].(*types.AttributeValueMemberBOOL)
+	if places == nil || whole == nil {
+		return nil, errors.New("it lacks its places, or whether it is whole")
+	}
+	return ParseTop(places.Value, whole.Value)
+}
+
+// StoredHistogram reads a stream shard's part of a histogram out of its item.
+func StoredHistogram(item map[string]types.AttributeValue) (Histogram, error) {
+	if err := readable(item); err != nil {
+		return Histogram{}, err
+	}
+	cells, _ := item[schema.HistogramCells].(*types.AttributeValueMemberB)
+	if cells == nil {
+		return Histogram{}, errors.New("it lacks its cells")
+	}
+	return ParseHistogram(cells.Value)
+}
+
+func readable(item map[string]types.AttributeValue) error {
+	v, _ := item[schema.Version].(*types.AttributeValueMemberN)
+	if v == nil || v.Value != schema.BoardVersion {
+		return fmt.Errorf("it has another version than %s", schema.BoardVersion)
+	}
+	return nil
+}
+
+// Ahead is how many are before a place in rank; ok is false for a place behind the
+// floor, of which the top can't tell.
+func (t *Top) Ahead(p schema.Place) (n int, ok bool) {
+	if !t.covers(p) {
+		return 0, false
+	}
+	for _, e := range t.entries {
+		if e.Player != p.Player && Compare(e.Place, p) < 0 {
+			n++
+		}
+	}
+	return n, true
+}

@@ -1,0 +1,235 @@
+package board
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+func score(t rapid.TB, text string) schema.Score {
+	t.Helper()
+	s, err := schema.ParseScore(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// placed draws a player's place among few scores and times, so that many tie.
+func placed(t *rapid.T, player string) schema.Place {
+	s := score(t, fmt.Sprint(rapid.IntRange(-6, 6).Draw(t, "score")))
+	return schema.Place{Player: player, Score: s, At: time.UnixMilli(rapid.Int64Range(0, 2).Draw(t, "at")).UTC()}
+}
+
+func player(t *rapid.T) string { return fmt.Sprint("p", rapid.IntRange(0, 40).Draw(t, "player")) }
+
+func TestCompareIsTheOrderOfRankKeys(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := placed(t, rapid.StringN(1, 4, 8).Draw(t, "a")), placed(t, rapid.StringN(1, 4, 8).Draw(t, "b"))
+		if got, want := Compare(a, b), strings.Compare(a.RankKey(), b.RankKey()); got != want {
+			t.Fatalf("%+v and %+v: %d, want %d", a, b, got, want)
+		}
+	})
+}
+
+// model is what all entries are.
+type model map[string]State
+
+func (m model) ranked() []schema.Place {
+	var list []schema.Place
+	for _, s := range m {
+		if s.Present {
+			list = append(list, s.Place)
+		}
+	}
+	slices.SortFunc(list, Compare)
+	return list
+}
+
+// write makes one change of a player's entry.
+func (m model) write(t *rapid.T, rev int64) State {
+	s := State{Place: placed(t, player(t)), Rev: rev, Present: rapid.IntRange(0, 4).Draw(t, "gone") > 0}
+	if old := m[s.Player]; !s.Present {
+		s = State{Place: schema.Place{Player: s.Player}, Rev: old.Rev}
+	}
+	m[s.Player] = s
+	return s
+}
+
+// fold does what a folder does with one record, and an index that doesn't lag.
+func fold(top *Top, m model, record State, size int) {
+	if top.Offer(record) == Asks {
+		top.Take(m[record.Player])
+	}
+	top.Trim(Hold(size))
+	if !top.Short(size) {
+		return
+	}
+	all := m.ranked()
+	if len(all) <= Hold(size) {
+		top.Widen(nil)
+	} else {
+		all = all[:Hold(size)]
+		top.Widen(&all[len(all)-1])
+	}
+	for _, p := range all {
+		top.Take(m[p.Player])
+	}
+	top.Trim(Hold(size))
+}
+
+// TestTopIsTheFirstInRank folds random records, some of them again later, and
+// compares with the model after each.
+func TestTopIsTheFirstInRank(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		size := rapid.SampledFrom([]int{1, 3, 5}).Draw(t, "size")
+		top, m := NewTop(), model{}
+		var records []State
+		for rev := range rapid.Int64Range(1, 150).Draw(t, "writes") {
+			records = append(records, m.write(t, rev+1))
+			fold(top, m, records[len(records)-1], size)
+			again := records[rapid.IntRange(0, len(records)-1).Draw(t, "again")]
+			fold(top, m, again, size)
+			compare(t, top, m, size)
+			restored, err := ParseTop(top.Bytes(), top.Whole())
+			if err != nil || !restored.Same(top) {
+				t.Fatalf("%+v becomes %+v, %v", top, restored, err)
+			}
+		}
+	})
+}
+
+func compare(t *rapid.T, top *Top, m model, size int) {
+	t.Helper()
+	all := m.ranked()
+	if held := len(top.Entries()); held < min(size, len(all)) || held > Hold(size) || top.Whole() != (held == len(all)) && top.Whole() {
+		t.Fatalf("%d held of %d, whole: %t", held, len(all), top.Whole())
+	}
+	for i, e := range top.Entries() {
+		if e.Place != all[i] || e.Rev != m[e.Player].Rev {
+			t.Fatalf("rank %d is %+v, want %+v", i+1, e, m[all[i].Player])
+		}
+	}
+	for _, p := range all[len(top.Entries()):] {
+		if top.covers(p) {
+			t.Fatalf("%+v is not held and before the floor %+v", p, top.floor)
+		}
+	}
+}
+
+func TestWhatARecordDoes(t *testing.T) {
+	at := func(player, points string) schema.Place {
+		return schema.Place{Player: player, Score: score(t, points), At: time.UnixMilli(5).UTC()}
+	}
+	top := NewTop()
+	for i := range 30 {
+		top.Take(State{at(fmt.Sprintf("p%02d", i), fmt.Sprint(100-i)), 10, true})
+	}
+	top.Trim(Hold(4)) // 24 are held, down to 77
+	for _, c := range []struct {
+		name string
+		s    State
+		want Verdict
+	}{
+		{"behind the floor", State{at("x", "76"), 1, true}, Ignored},
+		{"before the floor", State{at("x", "77.5"), 1, true}, Asks},
+		{"before the floor by name", State{at("a", "77"), 1, true}, Asks},
+		{"gone and not held", State{schema.Place{Player: "x"}, 1, false}, Ignored},
+		{"an old one", State{at("p00", "3"), 9, true}, Ignored},
+		{"the same again", State{at("p00", "100"), 10, true}, Ignored},
+		{"gone before", State{schema.Place{Player: "p00"}, 9, false}, Ignored},
+		{"another place", State{at("p00", "90.5"), 11, true}, Changed},
+		{"fallen", State{at("p01", "3"), 11, true}, Left},
+		{"gone", State{schema.Place{Player: "p02"}, 10, false}, Left},
+	} {
+		if got := top.Offer(c.s); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
+	if n := len(top.Entries()); n != 22 || top.Entries()[0].Player != "p03" || top.Short(22) || !top.Short(23) {
+		t.Errorf("%d entries: %+v", n, top.Entries())
+	}
+}
+
+// TestSure: whoever entered by a reading stays unsure until read again unchanged.
+func TestSure(t *testing.T) {
+	top := NewTop()
+	one := State{schema.Place{Player: "a", At: time.UnixMilli(1).UTC()}, 1, true}
+	two := one
+	two.Rev = 2
+	top.Take(one)
+	if top.Offer(two) != Changed || len(top.Unsure()) != 1 {
+		t.Error("a record makes it sure")
+	}
+	top.Take(State{one.Place, 3, true})
+	if len(top.Unsure()) != 1 {
+		t.Error("another rev makes it sure")
+	}
+	top.Take(State{one.Place, 3, true})
+	if len(top.Unsure()) != 0 {
+		t.Error("the same rev leaves it unsure")
+	}
+	top.Take(State{one.Place, 4, true})
+	if len(top.Unsure()) != 0 {
+		t.Error("a sure one becomes unsure by a newer rev")
+	}
+}
+
+// TestLongNames: bytes bound the top as well, and what they cost is no reason to
+// ask the index each time.
+func TestLongNames(t *testing.T) {
+	top := NewTop()
+	for i := range 1000 {
+		name := fmt.Sprintf("%04d", i) + strings.Repeat("x", 508)
+		top.Take(State{schema.Place{Player: name, At: time.UnixMilli(int64(i)).UTC()}, 1, true})
+	}
+	top.Trim(Hold(1000))
+	if n := len(top.Bytes()); n > MaxTopBytes || n < MaxTopBytes*9/10 || top.Whole() || top.Short(1000) {
+		t.Errorf("%d bytes, whole: %t, short: %t", n, top.Whole(), top.Short(1000))
+	}
+	top.Trim(300)
+	if len(top.Entries()) != 300 || !top.Short(1000) {
+		t.Errorf("%d entries, short: %t", len(top.Entries()), top.Short(1000))
+	}
+}
+
+func TestUnknownTop(t *testing.T) {
+	top := UnknownTop()
+	p := schema.Place{Player: "a", At: time.UnixMilli(1).UTC()}
+	if top.Offer(State{p, 1, true}) != Ignored || !top.Short(1) || !top.Widen(&p) || top.Widen(&p) || top.Offer(State{p, 1, true}) != Asks {
+		t.Errorf("%+v", top)
+	}
+	q := p
+	q.Player = "b"
+	if top.Beyond(p) || top.Beyond(q) || !top.Beyond(schema.Place{Player: "0", At: p.At}) {
+		t.Errorf("%+v", top)
+	}
+	if !top.Widen(nil) || top.Widen(nil) || !top.Whole() {
+		t.Errorf("%+v", top)
+	}
+}
+
+func FuzzParseTop(f *testing.F) {
+	top := NewTop()
+	top.Take(State{schema.Place{Player: "p", At: time.UnixMilli(5).UTC()}, 7, true})
+	f.Add(top.Bytes(), true)
+	top.Take(State{schema.Place{Player: "q", At: time.UnixMilli(5).UTC()}, 7, true})
+	top.Trim(1)
+	f.Add(top.Bytes(), false)
+	f.Add([]byte{1, 200, 200, 1}, true)
+	f.Fuzz(func(t *testing.T, data []byte, whole bool) {
+		top, err := ParseTop(data, whole)
+		if err != nil {
+			return
+		}
+		if again, err := ParseTop(top.Bytes(), whole); err != nil || !again.Same(top) {
+			t.Fatalf("%+v becomes %+v, %v", top, again, err)
+		}
+	})
+}

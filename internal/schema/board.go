@@ -1,0 +1,255 @@
+package schema
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// Mode says what a new score does to a player's entry.
+type Mode string
+
+// The modes.
+const (
+	Best   Mode = "best"   // the highest counts
+	Latest Mode = "latest" // the newest counts
+	Sum    Mode = "sum"    // all add up
+)
+
+// Period is the kind of a board's periods.
+type Period string
+
+// The periods, which begin at midnight UTC. Weeks are those of ISO 8601.
+const (
+	AllTime  Period = "all"
+	Daily    Period = "day"
+	Weekly   Period = "week"
+	allLabel        = "all"
+)
+
+// Label names the period that holds t, as keys have it: all, 2026-01-05 or
+// 2026-W02.
+func (p Period) Label(t time.Time) string {
+	switch t = t.UTC(); p {
+	case Daily:
+		return t.Format(time.DateOnly)
+	case Weekly:
+		year, week := t.ISOWeek()
+		return fmt.Sprintf("%04d-W%02d", year, week)
+	}
+	return allLabel
+}
+
+// End is the first instant after the period that holds t; zero for all.
+func (p Period) End(t time.Time) time.Time {
+	day := t.UTC().Truncate(24 * time.Hour)
+	switch p {
+	case Daily:
+		return day.AddDate(0, 0, 1)
+	case Weekly:
+		return day.AddDate(0, 0, 7-(int(day.Weekday())+6)%7)
+	}
+	return time.Time{}
+}
+
+// A player's entry in one period of a board is one item of the items table. Only
+// its place in the index by_rank is sharded, so that a change of the shard count
+// moves nobody:
+//
+//	pk          S  L#<board>#<period>#<player>
+//	sk          S  the board, since all three may contain the separator
+//	score       N
+//	at          N  Unix milliseconds of the score that made it what it is
+//	rev         N  raised by one with every write; starts at the microsecond of the
+//	               first
+//	board_shard S  L#<board>#<period>#<shard>; the index's partition key
+//	rank_key    S  <score><time>#<player>; the index's sort key, the best first:
+//	               28 digits of the score, inverted, 15 of the time in milliseconds
+//	expires_at  N  Unix seconds; not for all
+//
+// Equal scores rank by time, the earlier first, then by player.
+const (
+	EntryScore = "score"
+	EntryAt    = "at"
+	EntryRev   = "rev"
+)
+
+// EntryKey returns the keys of a player's entry.
+func EntryKey(board, period, player string) (pk, sk string) {
+	return BaseKey{Board, board}.String() + "#" + period + "#" + player, board
+}
+
+// ParseEntryKey is the inverse of EntryKey; ok is false for other items.
+func ParseEntryKey(pk, sk string) (board, period, player string, ok bool) {
+	rest, ok := strings.CutPrefix(pk, BaseKey{Board, sk}.String()+"#")
+	if !ok {
+		return "", "", "", false
+	}
+	period, player, ok = strings.Cut(rest, "#")
+	return sk, period, player, ok && isPeriod(period) && player != ""
+}
+
+func isPeriod(label string) bool {
+	if label == allLabel {
+		return true
+	}
+	if _, err := time.Parse(time.DateOnly, label); err == nil {
+		return true
+	}
+	year, week, ok := strings.Cut(label, "-W")
+	return ok && len(year) == 4 && len(week) == 2 && strings.Trim(year+week, "0123456789") == ""
+}
+
+// BoardShardKey returns the index's partition key of a write shard of a board's
+// period.
+func BoardShardKey(board, period string, n int) string {
+	return shard.Hash.Join(BaseKey{Board, board}.String()+"#"+period, n)
+}
+
+// ParseBoardShardKey is the inverse of BoardShardKey.
+func ParseBoardShardKey(key string) (board, period string, n int, err error) {
+	rest, n, err := shard.Hash.Split(key)
+	if err != nil {
+		return "", "", 0, err
+	}
+	base, err := ParseBaseKey(rest)
+	at := strings.LastIndexByte(base.Name, '#')
+	if err != nil || base.Type != Board || at < 0 || !isPeriod(base.Name[at+1:]) {
+		return "", "", 0, &shard.KeyError{Key: key, Reason: "it is not a board's in the index"}
+	}
+	return base.Name[:at], base.Name[at+1:], n, nil
+}
+
+const timeDigits = 15
+
+// Place is where a player stands on a board.
+type Place struct {
+	Player string
+	Score  Score
+	At     time.Time // to the millisecond
+}
+
+// RankKey orders places: the first in rank is the first as text.
+func (p Place) RankKey() string {
+	return p.Score.rankText() + fmt.Sprintf("%0*d", timeDigits, max(0, p.At.UnixMilli())) + "#" + p.Player
+}
+
+// ParseRankKey is the inverse of RankKey.
+func ParseRankKey(key string) (Place, error) {
+	const n = rankDigits + timeDigits
+	fault := &shard.KeyError{Key: key, Reason: "it is not a rank key"}
+	if len(key) <= n || key[n] != '#' {
+		return Place{}, fault
+	}
+	score, err := parseRankText(key[:rankDigits])
+	millis, err2 := strconv.ParseInt(key[rankDigits:n], 10, 64)
+	if err != nil || err2 != nil {
+		return Place{}, fault
+	}
+	return Place{Player: key[n+1:], Score: score, At: time.UnixMilli(millis).UTC()}, nil
+}
+
+// ScoreBound is the least rank key of a score: it lies before those of all places
+// with it, and after those of all higher scores.
+func ScoreBound(s Score) string { return s.rankText() }
+
+// A board's settings are one item of the items table; a board that was never put
+// has the defaults:
+//
+//	pk      S  B#<board>
+//	sk      S  -
+//	mode    S  best, latest or sum
+//	size    N  1 to 1000: entries that the top has
+//	periods S  the kinds, comma-separated: all,day,week
+//	used    BOOL  true once a score was sent: the mode is settled then
+//	v       N  1
+const (
+	BoardPrefix  = "B#"
+	BoardMode    = "mode"
+	BoardSize    = "size"
+	BoardPeriods = "periods"
+	BoardUsed    = "used"
+)
+
+// DefaultBoardSize and MaxBoardSize are the top's.
+const (
+	DefaultBoardSize = 100
+	MaxBoardSize     = 1000
+)
+
+// SettingsKey returns the keys of a board's settings.
+func SettingsKey(board string) (pk, sk string) { return BoardPrefix + board, SoleSK }
+
+// A board's period has in the rollups table the top, one item that all stream
+// shards fold into, and for each stream shard a part of the histogram of scores:
+//
+//	pk         S  L#<board>#<period>
+//	sk         S  top, or h#<stream shard>
+//	v          N  1
+//	expires_at N  Unix seconds; not for all
+//
+// The top:
+//
+//	version  N  raised by each change, which is conditional on it
+//	places   B  the first in rank, packed, with the rev of each entry
+//	whole    BOOL  true when places has all entries of the period
+//	as_of    N  Unix milliseconds of the last change
+//
+// A histogram's part:
+//
+//	seq      S  sequence number of the last record that was folded, as in an event
+//	            rollup's part
+//	cells    B  how many entries' scores lie in each cell, packed; a stream shard's
+//	            may be below 0
+//	as_of    N  Unix milliseconds of the last fold
+const (
+	BoardVersion    = "1"
+	TopSK           = "top"
+	TopVersion      = "version"
+	TopPlaces       = "places"
+	TopWhole        = "whole"
+	HistogramPrefix = "h#"
+	HistogramCells  = "cells"
+)
+
+// A top that was made from the index is noted in the rollups table, to be looked at
+// again: the index may have lagged. The note stays until a look that was late
+// enough:
+//
+//	pk    S  N#<0 to 7>, by the board and period
+//	sk    S  L#<board>#<period>
+//	since N  Unix milliseconds of the first making that was not looked at
+//	last  N  Unix milliseconds of the newest
+//	v     N  1
+const (
+	NotePrefix = "N#"
+	NoteSince  = "since"
+	NoteLast   = "last"
+)
+
+// noteSalts is how many partition keys the notes are spread over.
+const noteSalts = 8
+
+// NotePartitions returns the partition keys of all notes.
+func NotePartitions() []string {
+	list := make([]string, noteSalts)
+	for i := range list {
+		list[i] = NotePrefix + strconv.Itoa(i)
+	}
+	return list
+}
+
+// NoteKey returns the keys of a board period's note.
+func NoteKey(board, period string) (pk, sk string) {
+	sk = BoardRollupKey(board, period)
+	return NotePrefix + strconv.Itoa(shard.Calculated(sk, noteSalts)), sk
+}
+
+// BoardRollupKey returns the partition key of a board's period in the rollups
+// table, which also names it as a target of folds.
+func BoardRollupKey(board, period string) string {
+	return BaseKey{Board, board}.String() + "#" + period
+}

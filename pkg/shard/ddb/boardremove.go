@@ -1,0 +1,45 @@
+package ddb
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// Remove deletes a player's entries in the periods of all kinds that hold now,
+// whatever the board's settings; those of past periods stay until they expire.
+// Removing what is not there is no error. A later score makes a new entry; its
+// rev, the microsecond, is higher unless the clock of who makes it is behind the
+// first write of the old one.
+func (l *Leaderboards) Remove(ctx context.Context, board, player string, now time.Time) error {
+	var group errgroup.Group
+	for _, s := range l.spans(board, kinds, now) {
+		group.Go(func() error { return l.remove(ctx, s, player, now) })
+	}
+	if err := group.Wait(); err != nil {
+		return fmt.Errorf("removing player %q from board %q: %w", player, board, err)
+	}
+	return nil
+}
+
+// remove deletes one entry, which costs its index partition a unit, if it is there.
+func (l *Leaderboards) remove(ctx context.Context, s span, player string, now time.Time) error {
+	key, begin := boardKey(s.board), time.Now()
+	l.watch.Offered(key, 1, now)
+	return persist(ctx, func(ctx context.Context) error {
+		_, err := l.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+			TableName: &l.table, Key: itemKey(schema.EntryKey(s.board, s.label, player)),
+		}, once)
+		if ThrottleScope(err) == IndexKeyRange {
+			n := l.shards.count(ctx, key, now.Add(time.Since(begin)))
+			l.watch.Throttled(ctx, key, shard.Calculated(player, n), now)
+		}
+		return err
+	})
+}

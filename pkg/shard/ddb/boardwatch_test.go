@@ -1,0 +1,247 @@
+package ddb_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/limiter"
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+// watched is what a watcher was told.
+type watched struct {
+	mu        sync.Mutex
+	offered   map[string]int
+	refused   int
+	throttled map[string]int // by key and write shard
+}
+
+func newWatched() *watched { return &watched{offered: map[string]int{}, throttled: map[string]int{}} }
+
+func (w *watched) Offered(key string, units int, _ time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.offered[key] += units
+}
+
+func (w *watched) Throttled(_ context.Context, key string, n int, _ time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.throttled[fmt.Sprintf("%s %d", key, n)]++
+}
+
+func (w *watched) Refused(_ string, units int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.refused += units
+}
+
+// TestTheWatcherLearnsOfTheIndex: its units, and its throttles, and no others.
+func TestTheWatcherLearnsOfTheIndex(t *testing.T) {
+	d := deploy(t)
+	d.setShards(t, "L#b#2", "1:9")
+	d.configure(t, "b#2", ddb.BoardSettings{Mode: ddb.Latest, Periods: []ddb.Period{ddb.AllTime, ddb.Daily, ddb.Weekly}})
+	now := time.Now()
+	ann := fmt.Sprintf("L#b#2 %d", shard.Calculated("ann", 9))
+	for _, c := range []struct {
+		reasons   []string
+		scores    []string
+		offered   int
+		throttled []string
+	}{
+		{nil, []string{"ann 1", "ann 2"}, 3, nil},       // new: a unit a period
+		{nil, []string{"ann 3", "bob 1"}, 9, nil},       // changed: two
+		{[]string{tableHot}, []string{"ann 4"}, 6, nil}, // one player's own item
+		{[]string{indexHot}, []string{"ann 5"}, 6, []string{ann}},
+		{[]string{tableHot, indexHot}, []string{"ann 6"}, 6, []string{ann}},
+		{[]string{"IndexWriteMaxOnDemandThroughputExceeded"}, []string{"ann 7"}, 6, nil},
+	} {
+		w, left := newWatched(), 4
+		client := &flaky{Client: d.client, before: func() error {
+			if left--; len(c.reasons) > 0 && left > 0 {
+				return hot(c.reasons...)
+			}
+			return nil
+		}}
+		now = now.Add(time.Second)
+		submit(t, d.boards(client, w), "b#2", now, c.scores...)
+		if w.offered["L#b#2"] != c.offered || len(w.offered) != 1 {
+			t.Errorf("%v: offered %v, want %d", c.scores, w.offered, c.offered)
+		}
+		if got := slices.Collect(maps.Keys(w.throttled)); !slices.Equal(got, c.throttled) {
+			t.Errorf("%v: throttled %v, want %v", c.reasons, w.throttled, c.throttled)
+		}
+	}
+}
+
+// TestRemovalsAreHeatToo: a unit a period.
+func TestRemovalsAreHeatToo(t *testing.T) {
+	d := deploy(t)
+	w, left := newWatched(), 4
+	client := &flaky{Client: d.client, before: func() error {
+		if left--; left > 0 {
+			return hot(indexHot)
+		}
+		return nil
+	}}
+	submit(t, d.boards(d.client, w), "b", time.Now(), "ann 1")
+	if err := d.boards(client, w).Remove(within(t), "b", "ann", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if w.offered["L#b"] != 1+3 || w.throttled["L#b 0"] != 3 || len(d.item(t, "L#b#all#ann", "b")) > 0 {
+		t.Errorf("offered %v, throttled %v", w.offered, w.throttled)
+	}
+}
+
+// crowded is a client whose index has one full partition.
+type crowded struct {
+	*dynamodb.Client
+	full string
+}
+
+func (c *crowded) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	if place, ok := in.Item["board_shard"].(*types.AttributeValueMemberS); ok && place.Value == c.full {
+		return nil, hot(indexHot)
+	}
+	return c.Client.PutItem(ctx, in, o...)
+}
+
+// acting is a watcher that does something when it hears of a throttle.
+type acting struct {
+	*watched
+	act func()
+}
+
+func (a *acting) Throttled(ctx context.Context, key string, n int, at time.Time) {
+	a.watched.Throttled(ctx, key, n, at)
+	a.act()
+}
+
+// TestAWaitingWriteGoesWhereTheBoardGrew, without a new call.
+func TestAWaitingWriteGoesWhereTheBoardGrew(t *testing.T) {
+	d := deploy(t)
+	grown := sync.OnceFunc(func() {
+		if _, err := d.changer(ddb.ChangerOptions{}).Grow(t.Context(), "L#b", 50, note, time.Now()); err != nil {
+			t.Error(err)
+		}
+	})
+	w := &acting{newWatched(), grown}
+	boards := d.boards(&crowded{d.client, schema.BoardShardKey("b", "all", 0)}, w)
+	submit(t, boards, "b", time.Now(), "ann 1", "bob 1")
+	for _, player := range []string{"ann", "bob"} {
+		want := schema.BoardShardKey("b", "all", shard.Calculated(player, 50))
+		if got := d.item(t, "L#b#all#"+player, "b")["board_shard"].(*types.AttributeValueMemberS).Value; got != want {
+			t.Errorf("%s is in %s, want %s", player, got, want)
+		}
+	}
+	if w.throttled["L#b 0"] == 0 || w.offered["L#b"] != 2 {
+		t.Errorf("told of %v, %v", w.throttled, w.offered)
+	}
+}
+
+func TestThrottleScope(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want ddb.Scope
+	}{
+		{errors.New("other"), ddb.NotThrottled},
+		{hot(), ddb.Unknown},
+		{hot(tableHot), ddb.KeyRange},
+		{hot(indexHot), ddb.IndexKeyRange},
+		{hot(tableHot, indexHot, "TableWriteAccountLimitExceeded"), ddb.IndexKeyRange},
+		{hot("IndexWriteMaxOnDemandThroughputExceeded", tableHot), ddb.KeyRange},
+		{hot("IndexWriteProvisionedThroughputExceeded"), ddb.Table},
+		{hot("TableWriteAccountLimitExceeded"), ddb.Table},
+	} {
+		if got := ddb.ThrottleScope(c.err); got != c.want {
+			t.Errorf("%v: %d, want %d", c.err, got, c.want)
+		}
+	}
+}
+
+// TestWhatChangesNothingIsNotOffered, and costs no write.
+func TestWhatChangesNothingIsNotOffered(t *testing.T) {
+	d := deploy(t)
+	now := time.Now()
+	d.configure(t, "total", ddb.BoardSettings{Mode: ddb.Total})
+	for board, points := range map[string]string{"best": "1", "total": "0"} {
+		submit(t, d.boards(d.client, ddb.Unwatched{}), board, now, "ann 1")
+		w := newWatched()
+		client := &flaky{Client: d.client, before: func() error { t.Errorf("%s: a write", board); return nil }}
+		submit(t, d.boards(client, w), board, now.Add(time.Second), "ann "+points)
+		if len(w.offered) > 0 {
+			t.Errorf("%s: offered %v", board, w.offered)
+		}
+	}
+}
+
+// limited returns a client whose calls a limiter counts and limits.
+func (d *deployment) limited(t *testing.T, o limiter.Options) (*dynamodb.Client, *limiter.Limiter) {
+	t.Helper()
+	o.Base = local.Transport()
+	limits, err := limiter.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dynamodb.New(d.client.Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: limits} }), limits
+}
+
+// TestAHotIndexIsToldByScoresWithAndWithoutKeys: behind a limiter whose clock
+// stands still, a board's only index partition is full. The names are such as
+// could pass for other keys.
+func TestAHotIndexIsToldByScoresWithAndWithoutKeys(t *testing.T) {
+	d := deploy(t)
+	now := time.Now()
+	for _, board := range []string{"b", schema.ProbeSK} {
+		client, _ := d.limited(t, limiter.Options{
+			Partitions: 64, PartitionWCU: 5, PartitionRCU: 1000, Now: func() time.Time { return now },
+		})
+		submit(t, d.boards(d.client, ddb.Unwatched{}), board, now, "3 1", "7 1")
+		rise := func(to int) (scores []ddb.PlayerScore) {
+			for i := range 30 {
+				scores = append(scores, ddb.PlayerScore{Player: fmt.Sprint(i), Score: score(t, fmt.Sprint(to+i))})
+			}
+			return scores
+		}
+		unkeyed := func(ctx context.Context, w ddb.Watcher, to int) error {
+			return errors.Join(d.boards(client, w).Submit(ctx, board, rise(to), now)...)
+		}
+		keyed := func(ctx context.Context, w ddb.Watcher, to int) error {
+			actions := func(ctx context.Context) ([]types.TransactWriteItem, error) {
+				return d.boards(client, w).SubmitTransact(ctx, board, rise(to)[7:8], now)
+			}
+			call := ddb.Call{Key: board, Digest: []byte("d"), Answer: []byte("a")}
+			_, err := ddb.NewOnce(client, d.names.Items, w).Do(ctx, call, now, actions)
+			return err
+		}
+		want := fmt.Sprintf("L#%s 0", board)
+		for i, send := range []func(context.Context, ddb.Watcher, int) error{unkeyed, unkeyed, keyed} {
+			ctx, cancel := context.WithCancel(within(t))
+			w := &acting{newWatched(), cancel} // nothing will be free again
+			err := send(ctx, w, 100*(i+1))
+			cancel()
+			if i == 0 {
+				continue // that was to fill the partition
+			}
+			if !errors.Is(err, ddb.ErrThrottled) || w.throttled[want] == 0 || len(w.throttled) != 1 || w.refused > 0 {
+				t.Errorf("send %d: %v, told of %v; want %q", i, err, w.throttled, want)
+			}
+		}
+		if got := d.entry(t, board, "all", "3", now); got.Player != "3" {
+			t.Errorf("a probe took an entry's place: %v", got)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package ddb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// job is what the writes of one call share.
+type job struct {
+	l     *Leaderboards
+	mode  Mode
+	now   time.Time
+	begin time.Time // by the clock of this process, when now was
+}
+
+// elapsed is now, later by the time that the call has taken since.
+func (j *job) elapsed() time.Time { return j.now.Add(time.Since(j.begin)) }
+
+// entryWrite is the write of one score in one period: see [Leaderboards].
+type entryWrite struct {
+	*job
+	span
+	score PlayerScore
+
+	held    *boardEntry // the entry as it was read last, nil for none
+	last    int64       // the highest rev that it was seen with
+	offered bool
+	wrote   bool
+	err     error
+}
+
+// take takes over the entry as it is, nil for none.
+func (w *entryWrite) take(it item) error {
+	w.held = nil
+	if it == nil {
+		return nil
+	}
+	held, err := parseBoardEntry(it)
+	if err != nil {
+		return fmt.Errorf("entry in period %s: %w", w.label, err)
+	}
+	w.held, w.last = held, max(w.last, held.rev)
+	return nil
+}
+
+// turn returns the place that the score takes the player to from the entry held,
+// and whether that is another.
+func (w *entryWrite) turn() (Place, bool, error) {
+	return turn(w.mode, w.held, w.score, time.UnixMilli(w.now.UnixMilli()).UTC())
+}
+
+// rev is the next write's: one more than the entry's, or for an entry that is not
+// there the microsecond, beyond what a removal that was seen to happen folds as.
+func (w *entryWrite) rev() int64 {
+	switch {
+	case w.held != nil:
+		return w.held.rev + 1
+	case w.last > 0:
+		return max(w.elapsed().UnixMicro(), w.last+2)
+	}
+	return w.elapsed().UnixMicro()
+}
+
+// put returns the write, on condition that the entry is what it was read to be; nil
+// if there is nothing to write. The write shard is that of the newest count.
+func (w *entryWrite) put(ctx context.Context) (*types.Put, error) {
+	place, changed, err := w.turn()
+	if err != nil || !changed {
+		return nil, err
+	}
+	n := w.l.shards.count(ctx, boardKey(w.board), w.elapsed())
+	put := &types.Put{
+		TableName: &w.l.table, Item: w.item(place, w.rev(), n),
+		ConditionExpression:                 aws.String("attribute_not_exists(pk)"),
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
+	if w.held != nil {
+		put.ConditionExpression = aws.String("rev = :rev")
+		put.ExpressionAttributeValues = item{":rev": number(w.held.rev)}
+	}
+	return put, nil
+}
+
+// maxOutrun bounds the times that others may write the entry first within one
+// attempt. Going on from what they left needs no read, and mostly no wait.
+const maxOutrun = 4
+
+// do writes until the score is in the entry, or needs not be.
+func (w *entryWrite) do(ctx context.Context) error {
+	return persist(ctx, w.attempt)
+}
+
+func (w *entryWrite) attempt(ctx context.Context) error {
+	for range maxOutrun {
+		put, err := w.put(ctx)
+		if err != nil || put == nil {
+			return err
+		}
+		w.offer(put.Item)
+		_, err = w.l.client.PutItem(ctx, &dynamodb.PutItemInput{
+			TableName: put.TableName, Item: put.Item,
+			ConditionExpression: put.ConditionExpression, ExpressionAttributeValues: put.ExpressionAttributeValues,
+			ReturnValuesOnConditionCheckFailure: put.ReturnValuesOnConditionCheckFailure,
+		}, once)
+		failed, outrun := errors.AsType[*types.ConditionalCheckFailedException](err)
+		if !outrun {
+			w.wrote = err == nil
+			w.learn(ctx, put.Item, err)
+			return err
+		}
+		if err := w.take(failed.Item); err != nil {
+			return err
+		}
+	}
+	return errOutrun
+}
+
+// offer tells the watcher of the units that the index takes.
+func (w *entryWrite) offer(it item) {
+	if w.offered {
+		return
+	}
+	w.offered = true
+	units := writeUnits(it)
+	if w.held != nil {
+		units += w.held.units
+	}
+	w.l.watch.Offered(boardKey(w.board), units, w.now)
+}
+
+// learn tells the watcher of a full partition of the index. An entry that moves
+// from one to another most likely met the one that it leaves: that is where the
+// board was hot before it grew.
+func (w *entryWrite) learn(ctx context.Context, it item, err error) {
+	if ThrottleScope(err) != IndexKeyRange {
+		return
+	}
+	n := 0
+	if w.held != nil {
+		n = w.held.shard
+	} else if to, err := parseBoardEntry(it); err == nil {
+		n = to.shard
+	}
+	w.l.watch.Throttled(ctx, boardKey(w.board), n, w.now)
+}
