@@ -104,21 +104,29 @@ func loadsOf(items []heat.Item) boardLoads {
 	return out
 }
 
-// enter has the evidence rest on the board's hottest period. All periods have as
-// many write shards, each with partitions of its own.
+// enter has the evidence rest on the board's hottest period, and mind the others'
+// rate: all have as many write shards, on the same partitions of the index.
 func (l boardLoads) enter(e *Evidence) {
-	e.Rest, e.Shards = l.rest, nil
-	most := 0.0
+	e.Rest, e.Shards, e.Beside = l.rest, nil, Load{}
+	var most Load
 	periods := l.boards[e.Base.Name]
 	for _, period := range slices.Sorted(maps.Keys(periods)) {
-		sum := 0.0
-		for _, load := range periods[period] {
-			sum += load.Low
+		sum := sumOf(periods[period])
+		if e.Shards == nil || sum.Low > most.Low {
+			e.Shards, most, sum = periods[period], sum, most
 		}
-		if e.Shards == nil || sum > most {
-			e.Shards, most = periods[period], sum
-		}
+		e.Beside.Low += sum.Low
+		e.Beside.Peak += sum.Peak
 	}
+}
+
+// sumOf adds up rates and heaviest seconds.
+func sumOf(shards map[int]Load) (sum Load) {
+	for _, load := range shards {
+		sum.Low += load.Low
+		sum.Peak += max(load.Low, load.Peak)
+	}
+	return sum
 }
 
 // counts are what is known of the index in a window, worked out when first needed.

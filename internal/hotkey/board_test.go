@@ -42,9 +42,9 @@ func TestBoardHotAtHalfTheRate(t *testing.T) {
 		"of several periods, each below": {
 			slices.Concat(scores("all", 0, 349, 1, true), scores("2026-01-05", 0, 349, 1, true), scores("2026-W02", 0, 349, 2, true)), "", "",
 		},
-		"the hottest period decides": {
+		"the hottest period decides, for the sum of all": {
 			slices.Concat(scores("all", 0, 349, 1, true), scores("2026-01-05", 0, 400, 1, true), scores("2026-W02", 0, 100, 2, true)),
-			"by_rank L#b#2026-01-05#0 hot 80", "L#b 1>7",
+			"by_rank L#b#2026-01-05#0 hot 80", "L#b 1>14",
 		},
 	} {
 		f := newFixture(settings())

@@ -47,6 +47,7 @@ type Evidence struct {
 	Past       bool           // the writes are to a time bucket that is over
 	Shards     map[int]Load   // the write shards that were seen, by number
 	Rest       float64        // at most so much may go to one that was not
+	Beside     Load           // of a board, what its other periods' write shards took
 	Failed     float64        // rate of failed conditions, on whichever write shard
 	Offered    float64        // highest rate that writers saw offered in a second
 	Throttled  uint64         // attempts refused, on whichever write shard
@@ -119,10 +120,11 @@ func (e Evidence) throttled(n int) uint64 {
 	return attempts
 }
 
-// total is the certified rate of all write shards that were seen. Of a running
+// total is the certified rate of all write shards that were seen, a board's other
+// periods included: all of them share the index's partitions. Of a running
 // window, whose mean is yet to rise, it is that of their heaviest seconds.
 func (e Evidence) total() float64 {
-	mean, peak := e.Failed, e.Failed
+	mean, peak := e.Failed+e.Beside.Low, e.Failed+e.Beside.Peak
 	for _, load := range e.Shards {
 		mean += load.Low
 		peak += max(load.Low, load.Peak)

@@ -59,7 +59,7 @@ type BoardClient interface {
 //
 // A board's index partitions take two units for each changed score, so a board
 // becomes hot there, at half the rate of other keys. The [Watcher] is told the
-// units that the index takes, summed over the periods: the write shards of all
+// units that the index takes, two also for a new entry, summed over the periods: the write shards of all
 // periods meet on the same partitions of the index, and a shard count that is
 // planned for one period alone would leave too little room for the others. (By
 // simulation over 64 partitions, at ten times a partition's limit in each of three

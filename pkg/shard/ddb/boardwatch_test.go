@@ -62,8 +62,8 @@ func TestTheWatcherLearnsOfTheIndex(t *testing.T) {
 		offered   int
 		throttled []string
 	}{
-		{nil, []string{"ann 1", "ann 2"}, 3, nil},       // new: a unit a period
-		{nil, []string{"ann 3", "bob 1"}, 9, nil},       // changed: two
+		{nil, []string{"ann 1", "ann 2"}, 6, nil},       // new: counted as changed
+		{nil, []string{"ann 3", "bob 1"}, 12, nil},      // changed: two units a period
 		{[]string{tableHot}, []string{"ann 4"}, 6, nil}, // one player's own item
 		{[]string{indexHot}, []string{"ann 5"}, 6, []string{ann}},
 		{[]string{tableHot, indexHot}, []string{"ann 6"}, 6, []string{ann}},
@@ -101,7 +101,7 @@ func TestRemovalsAreHeatToo(t *testing.T) {
 	if err := d.boards(client, w).Remove(within(t), "b", "ann", time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if w.offered["L#b"] != 1+3 || w.throttled["L#b 0"] != 3 || len(d.item(t, "L#b#all#ann", "b")) > 0 {
+	if w.offered["L#b"] != 2+3 || w.throttled["L#b 0"] != 3 || len(d.item(t, "L#b#all#ann", "b")) > 0 {
 		t.Errorf("offered %v, throttled %v", w.offered, w.throttled)
 	}
 }
@@ -147,7 +147,7 @@ func TestAWaitingWriteGoesWhereTheBoardGrew(t *testing.T) {
 			t.Errorf("%s is in %s, want %s", player, got, want)
 		}
 	}
-	if w.throttled["L#b 0"] == 0 || w.offered["L#b"] != 2 {
+	if w.throttled["L#b 0"] == 0 || w.offered["L#b"] != 4 {
 		t.Errorf("told of %v, %v", w.throttled, w.offered)
 	}
 }

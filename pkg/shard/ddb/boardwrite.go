@@ -121,15 +121,17 @@ func (w *entryWrite) attempt(ctx context.Context) error {
 	return errOutrun
 }
 
-// offer tells the watcher of the units that the index takes.
+// offer tells the watcher of the units that the index takes. A new entry counts as
+// what its next score will take, twice as much: a fresh board's first answer would
+// otherwise have room for half of what comes once all players are there.
 func (w *entryWrite) offer(it item) {
 	if w.offered {
 		return
 	}
 	w.offered = true
-	units := writeUnits(it)
+	units := 2 * writeUnits(it)
 	if w.held != nil {
-		units += w.held.units
+		units = writeUnits(it) + w.held.units
 	}
 	w.l.watch.Offered(boardKey(w.board), units, w.now)
 }
