@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,8 +31,11 @@ type Options struct {
 	// SharedDB gives all callers one database; otherwise each access key id
 	// (letters and digits) and region has a database of its own.
 	SharedDB bool
-	Port     int       // TCP port, on all interfaces; 0 picks a free one
-	Output   io.Writer // what the engine prints; nil for nowhere
+	// HeapMB bounds the engine's heap; default 128, which is too little for several
+	// queries at a time that read far more than a page.
+	HeapMB int
+	Port   int       // TCP port, on all interfaces; 0 picks a free one
+	Output io.Writer // what the engine prints; nil for nowhere
 }
 
 // Engine is a running DynamoDB Local.
@@ -119,7 +123,7 @@ func startOn(ctx context.Context, java string, o Options, port int) (*Engine, er
 
 func engineArgs(o Options, port int) []string {
 	args := []string{
-		"-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+		fmt.Sprintf("-Xmx%dm", cmp.Or(o.HeapMB, 128)), "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"-Djava.library.path=" + filepath.Join(o.Dir, "DynamoDBLocal_lib"),
 		"-jar", filepath.Join(o.Dir, engineJar),
 		"-disableTelemetry", "-port", strconv.Itoa(port),

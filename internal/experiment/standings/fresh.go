@@ -16,8 +16,9 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
-// writes is how many scores are watched, one after the other.
-const writes = 20
+// writes is how many scores are watched, one after the other; the first does not
+// count, since the engine takes seconds for the first record of a large table.
+const writes = 21
 
 // freshness lets new players take the lead, and measures how long it takes until each
 // way shows them first. It then takes them out again.
@@ -38,8 +39,9 @@ func (r *rig) freshness(ctx context.Context, endpoint string, naive scatter, sto
 	if ran := group.Wait(); ran != nil && !errors.Is(ran, context.Canceled) {
 		err = errors.Join(err, ran)
 	}
-	for _, list := range times {
-		slices.Sort(list)
+	for i, list := range times {
+		times[i] = list[min(1, len(list)):]
+		slices.Sort(times[i])
 	}
 	return times, err
 }

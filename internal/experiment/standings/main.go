@@ -51,7 +51,7 @@ that of the engine's index, which never lags, while AWS's does, by less than a s
 `
 
 func run(ctx context.Context, w io.Writer, most int) error {
-	engine, err := local.StartEngine(ctx, local.Options{Notice: os.Stderr})
+	engine, err := local.StartEngine(ctx, local.Options{Notice: os.Stderr, HeapMB: 2048})
 	if err != nil {
 		return err
 	}
