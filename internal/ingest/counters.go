@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // maxUpdates bounds the updates under way for one call.
@@ -117,7 +118,7 @@ func deltaFault(i int, inc increment, message string) error {
 }
 
 func (s *Service) addAll(ctx context.Context, totals []total, now time.Time) map[httpapi.Name]error {
-	errs := make([]error, len(totals))
+	errs, start := make([]error, len(totals)), ddb.StartBy(ctx)
 	var group errgroup.Group
 	group.SetLimit(maxUpdates)
 	for i, t := range totals {
@@ -125,7 +126,9 @@ func (s *Service) addAll(ctx context.Context, totals []total, now time.Time) map
 			continue
 		}
 		group.Go(func() error {
-			errs[i] = s.counter.Add(ctx, string(t.counter), t.delta, now)
+			if errs[i] = ddb.ErrThrottled; time.Now().Before(start) {
+				errs[i] = s.counter.Add(ctx, string(t.counter), t.delta, now)
+			}
 			return nil
 		})
 	}

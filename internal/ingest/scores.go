@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -76,25 +77,20 @@ func (a *scoresAnswer) result(player httpapi.Name, err error) scoreResult {
 }
 
 func (s *Service) submitOnce(ctx context.Context, in *scoresInput, list []ddb.PlayerScore, now time.Time) (*scoresOutput, error) {
-	board := string(in.Body.Board)
-	settings, err := s.boards.Settings(ctx, board, now)
-	if err != nil {
-		return nil, httpapi.Problem(ctx, err)
-	}
-	if n := len(list) * len(settings.Periods); n > maxKeyed {
-		return nil, invalid(&huma.ErrorDetail{
-			Location: "body.scores",
-			Message:  fmt.Sprintf("a call with an Idempotency-Key takes at most %d scores on this board: %d entries, one for each of its %d periods", maxKeyed/len(settings.Periods), maxKeyed, len(settings.Periods)),
-			Value:    len(list),
-		})
-	}
 	answer := scoresAnswer{Results: make([]scoreResult, len(list))}
 	for i, sc := range in.Body.Scores {
 		answer.Results[i] = answer.result(sc.Player, nil)
 	}
 	actions := func(ctx context.Context) ([]types.TransactWriteItem, error) {
-		return s.boards.SubmitTransact(ctx, board, list, now)
+		writes, err := s.boards.SubmitTransact(ctx, string(in.Body.Board), list, now)
+		if errors.Is(err, ddb.ErrTooMany) {
+			err = invalid(&huma.ErrorDetail{
+				Location: "body.scores", Value: len(list),
+				Message: fmt.Sprintf("a call with an Idempotency-Key changes at most %d entries, one for each player and period of the board", maxKeyed),
+			})
+		}
+		return writes, err
 	}
-	answer, err = applyOnce(ctx, s, &in.CallKey, in.RawBody, answer, now, actions)
+	answer, err := applyOnce(ctx, s, &in.CallKey, in.RawBody, answer, now, actions)
 	return &scoresOutput{answer}, err
 }

@@ -94,7 +94,7 @@ func TestKeyedScoresCountOnce(t *testing.T) {
 		many = append(many, fmt.Sprint("p", i), "1")
 	}
 	got := r.post("/v1/scores", scoresBody("g", many...), "Idempotency-Key", "k2")
-	if got.status != http.StatusUnprocessableEntity || !strings.Contains(string(got.body), "at most 33 scores") {
+	if got.status != http.StatusUnprocessableEntity || !strings.Contains(string(got.body), "at most 99 entries") {
 		t.Errorf("too many: %d %s", got.status, got.body)
 	}
 	if got := r.post("/v1/scores", scoresBody("g", many[:66]...), "Idempotency-Key", "k3"); got.status != http.StatusOK {
@@ -130,6 +130,33 @@ func TestBadScoresWriteNothing(t *testing.T) {
 	}
 	if first := r.places("g"); first != "" {
 		t.Errorf("written: %s", first)
+	}
+}
+
+// TestAnAppliedCallIsAnsweredAgain, also when what it did, or what was set since,
+// makes it impossible to do again.
+func TestAnAppliedCallIsAnsweredAgain(t *testing.T) {
+	r := newRig(t)
+	r.send(http.MethodPut, "/v1/leaderboards", `{"board":"g","mode":"sum"}`)
+	var many []string
+	for i := range maxKeyed {
+		many = append(many, fmt.Sprint("p", i), "1")
+	}
+	bodies := []string{scoresBody("g", "ann", "6e17"), scoresBody("g", many...)}
+	for i, body := range bodies {
+		if got := r.post("/v1/scores", body, "Idempotency-Key", fmt.Sprint("k", i)); got.status != http.StatusOK {
+			t.Fatalf("%d %s", got.status, got.body)
+		}
+	}
+	r.send(http.MethodPut, "/v1/leaderboards", `{"board":"g","mode":"sum","periods":["all","day"]}`)
+	for i, body := range bodies {
+		key := fmt.Sprint("k", i)
+		if got := r.post("/v1/scores", body, "Idempotency-Key", key); got.status != http.StatusOK {
+			t.Errorf("again: %d %s", got.status, got.body)
+		}
+		if got := r.post("/v1/scores", scoresBody("g", "ann", "7e17"), "Idempotency-Key", key); got.status != http.StatusConflict {
+			t.Errorf("another body: %d %s", got.status, got.body)
+		}
 	}
 }
 

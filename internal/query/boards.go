@@ -81,7 +81,7 @@ func (s *Service) first(ctx context.Context, name, period string, limit int, now
 // score to.
 func (s *Service) known(ctx context.Context, name string) error {
 	pk, sk := schema.SettingsKey(name)
-	out, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.settings.ItemsTable, Key: itemKey(pk, sk)})
+	out, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.settings.ItemsTable, Key: itemKey(pk, sk), ConsistentRead: aws.Bool(true)})
 	if err == nil && len(out.Item) == 0 {
 		return fmt.Errorf("board %q: %w", name, ddb.ErrNotFound)
 	}
@@ -146,22 +146,37 @@ func (s *Service) getRank(ctx context.Context, in *rankInput) (*rankOutput, erro
 	if err != nil {
 		return nil, err
 	}
-	rank, margin, err := s.rank(ctx, name, period, place, now)
+	top, _, err := s.readTop(ctx, name, period)
+	if err != nil {
+		return nil, fmt.Errorf("reading the top of board %q: %w", name, ddb.Kind(err))
+	}
+	rank, margin, err := s.rank(ctx, name, period, place, top, now)
 	if err != nil {
 		return nil, fmt.Errorf("ranking a player of board %q: %w", name, ddb.Kind(err))
+	}
+	above, below, err := s.around(ctx, name, period, place, in.Around, top, now)
+	if err != nil {
+		return nil, fmt.Errorf("reading neighbours on board %q: %w", name, ddb.Kind(err))
 	}
 	out := &rankOutput{}
 	out.Body.Player, out.Body.Score = in.Player, httpapi.Score{Score: place.Score}
 	out.Body.Rank, out.Body.RankError = rank, margin
-	out.Body.Neighbors = []placeAnswer{}
-	if in.Around > 0 {
-		above, below, err := s.boards.Around(ctx, name, period, place, in.Around, now)
-		if err != nil {
-			return nil, fmt.Errorf("reading neighbours on board %q: %w", name, err)
-		}
-		out.Body.Neighbors = append(show(above, max(1, rank-int64(len(above)))), show(below, rank+1)...)
-	}
+	out.Body.Neighbors = append(show(above, max(1, rank-int64(len(above)))), show(below, rank+1)...)
 	return out, nil
+}
+
+// around returns a player's neighbours: those in the top, if it has them all, or
+// what the index says.
+func (s *Service) around(ctx context.Context, name, period string, of ddb.Place, n int, top *board.Top, now time.Time) (above, below []ddb.Place, err error) {
+	if n == 0 {
+		return nil, nil, nil
+	}
+	if top != nil {
+		if above, below, known := top.Around(of, n); known {
+			return above, below, nil
+		}
+	}
+	return s.boards.Around(ctx, name, period, of, n, now)
 }
 
 // maxCounted bounds the entries that are counted in the index for one rank. A
@@ -170,15 +185,15 @@ const maxCounted = 1000
 
 // rank is exact in the kept top. Behind it, the histogram says how many are in
 // higher cells, and those before the player in the own cell are counted.
-func (s *Service) rank(ctx context.Context, name, period string, place ddb.Place, now time.Time) (rank, margin int64, err error) {
-	top, histogram, err := s.readSummary(ctx, name, period)
-	if err != nil {
-		return 0, 0, err
-	}
+func (s *Service) rank(ctx context.Context, name, period string, place ddb.Place, top *board.Top, now time.Time) (rank, margin int64, err error) {
 	if top != nil {
 		if ahead, known := top.Ahead(place); known {
 			return int64(ahead) + 1, 0, nil
 		}
+	}
+	histogram, err := s.readHistogram(ctx, name, period)
+	if err != nil {
+		return 0, 0, err
 	}
 	cell := histogram.Locate(place.Score)
 	if cell.Own > maxCounted {
@@ -193,34 +208,29 @@ func (s *Service) rank(ctx context.Context, name, period string, place ddb.Place
 	return cell.Above + int64(n) + 1, 0, nil
 }
 
-// readSummary reads the kept top and the histogram of a board's period.
-func (s *Service) readSummary(ctx context.Context, name, period string) (top *board.Top, histogram board.Histogram, err error) {
+// readHistogram reads the parts of a board's period, and merges them.
+func (s *Service) readHistogram(ctx context.Context, name, period string) (histogram board.Histogram, err error) {
 	pages := dynamodb.NewQueryPaginator(s.client, &dynamodb.QueryInput{
-		TableName: &s.settings.RollupsTable, KeyConditionExpression: aws.String("pk = :pk"),
+		TableName: &s.settings.RollupsTable, KeyConditionExpression: aws.String("pk = :pk AND begins_with(sk, :parts)"),
 		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":pk": &types.AttributeValueMemberS{Value: schema.BoardRollupKey(name, period)},
+			":pk":    &types.AttributeValueMemberS{Value: schema.BoardRollupKey(name, period)},
+			":parts": &types.AttributeValueMemberS{Value: schema.HistogramPrefix},
 		},
 	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return nil, histogram, err
+			return histogram, err
 		}
 		for _, item := range page.Items {
-			if sk, _ := item[schema.SK].(*types.AttributeValueMemberS); sk != nil && sk.Value == schema.TopSK {
-				if top, err = board.StoredTop(item); err != nil {
-					return nil, histogram, err
-				}
-				continue
-			}
 			part, err := board.StoredHistogram(item)
 			if err != nil {
-				return nil, histogram, err
+				return histogram, err
 			}
 			histogram.Merge(part)
 		}
 	}
-	return top, histogram, nil
+	return histogram, nil
 }
 
 func itemKey(pk, sk string) map[string]types.AttributeValue {

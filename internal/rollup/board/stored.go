@@ -55,3 +55,18 @@ func (t *Top) Ahead(p schema.Place) (n int, ok bool) {
 	}
 	return n, true
 }
+
+// Around returns up to n places of other players before a place, and up to n behind
+// it, both in rank; ok is false if the top may lack some of them.
+func (t *Top) Around(of schema.Place, n int) (above, below []schema.Place, ok bool) {
+	for _, e := range t.entries {
+		switch {
+		case e.Player == of.Player:
+		case Compare(e.Place, of) < 0:
+			above = append(above, e.Place)
+		case len(below) < n:
+			below = append(below, e.Place)
+		}
+	}
+	return above[max(0, len(above)-n):], below, t.covers(of) && (t.whole || len(below) == n)
+}

@@ -121,6 +121,22 @@ func compare(t *rapid.T, top *Top, m model, size int) {
 			t.Fatalf("%+v is not held and before the floor %+v", p, top.floor)
 		}
 	}
+	around(t, top, all)
+}
+
+// around compares everybody's neighbours, where the top knows them.
+func around(t *rapid.T, top *Top, all []schema.Place) {
+	t.Helper()
+	const n = 2
+	for i, p := range all {
+		above, below, known := top.Around(p, n)
+		if want := top.Whole() || i+n < len(top.Entries()); known != want {
+			t.Fatalf("the neighbours of rank %d are known: %t, want %t", i+1, known, want)
+		}
+		if known && !(slices.Equal(above, all[max(0, i-n):i]) && slices.Equal(below, all[i+1:min(len(all), i+1+n)])) {
+			t.Fatalf("the neighbours of rank %d are %+v and %+v", i+1, above, below)
+		}
+	}
 }
 
 func TestWhatARecordDoes(t *testing.T) {

@@ -151,6 +151,8 @@ var (
 	// ErrModeSettled means that the board has had a score, so that its mode can't
 	// change any more.
 	ErrModeSettled = errors.New("the board's mode is settled by its scores")
+	// ErrTooMany means that a call's writes are more than a transaction has room for.
+	ErrTooMany = errors.New("too many writes for one transaction")
 	// ErrScoreRange means that a sum would not be below 10^18 and above -10^18.
 	ErrScoreRange = errors.New("the sum of the player's scores is out of range")
 )

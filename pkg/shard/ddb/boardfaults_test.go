@@ -239,6 +239,25 @@ func TestKeyedScoresCountOnce(t *testing.T) {
 	}
 }
 
+// TestWhatWasNotSentIsRefused: writes that wait for their turn until there is no time
+// left were not sent, and that is what the caller hears.
+func TestWhatWasNotSentIsRefused(t *testing.T) {
+	d := deploy(t)
+	submit(t, d.boards(d.client, ddb.Unwatched{}), "b", time.Now(), "first 1") // settles the mode
+	client := &flaky{Client: d.client, before: func() error { return hot("IndexWriteKeyRangeThroughputExceeded") }}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	var list []ddb.PlayerScore
+	for i := range 200 {
+		list = append(list, scoresOf(t, fmt.Sprint("p", i, " 1"))...)
+	}
+	for i, err := range d.boards(client, ddb.Unwatched{}).Submit(ctx, "b", list, time.Now()) {
+		if !errors.Is(err, ddb.ErrThrottled) {
+			t.Errorf("score %d: %v", i, err)
+		}
+	}
+}
+
 // TestAFailedConditionOfTheCallsOwnIsTriedAnew with actions that go by what is
 // there then, and the marker's is not.
 func TestAFailedConditionOfTheCallsOwnIsTriedAnew(t *testing.T) {

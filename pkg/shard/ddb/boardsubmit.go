@@ -67,7 +67,8 @@ func (l *Leaderboards) Submit(ctx context.Context, board string, scores []Player
 // SubmitTransact returns Submit's writes as actions of a transaction, one for
 // each player and period that changes, on condition that the entries are still
 // what they were read to be. [Once] calls it anew when that was not so. A sum out
-// of range is the whole call's error. A transaction has room for 99 actions.
+// of range is the whole call's error. A transaction has room for 99 actions; more are
+// ErrTooMany.
 func (l *Leaderboards) SubmitTransact(ctx context.Context, board string, scores []PlayerScore, now time.Time) ([]types.TransactWriteItem, error) {
 	list, err := l.prepare(ctx, board, scores, now)
 	if err != nil {
@@ -86,7 +87,7 @@ func (l *Leaderboards) SubmitTransact(ctx context.Context, board string, scores 
 		}
 	}
 	if len(actions) > maxActions {
-		return nil, fmt.Errorf("scores on board %q: %d writes, of which a transaction has room for %d", board, len(actions), maxActions)
+		return nil, fmt.Errorf("scores on board %q: %d entries change, and a transaction has room for %d: %w", board, len(actions), maxActions, ErrTooMany)
 	}
 	return actions, nil
 }
@@ -99,7 +100,7 @@ func (l *Leaderboards) prepare(ctx context.Context, board string, scores []Playe
 		return nil, err
 	}
 	list := plays(known.Mode, scores)
-	job := job{l: l, mode: known.Mode, now: now, begin: time.Now()}
+	job := job{l: l, mode: known.Mode, now: now, begin: time.Now(), start: StartBy(ctx)}
 	var keys []item
 	for _, s := range l.spans(board, known.Periods, now) {
 		for _, p := range list {

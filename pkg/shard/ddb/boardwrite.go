@@ -17,6 +17,7 @@ type job struct {
 	mode  Mode
 	now   time.Time
 	begin time.Time // by the clock of this process, when now was
+	start time.Time // by which writes must have started
 }
 
 // elapsed is now, later by the time that the call has taken since.
@@ -93,6 +94,9 @@ const maxOutrun = 4
 
 // do writes until the score is in the entry, or needs not be.
 func (w *entryWrite) do(ctx context.Context) error {
+	if time.Now().After(w.start) {
+		return errUnsent
+	}
 	return persist(ctx, w.attempt)
 }
 

@@ -18,6 +18,7 @@ import (
 // OnceClient is what Once calls of DynamoDB.
 type OnceClient interface {
 	putter
+	BatchGetter
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 }
 
@@ -62,8 +63,10 @@ var ErrOtherCall = errors.New("the key was used for another call")
 // applied before: then it returns the answer of that time. Actions is called
 // anew for each attempt, since another write shard may do better, and since the
 // condition of a write may fail that was worked out from what was read: then the
-// next attempt goes by what is there by then. Each attempt is a transaction of
-// its own: the marker alone tells them apart.
+// next attempt goes by what is there by then. An error of actions that is not worth
+// another attempt is the call's only if it was not applied before: what it did then may
+// be why it can't be done again. Each attempt is a transaction of its own: the marker
+// alone tells them apart.
 func (o *Once) Do(ctx context.Context, call Call, now time.Time,
 	actions func(context.Context) ([]types.TransactWriteItem, error),
 ) (before []byte, err error) {
@@ -71,6 +74,7 @@ func (o *Once) Do(ctx context.Context, call Call, now time.Time,
 	err = persist(ctx, func(ctx context.Context) error {
 		writes, err := actions(ctx)
 		if err != nil {
+			before, err = o.impossible(ctx, call, now, err)
 			return err
 		}
 		if !offered {
@@ -94,6 +98,24 @@ func (o *Once) Do(ctx context.Context, call Call, now time.Time,
 	}
 	return before, nil
 }
+
+// impossible returns the answer of a call that was applied before, or else why it
+// can't be applied now.
+func (o *Once) impossible(ctx context.Context, call Call, now time.Time, why error) ([]byte, error) {
+	if worthRetrying(why) {
+		return nil, why
+	}
+	items, err := batchGet(ctx, o.client, o.table, []item{markerKey(call)}, true)
+	if err != nil {
+		return nil, fmt.Errorf("looking whether it was applied before: %w", err)
+	}
+	if len(items) == 0 || expired(items[0], now) {
+		return nil, why
+	}
+	return answerOf(items[0], call)
+}
+
+func markerKey(call Call) item { return itemKey("I#"+call.Key, schema.SoleSK) }
 
 // offer tells the watcher of the call's writes.
 func (o *Once) offer(writes []types.TransactWriteItem, now time.Time) {
@@ -126,7 +148,7 @@ func (o *Once) learn(ctx context.Context, err error, writes []types.TransactWrit
 }
 
 func (o *Once) marker(call Call, now time.Time) types.TransactWriteItem {
-	it := itemKey("I#"+call.Key, schema.SoleSK)
+	it := markerKey(call)
 	it["digest"] = &types.AttributeValueMemberB{Value: call.Digest}
 	it["answer"] = &types.AttributeValueMemberB{Value: call.Answer}
 	it[schema.Version] = number(1)

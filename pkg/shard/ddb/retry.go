@@ -66,6 +66,14 @@ func retryTime(ctx context.Context) time.Duration {
 	return max(left-min(reserve, left/4), time.Nanosecond)
 }
 
+// StartBy is the time by which a write of a call must have started, so that it need
+// not be cut off by the call's deadline: the rest of a call's many writes that waited
+// for their turn longer than that are better not sent, which is ErrThrottled.
+func StartBy(ctx context.Context) time.Time { return time.Now().Add(retryTime(ctx)) }
+
+// errUnsent is a write's whose turn came too late.
+var errUnsent = fmt.Errorf("%w: its turn came too late for it to be sent", ErrThrottled)
+
 func worthRetrying(err error) bool {
 	if isTimeout(err) {
 		return false
