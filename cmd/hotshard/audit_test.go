@@ -1,11 +1,7 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
-	"log/slog"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,16 +9,11 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/caarlos0/env/v11"
 
 	"github.com/hotshard/hotshard/internal/ingest"
-	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/internal/local/system"
 	"github.com/hotshard/hotshard/internal/rollup"
-	"github.com/hotshard/hotshard/internal/rollup/audit"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -113,195 +104,6 @@ func TestAuditsSettingsAreTheFunctions(t *testing.T) {
 		got.Wait != time.Minute || got.Concurrency != 5 || !c.JSON || c.Endpoint != "http://127.0.0.1:2" || got.Repair || got.Eager {
 		t.Errorf("%+v became %+v", c, got)
 	}
-}
-
-// deployed is a running system with something in it.
-type deployed struct {
-	t     *testing.T
-	url   string
-	db    *dynamodb.Client
-	names schema.Names
-	flags []string
-}
-
-func deploy(t *testing.T) *deployed {
-	t.Helper()
-	endpoint := enginetest.Endpoint(t)
-	prefix := "audit" + strings.ReplaceAll(time.Now().Format("150405.000000"), ".", "-") + "-"
-	s, err := system.Start(t.Context(), system.Options{
-		Addr: "127.0.0.1:0", Endpoint: endpoint, Prefix: prefix, Window: time.Second, Control: "off",
-		Failures: filepath.Join(t.TempDir(), "failures.jsonl"), Notices: os.Stderr, Log: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	return &deployed{t: t, url: s.URL(), db: local.DynamoDB(endpoint, ""), names: schema.NamesFor(prefix), flags: []string{"--endpoint", endpoint, "--prefix", prefix}}
-}
-
-func (d *deployed) post(path, body string) {
-	d.t.Helper()
-	response, err := http.Post(d.url+path, "application/json", strings.NewReader(body))
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		d.t.Fatalf("%s: status %d", path, response.StatusCode)
-	}
-}
-
-type item = map[string]types.AttributeValue
-
-func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-func num(n int) types.AttributeValue    { return &types.AttributeValueMemberN{Value: fmt.Sprint(n)} }
-
-func (d *deployed) damage(table, pk, sk, expression string, values item) {
-	d.t.Helper()
-	in := &dynamodb.UpdateItemInput{TableName: &table, Key: item{"pk": str(pk), "sk": str(sk)}, UpdateExpression: &expression}
-	if len(values) > 0 {
-		in.ExpressionAttributeValues = values
-	}
-	if _, err := d.db.UpdateItem(d.t.Context(), in); err != nil {
-		d.t.Fatal(err)
-	}
-}
-
-// run expects an exit code, and one line of error if it is a bad one.
-func (d *deployed) run(want int, args ...string) (out, err string) {
-	d.t.Helper()
-	code, out, err := hotshard(d.t, append(args, d.flags...)...)
-	if code != want || strings.Count(err, "\n") != min(code, 1) {
-		d.t.Errorf("%q: exit %d with %q, want %d:\n%s", args, code, err, want, out)
-	}
-	return out, err
-}
-
-func wantText(t *testing.T, out string, parts ...string) {
-	t.Helper()
-	for _, want := range parts {
-		if !strings.Contains(out, want) {
-			t.Errorf("output lacks %q:\n%s", want, out)
-		}
-	}
-}
-
-// TestAuditRebuildReplay goes through an operator's day.
-func TestAuditRebuildReplay(t *testing.T) {
-	d := deploy(t)
-	at := time.Now().UTC().Truncate(time.Hour).Add(-time.Hour)
-	d.post("/v1/counters", `{"increments":[{"counter":"a","delta":7},{"counter":"b","delta":3}]}`)
-	d.post("/v1/events", fmt.Sprintf(`{"events":[{"entity":"room/1","id":"x","time":%q,"data":{"t":1.5}},{"entity":"room/1","id":"y","time":%[1]q},`+
-		`{"entity":"old","id":"x","time":"2020-01-05T12:00:00Z"}]}`, at.Format(time.RFC3339)))
-	out, _ := d.run(exitOK, "audit")
-	wantText(t, out, "summaries: 4 looked at, 3 right, 0 repaired, 0 not right or not known to be, 1 too old to tell")
-
-	d.damage(d.names.Rollups, "C#a#0", "-", "SET x0 = :x", item{":x": num(8)})
-	d.damage(d.names.Items, "C#b#0", "-", "REMOVE rev", nil)
-	out, err := d.run(exitBad, "audit", "--wait", "0s")
-	wantText(t, out+err, "│ counter │ a    │ write shard 0 │ wrong      │ 8 (rev ", "the item C#b#0: it has no rev", "2 of 4 summaries are not right or not known to be")
-	out, _ = d.run(exitBad, "audit", "--wait", "0s", "--json", "--type", "counter", "--name", "a")
-	var report audit.Report
-	if err := json.Unmarshal([]byte(out), &report); err != nil || report.Bad() != 1 || report.Findings[0].State != audit.Wrong || report.Findings[0].Summary.Value.Int64() != 8 {
-		t.Errorf("%v in %s", err, out)
-	}
-	out, _ = d.run(exitOK, "audit", "--repair", "--type", "counter", "--name", "a")
-	wantText(t, out, "wrong, repaired", "0 right, 1 repaired")
-	out, err = d.run(exitBad, "rebuild", "--all")
-	wantText(t, out+err, "1 of 4 summaries could not be rebuilt")
-
-	out, err = d.run(exitBad, "replay")
-	wantText(t, out+err, "C#b#0", "the item lacks rev or value", "failures: 1, 0 forgotten, 1 left", "1 of 1 failures are left")
-	d.damage(d.names.Items, "C#b#0", "-", "SET rev = :r", item{":r": num(9e15)})
-	pk, sk := schema.FailureKey(schema.UnknownTarget("shardId-1", "17"))
-	d.damage(d.names.Rollups, pk, sk, "SET last_at = :at", item{":at": num(5)})
-	out, err = d.run(exitBad, "replay")
-	wantText(t, out+err, "?shardId-1#17", "Run hotshard audit --repair, and then hotshard replay --forget with", "failures: 2, 1 forgotten, 1 left")
-	out, _ = d.run(exitBad, "replay", "--forget", "1970-01-01T00:00:00Z")
-	wantText(t, out, "failures: 1, 0 forgotten, 1 left")
-	out, _ = d.run(exitOK, "audit", "--repair")
-	_, begun, _ := strings.Cut(strings.TrimSpace(out), "\nbegun at ")
-	out, _ = d.run(exitOK, "replay", "--forget", begun, "--json")
-	var r replayed
-	if err := json.Unmarshal([]byte(out), &r); err != nil || r.Failures != 1 || r.Forgotten != 1 || len(r.Left) != 0 || r.Report.Targets != 0 {
-		t.Errorf("%v in %s", err, out)
-	}
-
-	given := filepath.Join(t.TempDir(), "given")
-	payload := `{"Records":[{"eventName":"INSERT","dynamodb":{"SequenceNumber":"1","Keys":{"pk":{"S":"C#a#0"},"sk":{"S":"-"}}}},{"eventName":"INSERT","dynamodb":{"SequenceNumber":"1"}}]}`
-	if err := os.WriteFile(given, fmt.Appendf(nil, `{"payload":%s}`, payload), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	d.damage(d.names.Rollups, "C#a#0", "-", "SET x0 = :x", item{":x": num(9)})
-	code, out, err := hotshard(t, append([]string{"replay", given}, d.flags...)...)
-	if code != exitOK || !strings.Contains(err, "1 of 2 records don't say whose they are") || !strings.Contains(out, "wrong, repaired") {
-		t.Errorf("exit %d with %q and %s", code, err, out)
-	}
-	pk, sk = schema.FailureKey("E#old#2020-01-05T12")
-	d.damage(d.names.Rollups, pk, sk, "SET last_at = :at", item{":at": num(5)})
-	out, _ = d.run(exitBad, "replay")
-	wantText(t, out, "1 too old to tell", "failures: 1, 0 forgotten, 1 left")
-	out, _ = d.run(exitOK, "replay", "--forget", begun)
-	wantText(t, out, "failures: 1, 1 forgotten, 0 left")
-	out, err = d.run(exitBad, "rebuild", "--type", "entity", "--name", "old", "--from", "2020-01-05T12:00:00Z", "--to", "2020-01-05T13:00:00Z")
-	wantText(t, out+err, "1 of 1 summaries are older than the retention")
-	out, _ = d.run(exitOK, "rebuild", "--all", "--event-retention", "0")
-	wantText(t, out, "summaries: 4 looked at, 4 right")
-
-	d.remove(d.names.Items, "E#room/1#"+at.Format(time.DateOnly)+"#0", schema.EventSortKey(at, "x"))
-	for _, command := range []string{"audit --repair", "rebuild --all"} {
-		out, _ = d.run(exitBad, strings.Fields(command)...)
-		wantText(t, out, "fewer ", "2 events", "events were deleted or have expired")
-	}
-	out, _ = d.run(exitOK, "audit", "--repair", "--fewer")
-	wantText(t, out, "fewer, repaired", "1 repaired")
-}
-
-func (d *deployed) remove(table, pk, sk string) {
-	d.t.Helper()
-	if _, err := d.db.DeleteItem(d.t.Context(), &dynamodb.DeleteItemInput{TableName: &table, Key: item{"pk": str(pk), "sk": str(sk)}}); err != nil {
-		d.t.Fatal(err)
-	}
-}
-
-// TestReplayPrintsWhatItHas, also when a call fails in the end.
-func TestReplayPrintsWhatItHas(t *testing.T) {
-	endpoint := enginetest.Endpoint(t)
-	prefix := "replay" + strings.ReplaceAll(time.Now().Format("150405.000000"), ".", "-") + "-"
-	d := &deployed{t: t, db: local.DynamoDB(endpoint, ""), names: schema.NamesFor(prefix), flags: []string{"--endpoint", endpoint, "--prefix", prefix}}
-	if err := local.CreateTables(t.Context(), d.db, d.names); err != nil {
-		t.Fatal(err)
-	}
-	drop := func(table string) {
-		if _, err := d.db.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &table}); err != nil {
-			t.Error(err)
-		}
-	}
-	t.Cleanup(func() { drop(d.names.Items); drop(d.names.Rollups); drop(local.CheckpointTable(d.names)) })
-	drop(d.names.ShardMap)
-	first := ""
-	for i := 0; !strings.HasPrefix(first, schema.FailurePrefix+"0"); i++ {
-		pk, sk := schema.FailureKey(fmt.Sprintf("E#e%d#2026-01-05", i)) // by the day: no rule
-		if first = pk; strings.HasSuffix(pk, "#0") {
-			d.damage(d.names.Rollups, pk, sk, "SET last_at = :at", item{":at": num(5)})
-		}
-	}
-	for i := 0; ; i++ {
-		if pk, sk := schema.FailureKey(fmt.Sprintf("C#c%d#0", i)); !strings.HasSuffix(pk, "#0") {
-			d.damage(d.names.Rollups, pk, sk, "SET last_at = :at", item{":at": num(5)})
-			break
-		}
-	}
-	out, err := d.run(exitBad, "replay", "--concurrency", "1")
-	wantText(t, out+err, "no rule rolls up its events by the day", "failures: 2, 0 forgotten, 2 left", "no tables of hotshard with the prefix")
 }
 
 // parse reads flags into a part of a command.

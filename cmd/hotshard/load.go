@@ -23,7 +23,7 @@ import (
 
 // LoadCmd is hotshard load.
 type LoadCmd struct {
-	AccessLog string        `placeholder:"FILE" help:"This or --workload: replay an access log in the combined log format, plain or gzip. Each request is an event of its client and an increment of its path's counter. A path or client that can't be a name (over 512 bytes, control characters, malformed UTF-8) gets the name sha256:<hex digest>."`
+	AccessLog string        `placeholder:"FILE" help:"This or --workload: replay an access log in the combined log format, plain or gzip. Each request is an event of its client and an increment of its path's counter, and its bytes are a score of its client. A path or client that can't be a name (over 512 bytes, control characters, malformed UTF-8) gets the name sha256:<hex digest>."`
 	Workload  workload.Kind `placeholder:"KIND" help:"This or --access-log: generate traffic, zipf (exponent 1.1), flash-crowd (uniform, then nine in ten to one key), viral (one counter) or uniform."`
 
 	Target      string        `default:"http://127.0.0.1:8080" help:"Base URL of the API."`
@@ -32,10 +32,11 @@ type LoadCmd struct {
 	Seed        uint64        `default:"0" help:"Seed of generated traffic; 0 picks one, which is printed."`
 	Keys        int           `default:"1000" help:"Distinct keys of generated traffic."`
 	Concurrency int           `default:"32" help:"Calls in flight, up to 1024."`
-	Batch       int           `default:"1" help:"Requests whose events, and whose increments, share a call: up to 500, or 99 with keyed increments."`
+	Batch       int           `default:"1" help:"Requests whose events share a call, and likewise their increments and scores: up to 500, or 99 with keyed calls."`
+	Board       string        `default:"clients" help:"Leaderboard of sums to which each request's bytes are added as a score of its client. It is set up to keep a top of 100, of all time. Empty for none."`
 	Retries     int           `default:"30" help:"How often a call is sent again after 429, 503 or a lost answer, up to 1000."`
-	Keyed       *bool         `negatable:"" help:"Send increments with an Idempotency-Key, so that they can be sent again after a lost answer; costs a transaction each. The default with --verify. With --no-keyed they are not sent again, and verification allows for either outcome of each. Events need no key."`
-	Verify      bool          `help:"Wait until the summaries have settled, then compare every counter (summary and write shards) and every entity's events with what was accepted. Exit 1 on any difference. Run one load at a time. Holds every event in memory."`
+	Keyed       *bool         `negatable:"" help:"Send increments and scores with an Idempotency-Key, so that they can be sent again after a lost answer; costs a transaction each. The default with --verify. With --no-keyed they are not sent again, and verification allows for either outcome of each. Events need no key."`
+	Verify      bool          `help:"Wait until the summaries have settled, then compare every counter (summary and write shards), every entity's events, and every player's score and rank with what was accepted. Exit 1 on any difference. Run one load at a time. Holds every event in memory."`
 	Settle      time.Duration `default:"30s" help:"With --verify, how long to wait for summaries that come no nearer."`
 	Baseline    string        `placeholder:"URL" help:"Also make the same writes with the bare SDK on this DynamoDB Local endpoint, in turns with the API, into tables made for that and deleted afterwards; prints the ratio. The bare writes are without Idempotency-Key: for a fair ratio use --no-keyed."`
 	JSON        bool          `name:"json" help:"Print the result as JSON."`
@@ -125,7 +126,7 @@ func (c *LoadCmd) options(source workload.Source) load.Options {
 		retries = -1 // none
 	}
 	return load.Options{
-		Target: c.Target, Source: source, Concurrency: c.Concurrency, Batch: c.Batch, Rate: c.Rate,
+		Target: c.Target, Source: source, Board: c.Board, Concurrency: c.Concurrency, Batch: c.Batch, Rate: c.Rate,
 		Retries: retries, Keyed: keyed, Verify: c.Verify, Settle: c.Settle,
 	}
 }
@@ -182,7 +183,7 @@ func rows(r load.Result) []table.Row {
 		list = append(list, table.Row{"seed", r.Seed})
 	}
 	list = append(list, []table.Row{
-		{"requests", fmt.Sprintf("%d (%d in flight, %d a call, keyed increments: %t)", r.Requests, r.Concurrency, r.Batch, r.Keyed)},
+		{"requests", fmt.Sprintf("%d (%d in flight, %d a call, keyed: %t)", r.Requests, r.Concurrency, r.Batch, r.Keyed)},
 		{"accepted", r.Accepted},
 		{"rejected", r.Rejected},
 		{"unknown (answer lost)", r.Unknown},
@@ -196,9 +197,11 @@ func rows(r load.Result) []table.Row {
 		list = append(list, table.Row{"bare SDK requests/s", fmt.Sprintf("%.0f (ratio %.2f)", b.PerSecond, b.Ratio)})
 	}
 	if v := r.Verify; v != nil {
-		list = append(list,
-			table.Row{"verified", fmt.Sprintf("%d counters, %d events of %d entities in %.1f s", v.Counters, v.Events, v.Entities, v.Seconds)},
-			table.Row{"differences", v.Differences})
+		list = append(list, table.Row{"verified", fmt.Sprintf("%d counters, %d events of %d entities in %.1f s", v.Counters, v.Events, v.Entities, v.Seconds)})
+		if r.Board != "" {
+			list = append(list, table.Row{"board " + r.Board, fmt.Sprintf("%d players verified, ranks within %d", v.Players, v.RankError)})
+		}
+		list = append(list, table.Row{"differences", v.Differences})
 	}
 	return list
 }

@@ -33,6 +33,8 @@ func forgetful(t *testing.T) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()
 		switch {
+		case r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/v1/leaderboards"):
+			http.Error(w, "{}", http.StatusNotFound)
 		case r.Method == http.MethodPost:
 			fmt.Fprint(w, `{"results":[{"status":"accepted"}]}`)
 		case r.URL.Path == "/v1/counters":
@@ -77,6 +79,7 @@ func TestWrongUsageIsOneLine(t *testing.T) {
 		"load --workload zipf --settle soon":        "--settle",
 		"load --workload zipf --target host":        `target "host"`,
 		"load --workload zipf --batch 501":          "batch 501",
+		"load --workload zipf --board a\x01b":       "board ",
 		"load --workload zipf --verify --batch 100": "99 with keyed",
 		"load --workload zipf --rate 5 --baseline http://127.0.0.1:8000": "--baseline and --rate",
 		"load --workload zipf extra":                                     "unexpected argument extra",
@@ -146,7 +149,7 @@ func TestLoadPrintsATable(t *testing.T) {
 	if code != exitOK {
 		t.Errorf("exit %d: %s", code, err)
 	}
-	for _, want := range []string{"workload", "viral", "seed", "requests/s", "freshness p50, p99", "20 (32 in flight, 1 a call, keyed increments: false)"} {
+	for _, want := range []string{"workload", "viral", "seed", "requests/s", "freshness p50, p99", "20 (32 in flight, 1 a call, keyed: false)"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("output lacks %q:\n%s", want, out)
 		}
@@ -160,11 +163,11 @@ func TestLoadExitsBadOnDifferences(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &result); err != nil {
 		t.Fatalf("%v in %s", err, out)
 	}
-	// Three paths and the probe's counter, and three events.
-	if code != exitBad || result.Verify.Differences != 7 || len(result.Verify.First) != 7 || !result.Keyed {
+	// Three paths and the probe's counter, three events, and the one client's score.
+	if code != exitBad || result.Verify.Differences != 8 || len(result.Verify.First) != 8 || !result.Keyed {
 		t.Errorf("exit %d with %s", code, out)
 	}
-	if !strings.Contains(err, "verification found 7 differences") {
+	if !strings.Contains(err, "verification found 8 differences") {
 		t.Errorf("error = %q", err)
 	}
 }

@@ -149,9 +149,10 @@ func (s *Service) addOnce(ctx context.Context, in *countersInput, totals []total
 		answer.Results[i] = answer.result(inc, nil)
 	}
 	actions := func(ctx context.Context) (list []types.TransactWriteItem, err error) {
+		at := s.now() // the attempt's: see AddTransact
 		for _, t := range totals {
 			if t.delta != 0 {
-				list = append(list, s.counter.AddTransact(ctx, string(t.counter), t.delta, now))
+				list = append(list, s.counter.AddTransact(ctx, string(t.counter), t.delta, at))
 			}
 		}
 		return list, nil

@@ -55,34 +55,21 @@ func (r result) unsure() bool { return !r.accepted() && strings.Contains(r.Detai
 // write posts a body and returns the results of its items, in order. key is the
 // Idempotency-Key, "" for none. Errors are callErrors.
 func (a *api) write(ctx context.Context, path, key string, body any) ([]result, error) {
-	text, err := json.Marshal(body)
-	if err != nil {
-		return nil, &callError{call: "POST " + path, err: err}
-	}
 	var answer struct {
 		Results []result `json:"results"`
 	}
-	err = a.call(ctx, http.MethodPost, path, key, text, &answer)
+	err := a.call(ctx, http.MethodPost, path, key, body, &answer)
 	return answer.Results, err
 }
 
-// read gets path, which has its query with it. Errors are callErrors.
-func (a *api) read(ctx context.Context, path string, into any) error {
-	return a.call(ctx, http.MethodGet, path, "", nil, into)
-}
-
-func (a *api) call(ctx context.Context, method, path, key string, body []byte, into any) error {
+// call makes a call and decodes its answer. Path has the query with it; a nil
+// body is none. Errors are callErrors.
+func (a *api) call(ctx context.Context, method, path, key string, body, into any) error {
 	name, _, _ := strings.Cut(path, "?")
 	name = method + " " + a.base + name
-	req, err := http.NewRequestWithContext(ctx, method, a.base+path, bytes.NewReader(body))
+	req, err := a.request(ctx, method, path, key, body)
 	if err != nil {
 		return &callError{call: name, err: err}
-	}
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	if key != "" {
-		req.Header.Set("Idempotency-Key", key)
 	}
 	resp, err := a.http.Do(req)
 	if err != nil {
@@ -106,6 +93,27 @@ func (a *api) call(ctx context.Context, method, path, key string, body []byte, i
 	return nil
 }
 
+func (a *api) request(ctx context.Context, method, path, key string, body any) (*http.Request, error) {
+	var text []byte
+	if body != nil {
+		var err error
+		if text, err = json.Marshal(body); err != nil {
+			return nil, err
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, method, a.base+path, bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if key != "" {
+		req.Header.Set("Idempotency-Key", key)
+	}
+	return req, nil
+}
+
 // wasSent tells whether the call may have reached the API: all but a failure to
 // connect.
 func wasSent(err error) bool {
@@ -115,11 +123,12 @@ func wasSent(err error) bool {
 
 // callError says why a call has no result.
 type callError struct {
-	call  string
-	again bool          // trying again may help
-	lost  bool          // the call may have been applied all the same
-	after time.Duration // the pause that the API asks for; 0 without
-	err   error
+	call   string
+	status int           // HTTP's; 0 without an answer
+	again  bool          // trying again may help
+	lost   bool          // the call may have been applied all the same
+	after  time.Duration // the pause that the API asks for; 0 without
+	err    error
 }
 
 func (e *callError) Error() string { return e.call + ": " + e.err.Error() }
@@ -129,7 +138,7 @@ func (e *callError) Unwrap() error { return e.err }
 // that nothing was applied, unless their detail says that it may have been; any
 // other 5xx says nothing.
 func refusal(name string, resp *http.Response, body []byte) *callError {
-	e := &callError{call: name, err: problem(resp.Status, body)}
+	e := &callError{call: name, status: resp.StatusCode, err: problem(resp.Status, body)}
 	switch {
 	case resp.StatusCode == http.StatusTooManyRequests, resp.StatusCode == http.StatusServiceUnavailable:
 		e.again, e.lost = true, strings.Contains(e.err.Error(), maybeWritten)

@@ -16,13 +16,14 @@ import (
 
 // BareClient is what a baseline needs of a DynamoDB client.
 type BareClient interface {
+	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
 }
 
-// Bare writes what the API would write for a request with one write shard,
-// by one PutItem and one UpdateItem and nothing else: what the engine itself can
-// take.
+// Bare writes what the API would write for a request with one write shard, by one
+// PutItem, one UpdateItem and, for a board, one GetItem and one PutItem more, and
+// nothing else: what the engine itself can take.
 type Bare struct {
 	Client BareClient
 	Table  string // with the keys of the items table
@@ -31,15 +32,22 @@ type Bare struct {
 // retention is how long a baseline's event would be kept.
 const retention = 30 * 24 * time.Hour
 
-// send writes a batch, item after item.
-func (b *Bare) send(ctx context.Context, batch []workload.Request) error {
+// sendBare writes a batch, item after item.
+func (d *driver) sendBare(ctx context.Context, batch []workload.Request) error {
 	stamp(batch)
+	b := d.Bare
 	for _, r := range batch {
 		if err := b.putEvent(ctx, r); err != nil {
 			return fmt.Errorf("baseline: event of %q: %w", r.Entity(), err)
 		}
 		if err := b.addOne(ctx, r.Counter()); err != nil {
 			return fmt.Errorf("baseline: counter %q: %w", r.Counter(), err)
+		}
+		if d.Board == "" {
+			continue
+		}
+		if err := b.addScore(ctx, d.Board, r); err != nil {
+			return fmt.Errorf("baseline: player %q: %w", r.Player(), err)
 		}
 	}
 	return nil

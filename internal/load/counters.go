@@ -65,7 +65,7 @@ func (d *driver) readSome(ctx context.Context, query string) ([]counter, error) 
 		counter
 		Counters []counter `json:"counters"`
 	}
-	err := d.api.insist(ctx, d.Retries, "/v1/counters?"+query, &answer)
+	err := d.get(ctx, "/v1/counters?"+query, &answer)
 	if answer.Counter != "" {
 		answer.Counters = append(answer.Counters, answer.counter)
 	}

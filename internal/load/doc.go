@@ -5,12 +5,12 @@
 //	result, err := load.Run(ctx, load.Options{Target: "http://127.0.0.1:8080", Source: source, Verify: true})
 //	fmt.Println(result.PerSecond, result.Verify.Differences)
 //
-// Each request is one event (POST /v1/events) and one increment
-// (POST /v1/counters). An answer of 429 or 503 means that nothing was accepted,
-// so the call is sent again, a bounded number of times. When an answer is lost,
-// or says of an item that it may have been written, that may or may not have
-// been applied: events are sent again, since an
-// event is the same event however often it comes, and so are increments under an
-// Idempotency-Key. An increment without a key is not; it is counted as unknown,
-// and its counter may end up on either side of it.
+// Each request is one event (POST /v1/events), one increment (POST /v1/counters)
+// and, with a board, one score (POST /v1/scores). An answer of 429 or 503 means
+// that nothing was accepted, so the call is sent again, a bounded number of times.
+// When an answer is lost, or says of an item that it may have been written, that
+// may or may not have been applied: events are sent again, since an event is the
+// same event however often it comes, and so are increments and scores under an
+// Idempotency-Key. Without a key they are not; they are counted as unknown, and
+// their counter, or their player's sum, may end up on either side of them.
 package load

@@ -34,28 +34,28 @@ func newDriver(o Options) *driver {
 }
 
 // send writes a batch through the API: its events in one call, then its
-// increments in another.
+// increments in another, then its scores.
 func (d *driver) send(ctx context.Context, batch []workload.Request) error {
 	stamp(batch)
-	events, err := d.sendEvents(ctx, batch)
-	for i, r := range batch {
-		d.ledger.event(r, events[i])
+	writes := []func(context.Context, []workload.Request) ([]state, error){d.putEvents, d.addCounts}
+	if d.Board != "" {
+		writes = append(writes, d.submitScores)
 	}
-	if err != nil {
-		return err
+	became := make([][]state, len(batch))
+	for _, write := range writes {
+		states, err := write(ctx, batch)
+		if err != nil {
+			return err
+		}
+		for i, s := range states {
+			became[i] = append(became[i], s)
+		}
 	}
-	sums := sum(batch)
-	increments, err := d.sendIncrements(ctx, sums)
-	states := make(map[string]state, len(sums))
-	for i, s := range sums {
-		states[s.Counter] = increments[i]
-		d.ledger.increment(s.Counter, s.Delta, increments[i])
-	}
-	for i, r := range batch {
-		d.ledger.request(events[i], states[r.Counter()])
+	for _, states := range became {
+		d.ledger.request(states)
 	}
 	d.Progress(len(batch))
-	return err
+	return nil
 }
 
 // stamp gives the present as their time to requests that have none.
@@ -75,8 +75,8 @@ type event struct {
 	Data   workload.Data `json:"data"`
 }
 
-func (d *driver) sendEvents(ctx context.Context, batch []workload.Request) ([]state, error) {
-	return d.deliver(ctx, delivery{
+func (d *driver) putEvents(ctx context.Context, batch []workload.Request) ([]state, error) {
+	states, err := d.deliver(ctx, delivery{
 		path: "/v1/events", again: true, items: len(batch),
 		body: func(pending []int) any {
 			events := make([]event, len(pending))
@@ -87,6 +87,10 @@ func (d *driver) sendEvents(ctx context.Context, batch []workload.Request) ([]st
 			return map[string]any{"events": events}
 		},
 	})
+	for i, r := range batch {
+		d.ledger.event(r, states[i])
+	}
+	return states, err
 }
 
 type increment struct {
@@ -110,9 +114,26 @@ func sum(batch []workload.Request) []increment {
 	return sums
 }
 
+// addCounts sends the batch's increments, and returns what became of each
+// request's.
+func (d *driver) addCounts(ctx context.Context, batch []workload.Request) ([]state, error) {
+	sums := sum(batch)
+	states, err := d.sendIncrements(ctx, sums)
+	became := make(map[string]state, len(sums))
+	for i, s := range sums {
+		became[s.Counter] = states[i]
+		d.ledger.increment(s.Counter, s.Delta, states[i])
+	}
+	each := make([]state, len(batch))
+	for i, r := range batch {
+		each[i] = became[r.Counter()]
+	}
+	return each, err
+}
+
 func (d *driver) sendIncrements(ctx context.Context, sums []increment) ([]state, error) {
-	job := delivery{
-		path: "/v1/counters", again: d.Keyed, items: len(sums),
+	return d.deliver(ctx, delivery{
+		path: "/v1/counters", key: d.callKey(), again: d.Keyed, items: len(sums),
 		body: func(pending []int) any {
 			left := make([]increment, len(pending))
 			for i, at := range pending {
@@ -120,11 +141,15 @@ func (d *driver) sendIncrements(ctx context.Context, sums []increment) ([]state,
 			}
 			return map[string]any{"increments": left}
 		},
+	})
+}
+
+// callKey returns an Idempotency-Key that no call had, or none without Keyed.
+func (d *driver) callKey() string {
+	if !d.Keyed {
+		return ""
 	}
-	if d.Keyed {
-		job.key = fmt.Sprintf("load-%s-%d", d.run, d.calls.Add(1))
-	}
-	return d.deliver(ctx, job)
+	return fmt.Sprintf("load-%s-%d", d.run, d.calls.Add(1))
 }
 
 // pump hands batches to workers, rate requests a second (0: as they can take

@@ -49,7 +49,7 @@ func (d *driver) readEvents(ctx context.Context, entity string, s span) ([]store
 			Events []stored `json:"events"`
 			Cursor string   `json:"cursor"`
 		}
-		if err := d.api.insist(ctx, d.Retries, "/v1/events?"+query.Encode(), &page); err != nil {
+		if err := d.get(ctx, "/v1/events?"+query.Encode(), &page); err != nil {
 			return nil, fmt.Errorf("reading events of %q: %w", entity, err)
 		}
 		events = append(events, page.Events...)

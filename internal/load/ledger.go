@@ -1,6 +1,9 @@
 package load
 
 import (
+	"fmt"
+	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -28,20 +31,31 @@ type tally struct {
 	unknown  int64 // sum of increments whose answer was lost
 }
 
+// account is what was sent to one player's entry.
+type account struct {
+	tally
+	there bool // it was there before the load, or has an accepted score
+	maybe bool // it has a score whose answer was lost
+}
+
 // ledger keeps what was sent and what became of it. It is safe for concurrent
 // use.
 type ledger struct {
 	mu                sync.Mutex
-	detailed          bool // keep counters and events, not only the numbers
+	detailed          bool // keep what was sent, not only the numbers
 	counters          map[string]*tally
 	events            map[string]map[identity]sent // by entity
+	players           map[string]*account          // of the board
 	requests          int
 	accepted, unknown int
 	rejected          int
 }
 
 func newLedger(detailed bool) *ledger {
-	return &ledger{detailed: detailed, counters: map[string]*tally{}, events: map[string]map[identity]sent{}}
+	return &ledger{
+		detailed: detailed, counters: map[string]*tally{},
+		events: map[string]map[identity]sent{}, players: map[string]*account{},
+	}
 }
 
 // before enters a counter's value before the load.
@@ -67,12 +81,58 @@ func (l *ledger) increment(counter string, delta int64, s state) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch t := l.tally(counter); s {
+	l.tally(counter).add(delta, s)
+}
+
+func (t *tally) add(n int64, s state) {
+	switch s {
 	case accepted:
-		t.accepted += delta
+		t.accepted += n
 	case unknown:
-		t.unknown += delta
+		t.unknown += n
 	}
+}
+
+// low and high are the bounds of what there should be; they differ only for
+// lost answers.
+func (t *tally) low() int64  { return t.before + t.accepted }
+func (t *tally) high() int64 { return t.low() + t.unknown }
+
+func between(low, high int64) string {
+	if low == high {
+		return strconv.FormatInt(low, 10)
+	}
+	return fmt.Sprintf("%d to %d", low, high)
+}
+
+// entryBefore enters the score that a player had before the load.
+func (l *ledger) entryBefore(player string, score int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.account(player)
+	a.before, a.there = score, true
+}
+
+func (l *ledger) account(player string) *account {
+	a := l.players[player]
+	if a == nil {
+		a = &account{}
+		l.players[player] = a
+	}
+	return a
+}
+
+// score enters what became of a request's score.
+func (l *ledger) score(r workload.Request, s state) {
+	if !l.detailed {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.account(r.Player())
+	a.add(r.Bytes, s)
+	a.there = a.there || s == accepted
+	a.maybe = a.maybe || s == unknown
 }
 
 // event enters what became of a request's event.
@@ -90,15 +150,15 @@ func (l *ledger) event(r workload.Request, s state) {
 	events[identityOf(r)] = sent{data: r.Data(), state: s}
 }
 
-// request enters what became of a request: the worse of its two halves.
-func (l *ledger) request(event, increment state) {
+// request enters what became of a request: the worst of its writes.
+func (l *ledger) request(writes []state) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.requests++
 	switch {
-	case event == rejected || increment == rejected:
+	case slices.Contains(writes, rejected):
 		l.rejected++
-	case event == unknown || increment == unknown:
+	case slices.Contains(writes, unknown):
 		l.unknown++
 	default:
 		l.accepted++

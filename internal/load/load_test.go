@@ -285,7 +285,7 @@ func TestCancelEndsTheLoad(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	written := 0
 	f.onWrite = func(string) {
-		if written++; written == 20 {
+		if written++; written == 200 {
 			cancel(fmt.Errorf("enough"))
 		}
 	}

@@ -29,22 +29,27 @@ type Options struct {
 	// Concurrency is the number of calls in flight, without the probe's: 32 by
 	// default, 1 to 1,024.
 	Concurrency int
-	// Batch is the number of requests whose events, and whose increments, share
-	// a call: 1 by default, up to 500, or 99 with Keyed.
+	// Batch is the number of requests whose events share a call, and likewise
+	// their increments and their scores: 1 by default, up to 500, or 99 with Keyed.
 	Batch int
 	// Rate is the number of requests a second that are begun, so long as
 	// Concurrency allows. 0, the default, is as fast as possible.
 	Rate float64
+	// Board is the name of a leaderboard of sums to which each request's bytes are
+	// added as a score of its client; "" is none. It must have no scores of another
+	// mode; its top keeps 100 entries from then on, of all time only.
+	Board string
 	// Retries is how often a call is sent again: 30 by default. The pauses
 	// between grow to 2 s, so this outlasts a restart of the API. Negative: none.
 	Retries int
-	// Keyed sends each call of increments under an Idempotency-Key, so that it
-	// may be sent again after a lost answer. The API pays a transaction for it.
+	// Keyed sends each call of increments, and of scores, under an
+	// Idempotency-Key, so that it may be sent again after a lost answer. The API
+	// pays a transaction for it.
 	// Events need no key.
 	Keyed bool
-	// Verify compares counters and events afterwards. It keeps every event's
-	// identity and data in memory: some 300 bytes a request. Nobody else may
-	// write the same names meanwhile.
+	// Verify compares counters, events and the board afterwards. It keeps every
+	// event's identity and data in memory: some 300 bytes a request. Nobody else may
+	// write the same names meanwhile, or anything to the board.
 	Verify bool
 	// Settle is how long verification waits for summaries that come no nearer
 	// to their write shards: 30 s by default.
@@ -87,7 +92,8 @@ func (o Options) Validate() error {
 	fault(err != nil || target.Host == "" || target.Scheme != "http" && target.Scheme != "https",
 		"target %q: want a URL such as http://127.0.0.1:8080", o.Target)
 	fault(o.Concurrency < 1 || o.Concurrency > MaxConcurrency, "concurrency %d: want 1 to %d", o.Concurrency, MaxConcurrency)
-	fault(o.Batch < 1 || o.Batch > maxBatch, "batch %d: want 1 to %d (%d with keyed increments)", o.Batch, MaxBatch, MaxKeyedBatch)
+	fault(o.Batch < 1 || o.Batch > maxBatch, "batch %d: want 1 to %d (%d with keyed calls)", o.Batch, MaxBatch, MaxKeyedBatch)
+	fault(o.Board != "" && workload.Name(o.Board) != o.Board, "board %.40q: want 1 to 512 bytes of UTF-8 without control characters", o.Board)
 	fault(!(o.Rate >= 0 && o.Rate <= MaxRate), "rate %g: want 0 to %d requests a second", o.Rate, MaxRate)
 	fault(o.Retries > MaxRetries, "retries %d: want at most %d", o.Retries, MaxRetries)
 	fault(o.Settle < 0, "settle %s: want more than 0", o.Settle)

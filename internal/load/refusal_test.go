@@ -1,16 +1,11 @@
 package load_test
 
 import (
-	"context"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/load"
 	"github.com/hotshard/hotshard/internal/workload"
@@ -79,47 +74,4 @@ func TestOptionsNameEveryFault(t *testing.T) {
 	wantError(t, err, "baseline")
 	_, err = load.Run(t.Context(), load.Options{Target: "http://localhost"})
 	wantError(t, err, "source")
-}
-
-// bare records the keys and expressions of a baseline's writes.
-type bare struct {
-	puts, updates atomic.Int32
-	wrong         atomic.Value
-}
-
-func (b *bare) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
-	b.puts.Add(1)
-	pk := in.Item["pk"].(*types.AttributeValueMemberS).Value
-	sk := in.Item["sk"].(*types.AttributeValueMemberS).Value
-	if !strings.HasPrefix(pk, "E#") || !strings.HasSuffix(pk, "-05-17#0") || !strings.HasPrefix(sk, "2015-05-17T") {
-		b.wrong.Store(pk + " " + sk)
-	}
-	return &dynamodb.PutItemOutput{}, nil
-}
-
-func (b *bare) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	if b.updates.Add(1) == 60 {
-		return nil, errors.New("no engine")
-	}
-	pk := in.Key["pk"].(*types.AttributeValueMemberS).Value
-	if !strings.HasPrefix(pk, "C#/") || !strings.HasSuffix(pk, "#0") {
-		b.wrong.Store(pk)
-	}
-	return &dynamodb.UpdateItemOutput{}, nil
-}
-
-func TestBaselineMakesTheSameWrites(t *testing.T) {
-	f, b := newFake(t), &bare{}
-	o := load.Options{Source: logged(t, 50), Bare: &load.Bare{Client: b, Table: "t"}}
-	result := run(t, f, o)
-	wantClean(t, result, 50)
-	if b.puts.Load() != 50 || b.updates.Load() != 50 || b.wrong.Load() != nil {
-		t.Errorf("%d puts, %d updates, wrong key %v", b.puts.Load(), b.updates.Load(), b.wrong.Load())
-	}
-	if result.Baseline == nil || result.Baseline.PerSecond <= 0 || result.Baseline.Ratio <= 0 {
-		t.Errorf("baseline = %+v", result.Baseline)
-	}
-	o.Target = f.URL
-	_, err := load.Run(t.Context(), o)
-	wantError(t, err, "baseline: counter", "no engine")
 }

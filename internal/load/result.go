@@ -8,12 +8,13 @@ type Result struct {
 	Seed        uint64 `json:"seed,omitempty"` // of a generated workload
 	Concurrency int    `json:"concurrency"`
 	Batch       int    `json:"batch"`
-	Keyed       bool   `json:"keyed"` // increments had an Idempotency-Key
+	Keyed       bool   `json:"keyed"`           // increments and scores had an Idempotency-Key
+	Board       string `json:"board,omitempty"` // that got the scores
 
-	Requests int `json:"requests"` // begun
-	Accepted int `json:"accepted"` // event and increment both
-	Rejected int `json:"rejected"` // event or increment found no capacity, retries included
-	Unknown  int `json:"unknown"`  // event or increment may have been applied, none was rejected
+	Requests int `json:"requests"` // of which every write was sent
+	Accepted int `json:"accepted"` // event, increment and score
+	Rejected int `json:"rejected"` // one of them found no capacity, retries included
+	Unknown  int `json:"unknown"`  // one of them may have been applied, none was rejected
 	Retries  int `json:"retries"`  // calls sent again
 
 	Seconds   float64 `json:"seconds"`
@@ -49,9 +50,11 @@ type Baseline struct {
 
 // Verify is what the comparison came to.
 type Verify struct {
-	Counters    int      `json:"counters"` // compared, the probe's included
-	Entities    int      `json:"entities"` // whose events were compared
-	Events      int      `json:"events"`   // that the API returned for them
+	Counters    int      `json:"counters"`   // compared, the probe's included
+	Entities    int      `json:"entities"`   // whose events were compared
+	Events      int      `json:"events"`     // that the API returned for them
+	Players     int      `json:"players"`    // of the board, whose scores and ranks were compared
+	RankError   int64    `json:"rank_error"` // the largest that the API stated of them
 	Seconds     float64  `json:"seconds"`
 	Differences int      `json:"differences"`
 	First       []string `json:"first_differences,omitempty"` // at most 20

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"net/http"
 	"time"
 )
 
@@ -37,11 +38,17 @@ func sleep(ctx context.Context, wait time.Duration) error {
 	}
 }
 
-// insist reads path until it gets an answer, trying again up to retries times.
-func (a *api) insist(ctx context.Context, retries int, path string, into any) error {
+// get reads path, as insistently.
+func (d *driver) get(ctx context.Context, path string, into any) error {
+	return d.insist(ctx, http.MethodGet, path, nil, into)
+}
+
+// insist makes a call, which must be one that may be repeated, until it gets an
+// answer, trying again as often as Retries says.
+func (d *driver) insist(ctx context.Context, method, path string, body, into any) error {
 	for attempt := 0; ; attempt++ {
-		err := a.read(ctx, path, into)
-		if err == nil || attempt == retries || !mayRetry(ctx, err) {
+		err := d.api.call(ctx, method, path, "", body, into)
+		if err == nil || attempt == d.Retries || !mayRetry(ctx, err) {
 			return err
 		}
 		if err := pause(ctx, attempt, err); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net/http"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -28,6 +29,11 @@ func Run(ctx context.Context, options Options) (Result, error) {
 	if err := d.ready(ctx); err != nil {
 		return Result{}, err
 	}
+	if d.Board != "" {
+		if err := d.setBoard(ctx); err != nil {
+			return Result{}, err
+		}
+	}
 	v := &verifier{driver: d}
 	if d.Verify {
 		if err := v.prepare(ctx); err != nil {
@@ -49,7 +55,7 @@ func (d *driver) ready(ctx context.Context) error {
 	var health struct {
 		Status string `json:"status"`
 	}
-	if err := d.api.read(ctx, "/healthz", &health); err != nil {
+	if err := d.api.call(ctx, http.MethodGet, "/healthz", "", nil, &health); err != nil {
 		return fmt.Errorf("no hotshard API at %s (start one with hotshard local): %w", d.Target, err)
 	}
 	return nil
@@ -95,7 +101,7 @@ func (d *driver) takeTurns(ctx context.Context, took *spent) error {
 				return errors.Join(err, d.awaitFold(ctx, chunk[len(chunk)-1].Counter()))
 			},
 			func() error {
-				return d.timed(&took.bare, func() error { return d.pump(ctx, each(chunk), d.Bare.send) })
+				return d.timed(&took.bare, func() error { return d.pump(ctx, each(chunk), d.sendBare) })
 			},
 		}
 		if !apiFirst {
@@ -147,7 +153,7 @@ func (d *driver) result(took spent) Result {
 	l, m := d.ledger, d.meter
 	result := Result{
 		Workload: d.Source.Name, Target: d.Target, Seed: d.Source.Seed,
-		Concurrency: d.Concurrency, Batch: d.Batch, Keyed: d.Keyed,
+		Board: d.Board, Concurrency: d.Concurrency, Batch: d.Batch, Keyed: d.Keyed,
 		Requests: l.requests, Accepted: l.accepted, Rejected: l.rejected, Unknown: l.unknown, Retries: m.retries,
 		Seconds: took.api.Seconds(), PerSecond: perSecond(l.requests, took.api),
 		Latency:   m.calls.percentiles(),

@@ -16,33 +16,41 @@ const (
 	settlePoll     = 100 * time.Millisecond
 )
 
+// findings are differences. It is safe for concurrent use.
+type findings struct {
+	mu    sync.Mutex
+	count int
+	first []string
+}
+
+func (f *findings) differ(format string, args ...any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.count++
+	if len(f.first) < maxDifferences {
+		f.first = append(f.first, fmt.Sprintf(format, args...))
+	}
+}
+
 // verifier compares what the API tells with the ledger.
 type verifier struct {
 	*driver
+	findings
 	earlier map[string]map[identity]bool // events from before the load, by entity
-	mu      sync.Mutex
+	others  map[string]bool              // the board's players from before it, but the workload's
 	result  Verify
-}
-
-func (v *verifier) differ(format string, args ...any) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.result.Differences++
-	if len(v.result.First) < maxDifferences {
-		v.result.First = append(v.result.First, fmt.Sprintf(format, args...))
-	}
 }
 
 // prepare reads what is there before the load, so that a load on a target with
 // data can be verified. Requests that happen when sent have no earlier events.
 func (v *verifier) prepare(ctx context.Context) error {
-	names := map[string]bool{ProbeCounter: true}
+	names, players := map[string]bool{ProbeCounter: true}, map[string]bool{}
 	spans := map[string]span{}
 	for r, err := range v.Source.Requests() {
 		if err != nil {
 			return err
 		}
-		names[r.Counter()] = true
+		names[r.Counter()], players[r.Player()] = true, true
 		if v.Source.Timed {
 			spans[r.Entity()] = spans[r.Entity()].with(r.Time)
 		}
@@ -53,6 +61,11 @@ func (v *verifier) prepare(ctx context.Context) error {
 	}
 	for name, value := range values {
 		v.ledger.before(name, value)
+	}
+	if v.Board != "" {
+		if err := v.prepareBoard(ctx, players); err != nil {
+			return err
+		}
 	}
 	v.earlier = map[string]map[identity]bool{}
 	return v.eachEntity(ctx, spans, func(entity string, events []stored) {
@@ -106,33 +119,40 @@ func (v *verifier) compare(ctx context.Context) (*Verify, error) {
 		defer v.mu.Unlock()
 		v.result.Events += len(events)
 	})
+	if err == nil && v.Board != "" {
+		err = v.compareBoard(ctx)
+	}
 	v.result.Counters, v.result.Entities = len(names), len(spans)
 	v.result.Seconds = time.Since(begin).Seconds()
-	slices.Sort(v.result.First)
+	v.result.Differences, v.result.First = v.count, slices.Sorted(slices.Values(v.first))
 	return &v.result, err
 }
 
-// quiesce polls until no counter is off, or they have come no nearer to that
-// for as long as Settle says. Each step nearer makes a whole number smaller, so
-// it ends.
+// quiesce polls until no counter is off, or it is clear that some will stay so.
 func (v *verifier) quiesce(ctx context.Context, names []string) error {
-	var nearest uint64
-	var since time.Time
-	for {
+	return v.settle(ctx, func() (off uint64, err error) {
 		readings, err := v.readBoth(ctx, names)
-		if err != nil {
-			return err
-		}
 		names = names[:0:0]
-		var off uint64
 		for _, r := range readings {
 			if r.off() > 0 {
 				off += r.off()
 				names = append(names, r.counter)
 			}
 		}
-		if off == 0 {
-			return nil
+		return off, err
+	})
+}
+
+// settle looks again and again until nothing is off, or what is has come no nearer
+// to that for as long as Settle says. Each step nearer makes a whole number
+// smaller, so it ends.
+func (v *verifier) settle(ctx context.Context, look func() (off uint64, err error)) error {
+	var nearest uint64
+	var since time.Time
+	for {
+		off, err := look()
+		if err != nil || off == 0 {
+			return err
 		}
 		if since.IsZero() || off < nearest {
 			nearest, since = off, time.Now()
@@ -160,11 +180,7 @@ func (r reading) off() uint64 {
 }
 
 func (r reading) String() string {
-	want := fmt.Sprint(r.low)
-	if r.high != r.low {
-		want = fmt.Sprintf("%d to %d", r.low, r.high)
-	}
-	return fmt.Sprintf("counter %q: summary %d, write shards %d, want %s", r.counter, r.eventual, r.strong, want)
+	return fmt.Sprintf("counter %q: summary %d, write shards %d, want %s", r.counter, r.eventual, r.strong, between(r.low, r.high))
 }
 
 // readBoth reads counters both ways.
@@ -180,8 +196,7 @@ func (v *verifier) readBoth(ctx context.Context, names []string) ([]reading, err
 	readings := make([]reading, len(names))
 	for i, name := range names {
 		t := v.ledger.counters[name]
-		low := t.before + t.accepted
-		readings[i] = reading{name, summaries[name], sums[name], low, low + t.unknown}
+		readings[i] = reading{name, summaries[name], sums[name], t.low(), t.high()}
 	}
 	return readings, nil
 }

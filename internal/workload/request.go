@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Request is one request to a web server: an event of its client and an
-// increment of its path's counter.
+// Request is one request to a web server: an event of its client, an increment of
+// its path's counter, and its bytes as a score of its client.
 type Request struct {
 	Time   time.Time // UTC; zero in a generated request, which happens when it is sent
 	Client string    // address or name, as the log has it
@@ -26,6 +26,9 @@ func (r Request) Entity() string { return Name(r.Client) }
 
 // Counter is the name of the counter that the request raises: see [Name].
 func (r Request) Counter() string { return Name(r.Path) }
+
+// Player is the name under which the request's bytes are a score: see [Name].
+func (r Request) Player() string { return Name(r.Client) }
 
 // Data is what a request's event carries.
 type Data struct {

@@ -70,8 +70,9 @@ func (c *CounterWriter) Add(ctx context.Context, name string, delta int64, now t
 }
 
 // AddTransact returns Add's write, on a write shard chosen at random each time,
-// as an action of a transaction.
-// [Once] makes such a transaction safe to repeat.
+// as an action of a transaction. [Once] makes such a transaction safe to repeat.
+// Now is the attempt's own time, not the call's: a write shard that was removed
+// since the call began must not be made again with a rev below its tombstone's.
 func (c *CounterWriter) AddTransact(ctx context.Context, name string, delta int64, now time.Time) types.TransactWriteItem {
 	n := c.shards.count(ctx, counterKey(name), now)
 	return types.TransactWriteItem{Update: c.update(name, shard.Random(n), delta, now)}
