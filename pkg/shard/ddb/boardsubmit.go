@@ -35,7 +35,7 @@ const maxActions = 99
 // and their writes, 32 at a time. The board's settings come before, once in 3 s.
 func (l *Leaderboards) Submit(ctx context.Context, board string, scores []PlayerScore, now time.Time) []error {
 	outcomes := make([]error, len(scores))
-	list, err := l.prepare(ctx, board, scores, now)
+	list, err := l.prepare(ctx, board, scores, now, now)
 	if err != nil {
 		for i := range outcomes {
 			outcomes[i] = err
@@ -68,9 +68,10 @@ func (l *Leaderboards) Submit(ctx context.Context, board string, scores []Player
 // each player and period that changes, on condition that the entries are still
 // what they were read to be. [Once] calls it anew when that was not so. A sum out
 // of range is the whole call's error. A transaction has room for 99 actions; more are
-// ErrTooMany.
-func (l *Leaderboards) SubmitTransact(ctx context.Context, board string, scores []PlayerScore, now time.Time) ([]types.TransactWriteItem, error) {
-	list, err := l.prepare(ctx, board, scores, now)
+// ErrTooMany. Now is the call's time, which its scores have; attempt is that of this
+// attempt, which an entry that was removed since the call began is made again with.
+func (l *Leaderboards) SubmitTransact(ctx context.Context, board string, scores []PlayerScore, now, attempt time.Time) ([]types.TransactWriteItem, error) {
+	list, err := l.prepare(ctx, board, scores, now, attempt)
 	if err != nil {
 		return nil, err
 	}
@@ -94,13 +95,13 @@ func (l *Leaderboards) SubmitTransact(ctx context.Context, board string, scores 
 
 // prepare reads the entries that scores may change, and says what each player's
 // writes are. A player has an error, and writes nothing, if any of them can't be.
-func (l *Leaderboards) prepare(ctx context.Context, board string, scores []PlayerScore, now time.Time) ([]*play, error) {
+func (l *Leaderboards) prepare(ctx context.Context, board string, scores []PlayerScore, now, attempt time.Time) ([]*play, error) {
 	known, err := l.settled(ctx, board, now)
 	if err != nil {
 		return nil, err
 	}
 	list := plays(known.Mode, scores)
-	job := job{l: l, mode: known.Mode, now: now, begin: time.Now(), start: StartBy(ctx)}
+	job := job{l: l, mode: known.Mode, now: now, begin: time.Now().Add(now.Sub(attempt)), start: StartBy(ctx)}
 	var keys []item
 	for _, s := range l.spans(board, known.Periods, now) {
 		for _, p := range list {

@@ -221,7 +221,7 @@ func TestAHotIndexIsToldByScoresWithAndWithoutKeys(t *testing.T) {
 		}
 		keyed := func(ctx context.Context, w ddb.Watcher, to int) error {
 			actions := func(ctx context.Context) ([]types.TransactWriteItem, error) {
-				return d.boards(client, w).SubmitTransact(ctx, board, rise(to)[7:8], now)
+				return d.boards(client, w).SubmitTransact(ctx, board, rise(to)[7:8], now, now)
 			}
 			call := ddb.Call{Key: board, Digest: []byte("d"), Answer: []byte("a")}
 			_, err := ddb.NewOnce(client, d.names.Items, w).Do(ctx, call, now, actions)
