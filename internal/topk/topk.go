@@ -89,17 +89,40 @@ func (s *Sketch) Add(key string, weight uint64, second int64) {
 	if weight == 0 {
 		return
 	}
-	s.total += weight
 	if id, ok := s.index[key]; ok {
-		e := &s.slots[id]
-		e.Count += weight
-		e.tick(weight, second)
-		s.heap[e.at].count = e.Count
-		s.down(e.at)
+		s.raise(id, weight, second)
 		return
 	}
+	s.insert(strings.Clone(key), weight, second)
+}
+
+// AddBytes is Add for a key in a buffer, which may be used again at once. It
+// allocates only for a key that the sketch has no entry for.
+func (s *Sketch) AddBytes(key []byte, weight uint64, second int64) {
+	if weight == 0 {
+		return
+	}
+	if id, ok := s.index[string(key)]; ok { // the compiler makes no string of it
+		s.raise(id, weight, second)
+		return
+	}
+	s.insert(string(key), weight, second)
+}
+
+func (s *Sketch) raise(id int, weight uint64, second int64) {
+	s.total += weight
+	e := &s.slots[id]
+	e.Count += weight
+	e.tick(weight, second)
+	s.heap[e.at].count = e.Count
+	s.down(e.at)
+}
+
+// insert takes a key that has no entry, and keeps it.
+func (s *Sketch) insert(key string, weight uint64, second int64) {
+	s.total += weight
 	s.makeRoom(1, cost(key))
-	e := Entry{Key: strings.Clone(key), Count: s.floor + weight, Err: s.floor}
+	e := Entry{Key: key, Count: s.floor + weight, Err: s.floor}
 	e.Second, e.SecondWeight, e.PeakSecond, e.Peak = second, weight, second, weight
 	s.push(e)
 }
