@@ -12,8 +12,14 @@ type Report struct {
 	Rows  []heat.Row // saturated keys, then the hottest first: certified rate, error, peak, status
 }
 
+// newReport makes the report of one stream shard's counts, which say nothing of the
+// siblings of a write shard: those are on others, as a rule.
 func newReport(table string, item heat.Item) Report {
-	return Report{Table: table, Item: item, Rows: heat.Merge([]heat.Item{item})}
+	report := Report{Table: table, Item: item, Rows: heat.Merge([]heat.Item{item})}
+	for i := range report.Rows {
+		report.Rows[i].Siblings = heat.Siblings{}
+	}
+	return report
 }
 
 // hot returns the rows of the hot and the saturated keys, which are not always the
@@ -49,7 +55,7 @@ func (r *Report) data(allow func(base string) bool) []metrics.Datum {
 	sent := make(map[string]bool)
 	for _, row := range hot {
 		// The hottest partition key of a base key comes first and stands for it.
-		base := baseKey(&row)
+		base := row.MetricName()
 		if sent[base] || !allow(base) {
 			continue
 		}
@@ -67,14 +73,4 @@ func (r *Report) datum(name string, value float64, unit metrics.Unit) metrics.Da
 
 func tableDimension(table string) []metrics.Dimension {
 	return []metrics.Dimension{{Name: "TableName", Value: table}}
-}
-
-// baseKey returns the text of a row's base key, or the partition key itself if it
-// has none, as a leaderboard entry's, which is a player's.
-func baseKey(row *heat.Row) string {
-	base, ok := heat.Base(row.Index, row.Key)
-	if !ok {
-		return row.Key
-	}
-	return base.String()
 }

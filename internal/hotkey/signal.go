@@ -3,6 +3,8 @@ package hotkey
 import (
 	"context"
 	"time"
+
+	"github.com/hotshard/hotshard/internal/heat"
 )
 
 // maxLogged bounds the hot keys that are logged for each window.
@@ -13,7 +15,7 @@ func (r *run) log(ctx context.Context, report *Report) {
 	for _, row := range hot[:min(len(hot), maxLogged)] {
 		r.deps.Log.InfoContext(ctx, "hot key", "table", report.Table, "index", row.Index, "key", row.Key,
 			"writeUnitsPerSecond", row.WriteUnitsPerSecond, "error", row.Error, "peak", row.Peak,
-			"window", report.Item.Start, "hotKeys", len(hot), "advice", row.Status.Advice())
+			"window", report.Item.Start, "hotKeys", len(hot), "advice", row.Advice(r.shards(ctx, &row)))
 	}
 }
 
@@ -33,4 +35,19 @@ func (r *run) send(ctx context.Context) {
 	if err := r.deps.Metrics.Put(ctx, r.data); err != nil {
 		r.deps.Log.WarnContext(ctx, "metrics not sent", "error", err)
 	}
+}
+
+// shards is how many write shards a row's base key has; 1 if it has none or that is
+// not known.
+func (r *run) shards(ctx context.Context, row *heat.Row) int {
+	base, ok := row.Base()
+	if !ok {
+		return 1
+	}
+	entry, err := r.deps.Shards.Lookup(ctx, base.String(), r.deps.Now())
+	if err != nil {
+		r.deps.Log.WarnContext(ctx, "shard count unknown", "error", err)
+		return 1
+	}
+	return entry.History.Newest()
 }
