@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -26,8 +27,9 @@ const largeWrite = 4
 
 // Advice says in words what to do about the key, with the figures that it rests
 // on: how many write shards it needs, or why more of them don't help. Shards is how
-// many its base key has now; it does not matter for keys without write shards.
-func (r *Row) Advice(shards int) string {
+// many its base key has and since when that is so, the zero time for always; neither
+// matters for keys without write shards.
+func (r *Row) Advice(shards int, since time.Time) string {
 	load := fmt.Sprintf("at least %.0f %% of the %.0f write units a second that a partition takes: ",
 		math.Floor(100*r.WriteUnitsPerSecond/r.Limit), r.Limit)
 	if r.Status == Saturated {
@@ -39,7 +41,7 @@ func (r *Row) Advice(shards int) string {
 	if r.Status == Warm {
 		return load + "nothing to do"
 	}
-	return load + r.cure(shards) + r.large()
+	return load + r.cure(shards, since) + r.large()
 }
 
 func (c Crowd) advice(limit float64) string {
@@ -48,7 +50,7 @@ func (c Crowd) advice(limit float64) string {
 }
 
 // cure is for a key that is hot.
-func (r *Row) cure(shards int) string {
+func (r *Row) cure(shards int, since time.Time) string {
 	base, ok := r.Base()
 	switch {
 	case !ok && r.Index != "":
@@ -57,6 +59,8 @@ func (r *Row) cure(shards int) string {
 		return fmt.Sprintf("it has no write shards: spread its writes over %d partition keys", r.wanted(schema.Entity, 1))
 	case r.past():
 		return "events of past days keep the write shards of their time, so more of them don't help: pace their sender"
+	case since.After(r.FirstSeen):
+		return fmt.Sprintf("it was first seen here before its %d write shards were in force, from %s: see whether they do", shards, since.UTC().Format(time.TimeOnly))
 	case shards >= shard.MaxShards:
 		return fmt.Sprintf("it has %d write shards, the most that there may be", shards)
 	case r.Siblings.skewed(r.WriteUnitsPerSecond, shards):

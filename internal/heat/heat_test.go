@@ -281,7 +281,7 @@ func TestAdvice(t *testing.T) {
 			index, key = "", c.key
 		}
 		row := heat.Row{Index: index, Key: key, WriteUnitsPerSecond: c.rate, Limit: 1000, Status: c.status}
-		if got := row.Advice(4); !strings.HasSuffix(got, c.want) {
+		if got := row.Advice(4, time.Time{}); !strings.HasSuffix(got, c.want) {
 			t.Errorf("%s at %v: %q, want %q", c.key, c.rate, got, c.want)
 		}
 	}

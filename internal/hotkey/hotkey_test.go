@@ -102,14 +102,14 @@ func TestReport(t *testing.T) {
 	table := "hotshard-items"
 	for name, want := range map[string]map[string][]float64{
 		"HotKeys": {table: {2}}, "MaxKeyWriteUnitsPerSecond": {table: {80}},
-		"WriteUnits": {table: {2209}}, "Records": {table: {2210}}, "KeyWriteUnitsPerSecond": {table + " C#a": {80}},
+		"WriteUnits": {table: {2209}}, "Records": {table: {2210}}, "KeyWriteUnitsPerSecond": {table + " C#a": {80, 70, 80}},
 		"SaturatedKeys": {table: {0}}, "ShardCountChanges": {table: {1}}, "ShardCountChangesObserved": {},
 	} {
 		if diff := cmp.Diff(want, f.values(name)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	if logs := f.logs.String(); strings.Count(logs, `"hot key"`) != 2 || strings.Contains(logs, "E#b") {
+	if logs := f.logs.String(); strings.Count(logs, `"hot key"`) != 4 || strings.Contains(logs, "E#b") || !strings.Contains(logs, "36 write shards were in force") {
 		t.Errorf("logs:\n%s", logs)
 	}
 }
@@ -188,7 +188,8 @@ func TestEmptyWindow(t *testing.T) {
 	}
 }
 
-// TestMetricKeys: the budget bounds names, not values.
+// TestMetricKeys: the budget bounds names, not values. Each is sent when it is hot, and
+// with the window's report.
 func TestMetricKeys(t *testing.T) {
 	s := settings()
 	s.MetricKeys = 2
@@ -199,7 +200,7 @@ func TestMetricKeys(t *testing.T) {
 	}
 	deliver(t, f, all, 5000)
 	deliver(t, f, all, 5000)
-	want := map[string][]float64{"hotshard-items C#0": {80, 80}, "hotshard-items C#1": {79.9, 79.9}}
+	want := map[string][]float64{"hotshard-items C#0": {80, 80, 80, 80}, "hotshard-items C#1": {79.9, 79.9, 79.9, 79.9}}
 	if diff := cmp.Diff(want, f.values("KeyWriteUnitsPerSecond")); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
 	}

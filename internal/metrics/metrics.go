@@ -26,6 +26,7 @@ type Unit string
 const (
 	Count          Unit = "Count"
 	CountPerSecond Unit = "Count/Second"
+	Milliseconds   Unit = "Milliseconds"
 )
 
 // Dimension is one of the names that a metric is filed under.

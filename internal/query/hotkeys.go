@@ -84,9 +84,9 @@ func (s *Service) describe(ctx context.Context, row heat.Row, now time.Time) (ho
 		PeakAt: httpapi.FormatTime(row.PeakAt), Hash: heat.Pseudonym(row.MetricName()),
 		First: httpapi.FormatTime(row.FirstSeen), Last: httpapi.FormatTime(row.LastSeen),
 	}
-	out.Advice = row.Advice(1)
 	base, ok := row.Base()
 	if !ok {
+		out.Advice = row.Advice(1, time.Time{})
 		return out, nil
 	}
 	entry, err := s.shards.Lookup(ctx, base.String(), now)
@@ -94,11 +94,7 @@ func (s *Service) describe(ctx context.Context, row heat.Row, now time.Time) (ho
 		return out, err
 	}
 	out.Type, out.Name, out.Shards = string(base.Type), base.Name, entry.History.Newest()
-	if entry.Effective().After(row.FirstSeen) {
-		out.Advice = fmt.Sprintf("it was given %d write shards at %s, after it was first seen here: see whether they do", out.Shards, entry.Updated.Format(time.TimeOnly))
-	} else {
-		out.Advice = row.Advice(out.Shards)
-	}
+	out.Advice = row.Advice(out.Shards, entry.Effective())
 	return out, nil
 }
 
