@@ -17,6 +17,9 @@ import (
 func main() { function.Run("hotkeys", build) }
 
 func build(ctx context.Context, settings hotkey.Settings, log *slog.Logger) (any, error) {
+	if err := settings.Validate(); err != nil {
+		return nil, err
+	}
 	db, err := function.DynamoDB()
 	if err != nil {
 		return nil, err
