@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -20,50 +18,6 @@ import (
 
 func repeat(key string, n int, at float64) writes {
 	return slices.Repeat(writes{{key: key, at: at}}, n)
-}
-
-// TestDetection hides keys just over and just under the threshold of 700 units a
-// window among 100,000 others, and wants just the former named.
-func TestDetection(t *testing.T) {
-	for seed := range uint64(3) {
-		rng := rand.New(rand.NewPCG(seed, 1))
-		zipf := rand.NewZipf(rng, 1.05, 50, 100_000)
-		var all writes
-		var want []string
-		for i := range 5 {
-			hot := fmt.Sprintf("C#hot-%d#0", i)
-			want = append(want, hot)
-			all = append(all, repeat(hot, 735, 0)...)
-			all = append(all, repeat(fmt.Sprintf("C#decoy-%d#0", i), 665, 0)...)
-		}
-		for range 8000 {
-			all = append(all, write{key: fmt.Sprintf("C#zipf-%d#0", zipf.Uint64())})
-		}
-		rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-		exact := make(map[string]int)
-		for i := range all {
-			all[i].at = math.Floor(float64(i) * 10 / float64(len(all)))
-			exact[all[i].key]++
-		}
-		f := newFixture(settings())
-		deliver(t, f, all, 1000)
-		var got []string
-		for _, row := range f.rows(t) {
-			if row.Status == heat.Hot {
-				got = append(got, row.Key)
-			}
-			if n := float64(exact[row.Key]) / 10; n < row.WriteUnitsPerSecond || n > row.WriteUnitsPerSecond+row.Error+1e-9 {
-				t.Errorf("seed %d: %s is at %v, outside of %v + %v", seed, row.Key, n, row.WriteUnitsPerSecond, row.Error)
-			}
-		}
-		slices.Sort(got)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("seed %d: hot keys (-want +got):\n%s", seed, diff)
-		}
-		if n := len(f.values("KeyWriteUnitsPerSecond")); n != 5 {
-			t.Errorf("seed %d: %d keys have metrics, want 5", seed, n)
-		}
-	}
 }
 
 // deliver sends a window in batches of n writes.
