@@ -27,6 +27,9 @@ const (
 	window       = 10 * time.Second
 )
 
+// log has what went wrong, not what was found.
+var log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+
 // rig is a table with a detector behind its stream.
 type rig struct {
 	db      *dynamodb.Client
@@ -47,7 +50,7 @@ func newRig(ctx context.Context, endpoint, dir string, batching time.Duration) (
 		Metrics: hotkey.CloudWatch, MetricKeys: 100, MetricNames: hotkey.Plain, Control: hotkey.Off, Quiet: time.Hour,
 	}, hotkey.Deps{
 		Source:  hotkey.Source{Table: r.names.Items, PartitionKey: schema.PK},
-		Rollups: r.db, Metrics: r.watch, Log: slog.New(slog.DiscardHandler), Now: time.Now,
+		Rollups: r.db, Metrics: r.watch, Log: log, Now: time.Now,
 	})
 	if err != nil {
 		return nil, err
@@ -60,7 +63,7 @@ func newRig(ctx context.Context, endpoint, dir string, batching time.Duration) (
 		Name: "hotkeys", Source: source, Handler: detector,
 		Checkpoints: r.db, CheckpointTable: local.CheckpointTable(r.names), FailureFile: filepath.Join(dir, "failures.jsonl"),
 		BatchSize: 1000, BatchingWindow: batching, TumblingWindow: window,
-		Attempts: 10, Bisect: true, PartialFailures: true, PollInterval: 20 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
+		Attempts: 10, Bisect: true, PartialFailures: true, PollInterval: 20 * time.Millisecond, Logger: log,
 	})
 	return r, err
 }

@@ -59,6 +59,8 @@ func (w *watch) row(batching time.Duration, multiple float64) string {
 		windows++
 		if named, ok := w.named[key][start.UTC()]; ok {
 			took = append(took, named.Sub(over(writes, start)))
+		} else if multiple > 1 {
+			log.Warn("window without the key's metric", "key", key, "window", start.UTC())
 		}
 	}
 	row := fmt.Sprintf("| %v | %.2f | %d | %d |", batching, multiple, windows, len(took))
