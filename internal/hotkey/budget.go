@@ -21,10 +21,8 @@ type Updater interface {
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
 }
 
-// Bounds of the calls for a budget.
 const (
-	claimTime  = 2 * time.Second  // of one
-	claimPause = 10 * time.Second // after one that failed, in which no name is new
+	claimPause = 10 * time.Second // after a call that failed, in which no name is new
 	namesKept  = time.Hour        // beyond the hour that an item is for
 )
 
@@ -79,8 +77,6 @@ func (b *budget) allow(ctx context.Context, name string, now time.Time) (bool, e
 // claim puts a name into the hour's item, if there is room, and returns what is in
 // there in either case.
 func (b *budget) claim(ctx context.Context, d digest) (stored map[string]types.AttributeValue, err error) {
-	ctx, cancel := context.WithTimeout(ctx, claimTime)
-	defer cancel()
 	pk, sk := schema.MetricNamesKey(b.hour)
 	expires := b.hour.Add(time.Hour + namesKept)
 	out, err := b.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{

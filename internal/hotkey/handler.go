@@ -132,6 +132,7 @@ type run struct {
 	source Source // of the batch
 	data   []metrics.Datum
 	recent []heat.Item // of all stream shards; nil until read
+	blind  bool        // shard counts could not be looked up
 
 	windows map[*window]*counts // see counts
 }
@@ -152,7 +153,7 @@ func (r *run) count(ctx context.Context, batch *ddbstream.Batch) (state map[stri
 	}
 	for _, report := range reports {
 		r.data = append(r.data, report.data()...)
-		r.data = append(r.data, report.keys(report.hot(), r.name(ctx))...)
+		r.addKeys(ctx, &report, report.hot())
 	}
 	if t.own != nil && !ended {
 		state = t.own.state()

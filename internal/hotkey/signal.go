@@ -68,7 +68,7 @@ func (r *run) alarm(ctx context.Context, w *window, ended bool, before map[parti
 		return
 	}
 	r.log(ctx, &report, fresh)
-	r.data = append(r.data, report.keys(fresh, r.name(ctx))...)
+	r.addKeys(ctx, &report, fresh)
 }
 
 // shown is how log lines name a base key.
@@ -91,19 +91,25 @@ func (h *Handler) shownKey(row *heat.Row) string {
 	return h.shown(row.MetricName())
 }
 
-// name returns what names rows in metrics, within the budget of names.
-func (r *run) name(ctx context.Context) func(*heat.Row) (string, bool) {
-	return func(row *heat.Row) (string, bool) {
-		if r.settings.MetricNames == Unnamed {
-			return "", false
-		}
+// claimTime bounds how long the names of one report may keep a batch waiting.
+const claimTime = 2 * time.Second
+
+// addKeys adds the metrics of single keys, as far as they are named and within the
+// budget of names.
+func (r *run) addKeys(ctx context.Context, report *Report, rows []heat.Row) {
+	if r.settings.MetricNames == Unnamed {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, claimTime)
+	defer cancel()
+	r.data = append(r.data, report.keys(rows, func(row *heat.Row) (string, bool) {
 		name := r.shown(row.MetricName())
 		ok, err := r.budget.allow(ctx, r.source.Table+"/"+name, r.deps.Now())
 		if err != nil {
 			r.deps.Log.WarnContext(ctx, "budget of metric names unknown", "error", err)
 		}
 		return name, ok
-	}
+	})...)
 }
 
 // sendTimeout bounds how long metrics may keep a batch waiting.
@@ -124,15 +130,15 @@ func (r *run) send(ctx context.Context) {
 }
 
 // advice looks up how many write shards a row's base key has. Where that is not
-// known, it is for a key with one.
+// known, which is found out once an invocation, it is for a key with one.
 func (r *run) advice(ctx context.Context, row *heat.Row) string {
 	base, ok := row.Base()
-	if !ok {
+	if !ok || r.blind {
 		return row.Advice(1, time.Time{})
 	}
 	entry, err := r.deps.Shards.Lookup(ctx, base.String(), r.deps.Now())
-	if err != nil {
-		r.deps.Log.WarnContext(ctx, "shard count unknown", "error", err)
+	if r.blind = err != nil; r.blind {
+		r.deps.Log.WarnContext(ctx, "shard counts unknown", "error", err)
 	}
 	return row.Advice(entry.History.Newest(), entry.Effective())
 }
