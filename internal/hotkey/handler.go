@@ -97,9 +97,9 @@ func (d *Deps) check() error {
 // [ShrinkTask] as well.
 //
 // With a tumbling window the counts travel in the window's state, and are
-// reported when it ends. The answer depends on the payload alone, so a delivery
-// that is repeated or split after a failure comes to the same counts, and its
-// heat item replaces the first one. Without a tumbling window each batch is
+// reported when it ends. The counts depend on the payload alone, so a delivery
+// that is repeated or split after a failure comes to the same ones, and its heat
+// item replaces the first one. Without a tumbling window each batch is
 // reported by itself, in parts of the windows in which its records were made.
 //
 // A state that can't be read is dropped: the window goes on with what it gets
