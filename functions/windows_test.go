@@ -26,7 +26,7 @@ func report(records, units, fastest float64) map[string]float64 {
 	const table = " hotshard-items"
 	return map[string]float64{
 		"Records" + table: records, "WriteUnits" + table: units,
-		"MaxKeyWriteUnitsPerSecond" + table: fastest, "HotKeys" + table: 0, "SaturatedKeys" + table: 0,
+		"MaxKeyWriteUnitsPerSecond" + table: fastest, "HotKeys" + table: 0, "SaturatedKeys" + table: 0, "HotPartitions" + table: 0,
 	}
 }
 
@@ -48,7 +48,7 @@ func TestWindows(t *testing.T) {
 		{"stream-remove", folded, report(1, 1, 0.1)},
 		{"stream-ttl-remove", folded, report(1, 0, 0)},
 		{"window-first", open, nil},
-		{"window-state", open, nil},
+		{"window-state", open, map[string]float64{"KeyWriteUnitsPerSecond hotshard-items C#viral": 0.6}}, // over its budget
 		{"window-final", folded, hot(report(7, 9, 0.6), "C#viral", 0.6)},
 		{"window-early", folded, hot(report(8, 10, 0.7), "C#viral", 0.7)},
 		{"bad-state", open, dropped},
@@ -59,6 +59,12 @@ func TestWindows(t *testing.T) {
 			got, err := d.metrics.take()
 			if err != nil {
 				t.Fatal(err)
+			}
+			for _, age := range []string{"OldestRecordAge", "NewestRecordAge"} { // of records from long ago
+				if ms, sent := got[age+" hotshard-items"]; sent && ms < float64(time.Since(time.Unix(fixtureStart, 0)).Milliseconds())-60_000 {
+					t.Errorf("%s is %.0f ms", age, ms)
+				}
+				delete(got, age+" hotshard-items")
 			}
 			want := b.metrics
 			if want == nil {

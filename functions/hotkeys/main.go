@@ -1,6 +1,7 @@
 // Command hotkeys is the Lambda function that counts write units per partition
 // key in the items table's stream, reports the hot ones, and has shard counts
-// follow the load. A schedule invokes it too.
+// follow the load. A schedule invokes it too. Of a table that hotshard did not shard
+// it only makes the report.
 package main
 
 import (
@@ -10,24 +11,30 @@ import (
 
 	"github.com/hotshard/hotshard/internal/function"
 	"github.com/hotshard/hotshard/internal/hotkey"
-	"github.com/hotshard/hotshard/internal/metrics"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 func main() { function.Run("hotkeys", build) }
 
 func build(ctx context.Context, settings hotkey.Settings, log *slog.Logger) (any, error) {
-	db, err := function.DynamoDB(ctx)
+	if err := settings.Validate(); err != nil {
+		return nil, err
+	}
+	db, err := function.DynamoDB()
 	if err != nil {
 		return nil, err
 	}
-	watch, err := function.CloudWatch(ctx)
+	sink, err := function.Metrics(settings.Metrics == hotkey.EMF)
+	if err != nil {
+		return nil, err
+	}
+	source, err := hotkey.FindSource(ctx, db, settings)
 	if err != nil {
 		return nil, err
 	}
 	view := ddb.NewMap(db, settings.ShardMapTable)
 	changer := ddb.NewMapChanger(db, view, ddb.ChangerOptions{Keep: settings.EventRetention})
 	return hotkey.New(settings, hotkey.Deps{
-		Items: db, Rollups: db, Shards: changer, Metrics: metrics.NewCloudWatch(watch), Log: log, Now: time.Now,
+		Source: source, Items: db, Rollups: db, Shards: changer, Metrics: sink, Log: log, Now: time.Now,
 	})
 }

@@ -12,8 +12,8 @@ import (
 
 func main() { function.Run("ingest", build) }
 
-func build(ctx context.Context, settings ingest.Settings, log *slog.Logger) (any, error) {
-	client, err := function.DynamoDB(ctx)
+func build(_ context.Context, settings ingest.Settings, log *slog.Logger) (any, error) {
+	client, err := function.DynamoDB()
 	if err != nil {
 		return nil, err
 	}

@@ -14,8 +14,8 @@ import (
 
 func main() { function.Run("query", build) }
 
-func build(ctx context.Context, settings query.Settings, log *slog.Logger) (any, error) {
-	client, err := function.DynamoDB(ctx)
+func build(_ context.Context, settings query.Settings, log *slog.Logger) (any, error) {
+	client, err := function.DynamoDB()
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,8 @@
 //	func build(ctx context.Context, settings ingest.Settings, log *slog.Logger) (any, error)
 //
 // AWS_ENDPOINT_URL_DYNAMODB and AWS_ENDPOINT_URL_CLOUDWATCH name other endpoints
-// than AWS's own, as in every AWS SDK.
+// than AWS's own, as in every AWS SDK. Of the SDKs' other settings those for retries,
+// FIPS and dual-stack endpoints are read; shared files are not.
 package function
 
 import (

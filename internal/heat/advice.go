@@ -1,28 +1,15 @@
 package heat
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
-
-// Base returns the base key that a partition key, of the table or of one of its
-// indexes, is a write shard of; ok is false for one that is none. A leaderboard's
-// write shards are in the index: what the table has under its prefix are players'
-// entries, whatever number a player's name ends in.
-func Base(index, key string) (base schema.BaseKey, ok bool) {
-	switch index {
-	case "":
-		k, err := schema.ParseKey(key)
-		return k.Base, err == nil && k.Base.Type != schema.Board
-	case schema.ByRank:
-		board, _, _, err := schema.ParseBoardShardKey(key)
-		return schema.BaseKey{Type: schema.Board, Name: board}, err == nil
-	}
-	return schema.BaseKey{}, false
-}
 
 // Share returns the part of a partition's limit that one write shard of a base key
 // of this type is planned to use: that of calculated write shards for events and
@@ -34,38 +21,88 @@ func Share(t schema.Type) float64 {
 	return shard.RandomShare
 }
 
-// Advice says in words what to do about the status.
-func (s Status) Advice() string {
-	switch s {
-	case Warm:
-		return "nothing to do"
-	case Saturated:
-		return "it throttled: spread its writes over more write shards"
-	}
-	return "spread its writes over more write shards before it throttles"
-}
+// largeWrite is how many units a write takes, on average, from which on an advice
+// says that the items are large.
+const largeWrite = 4
 
 // Advice says in words what to do about the key, with the figures that it rests
-// on. Shards is how many write shards its base key has now, over which its load
-// is taken to be even; it does not matter for keys without write shards.
-func (r *Row) Advice(shards int) string {
+// on: how many write shards it needs, or why more of them don't help. Shards is how
+// many its base key has and since when that is so, the zero time for always; neither
+// matters for keys without write shards.
+func (r *Row) Advice(shards int, since time.Time) string {
 	load := fmt.Sprintf("at least %.0f %% of the %.0f write units a second that a partition takes: ",
 		math.Floor(100*r.WriteUnitsPerSecond/r.Limit), r.Limit)
-	switch r.Status {
-	case Warm:
-		return load + r.Status.Advice()
-	case Saturated:
+	if r.Status == Saturated {
 		load = "it was refused writes, and took " + load
 	}
-	base, ok := Base(r.Index, r.Key)
-	if !ok {
-		return load + "spread its writes over several partition keys, for it has no write shards"
+	if r.Crowd.Keys > 0 {
+		return load + r.Crowd.advice(r.Limit)
 	}
-	return load + fmt.Sprintf("raise its %d write shards to %d", shards, r.wanted(base.Type, shards))
+	if r.Status == Warm {
+		return load + "nothing to do"
+	}
+	return load + r.cure(shards, since) + r.large()
+}
+
+func (c Crowd) advice(limit float64) string {
+	return fmt.Sprintf("it is one of %d warm keys on a stream shard that takes %.0f %%, and none is hot by itself. If that is one partition, the partition is hot, which more write shards of one key don't cure: DynamoDB splits it, unless writes go to ever greater sort keys; until then, pace them",
+		c.Keys, math.Floor(100*c.Rate/limit))
+}
+
+// cure is for a key that is hot.
+func (r *Row) cure(shards int, since time.Time) string {
+	base, ok := r.Base()
+	switch {
+	case !ok && r.Index != "":
+		return fmt.Sprintf("it has no write shards: spread its writes over %d partition keys of the index", r.wanted(schema.Entity, 1))
+	case !ok:
+		return fmt.Sprintf("it has no write shards: spread its writes over %d partition keys", r.wanted(schema.Entity, 1))
+	case r.past():
+		return "events of past days keep the write shards of their time, so more of them don't help: pace their sender"
+	case since.After(r.FirstSeen):
+		return fmt.Sprintf("it was first seen here before its %d write shards were in force, from %s: see whether they do", shards, since.UTC().Format(time.TimeOnly))
+	case shards >= shard.MaxShards:
+		return fmt.Sprintf("it has %d write shards, the most that there may be", shards)
+	case r.Siblings.skewed(r.WriteUnitsPerSecond, shards):
+		return fmt.Sprintf("its %d write shards together take %.1f a second, most of that this one, so more of them would stand idle: spread the attribute that the write shard is calculated from",
+			shards, r.Siblings.Low)
+	}
+	return fmt.Sprintf("raise its %d write shards to %d", shards, r.wanted(base.Type, shards))
 }
 
 // wanted is how many write shards bring each down to its share, at least twice
-// as many as there are.
+// as many as there are. Without figures of the others they are taken to be like
+// this one.
 func (r *Row) wanted(t schema.Type, shards int) int {
-	return shard.Grown(shards, shard.Needed(r.WriteUnitsPerSecond*float64(shards), r.Limit, Share(t)))
+	rate := r.Siblings.Low
+	if r.Siblings.Seen < shards {
+		rate = max(rate, r.WriteUnitsPerSecond*float64(shards))
+	}
+	return shard.Grown(shards, shard.Needed(rate, r.Limit, Share(t)))
+}
+
+// large says what large items have to do with it.
+func (r *Row) large() string {
+	if r.UnitsPerWrite < largeWrite {
+		return ""
+	}
+	return fmt.Sprintf("; a write takes %.1f units on average, so its items have about %.0f KB: smaller ones cost less, and cool it as much",
+		r.UnitsPerWrite, math.Ceil(r.UnitsPerWrite))
+}
+
+// Pseudonym stands for a key's name where names are not to be seen: the first 16
+// hexadecimal digits of its SHA-256. Who can guess a name can check the guess.
+func Pseudonym(name string) string {
+	digest := sha256.Sum256([]byte(name))
+	return hex.EncodeToString(digest[:8])
+}
+
+// MetricName is what the row's metrics and log lines call it: its base key, or the
+// partition key itself if it has none.
+func (r *Row) MetricName() string {
+	base, ok := r.Base()
+	if !ok {
+		return r.Key
+	}
+	return base.String()
 }

@@ -15,9 +15,9 @@ import (
 
 // The stored form, version 1: pk, sk, v, start and window (milliseconds), shard,
 // part, records, units, limit and hot (hundredths of a unit a second), rest, keys
-// (binary, see pack) and expires_at; where there are any, indexes (binary, see
-// packIndexes) and marks (binary, see packMarks). Older releases, which wrote
-// neither, pass over them.
+// (binary, see pack) and expires_at; where there are any, table, indexes (binary, see
+// packIndexes), writes (binary, see packWrites) and marks (binary, see packMarks).
+// Older releases, which wrote none of those, pass over them.
 const version = "1"
 
 // maxPackedNumbers is what a key takes beside its texts: five numbers of up to ten
@@ -47,8 +47,16 @@ func (it *Item) Attributes(expires time.Time) map[string]types.AttributeValue {
 		"keys":           &types.AttributeValueMemberB{Value: it.pack([]byte{}, keys)}, // never nil: DynamoDB refuses that
 		schema.ExpiresAt: number(uint64(expires.Unix())),
 	}
-	if packed := it.packIndexes(); packed != nil {
+	if it.Table != "" {
+		attributes[tableName] = text(it.Table)
+	}
+	ofIndex, indexRest := it.trim(true)
+	if len(ofIndex) > 0 || indexRest > 0 {
+		packed := it.pack(binary.AppendUvarint(nil, indexRest), ofIndex)
 		attributes[indexesName] = &types.AttributeValueMemberB{Value: packed}
+	}
+	if packed := packWrites(append(keys, ofIndex...)); packed != nil {
+		attributes[writesName] = &types.AttributeValueMemberB{Value: packed}
 	}
 	if !it.Marks.empty() {
 		attributes[marksName] = &types.AttributeValueMemberB{Value: it.packMarks()}
@@ -80,15 +88,26 @@ func (it *Item) pack(b []byte, keys []Key) []byte {
 	return b
 }
 
-const indexesName = "indexes"
+// Attributes that not every item has. That of indexes holds IndexRest and then
+// their keys.
+const (
+	tableName   = "table"
+	indexesName = "indexes"
+	writesName  = "writes"
+)
 
-// packIndexes writes IndexRest and the keys of indexes, nil if there is neither.
-func (it *Item) packIndexes() []byte {
-	keys, rest := it.trim(true)
-	if len(keys) == 0 && rest == 0 {
+// packWrites writes the number of writes of each key, in the order of the other
+// attributes, as varints; nil if none is known.
+func packWrites(keys []Key) (packed []byte) {
+	known := false
+	for _, k := range keys {
+		packed = binary.AppendUvarint(packed, k.Writes)
+		known = known || k.Writes > 0
+	}
+	if !known {
 		return nil
 	}
-	return it.pack(binary.AppendUvarint(nil, rest), keys)
+	return packed
 }
 
 // Parse reads an item as Attributes makes it. An item of another version and a
@@ -109,8 +128,12 @@ func Parse(attributes map[string]types.AttributeValue) (Item, error) {
 		HotRate:     float64(p.number("hot")) / 100,
 		Rest:        p.number("rest"),
 	}
+	if attributes[tableName] != nil {
+		it.Table = p.text(tableName)
+	}
 	p.unpack(&it)
 	p.unpackIndexes(&it)
+	p.unpackWrites(&it)
 	p.unpackMarks(&it)
 	if p.err == nil && (it.Window <= 0 || it.Limit <= 0) {
 		p.err = errors.New("its window has no length or its partitions no limit")
@@ -193,50 +216,20 @@ func (p *parser) unpackIndexes(it *Item) {
 	}
 }
 
-type unpacker struct {
-	b      []byte
-	failed bool
-}
-
-// take uses up n bytes, of which a failed read has none.
-func (u *unpacker) take(n int) []byte {
-	if n <= 0 || n > len(u.b) {
-		u.b, u.failed = nil, true
-		return nil
+func (p *parser) unpackWrites(it *Item) {
+	if p.attributes[writesName] == nil {
+		return
 	}
-	taken := u.b[:n]
-	u.b = u.b[n:]
-	return taken
-}
-
-func (u *unpacker) uint() uint64 {
-	v, n := binary.Uvarint(u.b)
-	u.take(n)
-	return v
-}
-
-func (u *unpacker) int() int64 {
-	v, n := binary.Varint(u.b)
-	u.take(n)
-	return v
-}
-
-// text reads a key, which is never empty.
-func (u *unpacker) text() string {
-	n := u.uint()
-	return string(u.take(int(min(n, uint64(len(u.b)+1)))))
-}
-
-func (u *unpacker) byte() byte {
-	if b := u.take(1); b != nil {
-		return b[0]
+	v, ok := p.attributes[writesName].(*types.AttributeValueMemberB)
+	if !ok {
+		p.fail(writesName)
+		return
 	}
-	return 0
-}
-
-func (u *unpacker) key(index string, start time.Time) Key {
-	k := Key{Index: index, Key: u.text(), Units: u.uint(), Err: u.uint(), Peak: u.uint()}
-	k.PeakAt = time.Unix(start.Unix()+u.int(), 0).UTC()
-	k.Status = Status(u.byte())
-	return k
+	r := unpacker{b: v.Value}
+	for i := range it.Keys {
+		it.Keys[i].Writes = r.uint()
+	}
+	if r.failed || len(r.b) > 0 {
+		p.fail(writesName)
+	}
 }

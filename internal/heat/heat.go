@@ -33,6 +33,10 @@ import (
 // Item is what was counted in one window on one stream shard. Units are write
 // units.
 type Item struct {
+	// Table is the table whose stream it was, if that is not hotshard's own: its keys
+	// are not taken apart, whatever they look like. "" for hotshard's own.
+	Table string
+
 	Start  time.Time     // whole milliseconds, UTC
 	Window time.Duration // length; whole milliseconds, more than 0
 
@@ -63,6 +67,7 @@ type Key struct {
 	Key    string
 	Units  uint64    // certain: it got at least these
 	Err    uint64    // and at most so many more
+	Writes uint64    // in how many writes; 0 if that is not known
 	Peak   uint64    // units in the heaviest second, a lower bound
 	PeakAt time.Time // that second
 	Status Status
@@ -103,10 +108,13 @@ const prefix = "K#"
 
 func partition(hour string, salt int) string { return shard.Hash.Join(prefix+hour, salt) }
 
-// key returns the item's primary key. It depends on the window's start, the
-// stream shard and the part alone.
+// key returns the item's primary key. It depends on the table, the window's start,
+// the stream shard and the part alone.
 func (it *Item) key() (pk, sk string) {
 	source := it.StreamShard + "#" + it.Part
+	if it.Table != "" {
+		source = it.Table + "/" + source
+	}
 	pk = partition(shard.Hour.Label(it.Start, 0), shard.Calculated(source, Salts))
 	return pk, it.Start.UTC().Format(schema.TimeLayout) + "#" + source
 }

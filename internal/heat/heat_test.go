@@ -33,6 +33,7 @@ func genItem(t *rapid.T) heat.Item {
 		StreamShard: rapid.SampledFrom([]string{"", "shardId-1", "shardId-2"}).Draw(t, "shard"),
 		Part:        rapid.SampledFrom([]string{"", "100000000000000000000001"}).Draw(t, "part"),
 		Records:     uint64(rapid.Uint32().Draw(t, "records")), Units: uint64(rapid.Uint32().Draw(t, "units")),
+		Table: rapid.SampledFrom([]string{"", "orders"}).Draw(t, "table"),
 		Limit: 1000, HotRate: 700, Rest: uint64(rapid.Uint16().Draw(t, "rest")), IndexRest: uint64(rapid.Uint16().Draw(t, "index rest")),
 	}
 	item.Keys = append(genKeys(t, item.Start, ""), genKeys(t, item.Start, "by_rank")...)
@@ -46,7 +47,7 @@ func genKeys(t *rapid.T, start time.Time, index string) (keys []heat.Key) {
 	for _, key := range rapid.SliceOfNDistinct(rapid.StringN(1, 100, 2000), 0, 20, rapid.ID).Draw(t, "keys") {
 		weight -= uint64(rapid.IntRange(1, 50).Draw(t, "less")) // heaviest first, as they come back
 		keys = append(keys, heat.Key{
-			Index: index, Key: key, Units: weight, Err: uint64(rapid.Uint8().Draw(t, "err")), Peak: uint64(rapid.Uint16().Draw(t, "peak")),
+			Index: index, Key: key, Units: weight, Err: uint64(rapid.Uint8().Draw(t, "err")), Peak: uint64(rapid.Uint16().Draw(t, "peak")), Writes: uint64(rapid.Uint8().Draw(t, "writes")),
 			PeakAt: start.Truncate(time.Second).Add(time.Duration(rapid.Int64Range(-3, 900).Draw(t, "at")) * time.Second),
 			Status: heat.Status(rapid.IntRange(0, 1).Draw(t, "status")),
 		})
@@ -266,13 +267,13 @@ func TestAdvice(t *testing.T) {
 		{"C#a#0", 1000, heat.Saturated, "it was refused writes, and took at least 100 % of the 1000 write units a second that a partition takes: raise its 4 write shards to 16"},
 		{"by_rank L#a#all#3", 0, heat.Saturated, "raise its 4 write shards to 8"},
 		{"by_rank L#a#all#3", 700, heat.Hot, "raise its 4 write shards to 23"},
-		{"by_rank L#a#3", 700, heat.Hot, "it has no write shards"},
-		{"L#a#all#3", 700, heat.Saturated, "it has no write shards"}, // the entry of a player called 3
+		{"by_rank L#a#3", 700, heat.Hot, "it has no write shards: spread its writes over 6 partition keys of the index"},
+		{"L#a#all#3", 700, heat.Saturated, "it has no write shards: spread its writes over 6 partition keys"}, // the entry of a player called 3
 		{"C#a#0", 1000, heat.Hot, "at least 100 % of the 1000 write units a second that a partition takes: raise its 4 write shards to 16"},
 		{"E#a#2026-01-05#0", 1000, heat.Hot, "raise its 4 write shards to 32"},
 		{"S#a#3", 300, heat.Hot, "raise its 4 write shards to 8"},
-		{"L#a#all#player", 700, heat.Hot, "it has no write shards"},
-		{"of another table", 700, heat.Hot, "it has no write shards"},
+		{"L#a#all#player", 700, heat.Hot, "it has no write shards: spread its writes over 6 partition keys"},
+		{"of another table", 700, heat.Hot, "it has no write shards: spread its writes over 6 partition keys"},
 	}
 	for _, c := range cases {
 		index, key, ok := strings.Cut(c.key, " ")
@@ -280,7 +281,7 @@ func TestAdvice(t *testing.T) {
 			index, key = "", c.key
 		}
 		row := heat.Row{Index: index, Key: key, WriteUnitsPerSecond: c.rate, Limit: 1000, Status: c.status}
-		if got := row.Advice(4); !strings.HasSuffix(got, c.want) {
+		if got := row.Advice(4, time.Time{}); !strings.HasSuffix(got, c.want) {
 			t.Errorf("%s at %v: %q, want %q", c.key, c.rate, got, c.want)
 		}
 	}

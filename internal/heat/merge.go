@@ -9,6 +9,7 @@ import (
 
 // Row is what the items of a time say about one partition key.
 type Row struct {
+	Table string // whose stream it was, if not hotshard's own
 	Index string // whose partition key it is; "" for the table itself
 	Key   string
 
@@ -24,6 +25,13 @@ type Row struct {
 	FirstSeen time.Time // start of the first window in which the key is listed
 	LastSeen  time.Time // end of the last one
 	Status    Status    // the worst in any window
+
+	// Of the hottest window too: the mean weight of a write, 0 if that is not known;
+	// the load of all write shards of the key's base key; and, if it is one of
+	// several warm keys that fill a stream shard, how they do.
+	UnitsPerWrite float64
+	Siblings      Siblings
+	Crowd         Crowd
 }
 
 // Merge puts items together, which must have different keys: for each partition
@@ -34,19 +42,21 @@ type Row struct {
 func Merge(items []Item) []Row {
 	entries, rests := flatten(items)
 	slices.SortFunc(entries, compareEntries)
+	groups := groupsOf(entries)
 	var rows []Row
 	for i := 0; i < len(entries); {
-		row := Row{Index: entries[i].key.Index, Key: entries[i].key.Key, WriteUnitsPerSecond: -1, FirstSeen: entries[i].item.Start}
-		for i < len(entries) && entries[i].key.Key == row.Key && entries[i].key.Index == row.Index {
+		first := entries[i]
+		row := Row{Table: first.item.Table, Index: first.key.Index, Key: first.key.Key, WriteUnitsPerSecond: -1, FirstSeen: first.item.Start}
+		for i < len(entries) && entries[i].sameKey(first) {
 			window := sameWindow(entries[i:])
-			row.add(window, rests[window[0].window()])
+			row.add(window, rests[window[0].window()], groups)
 			i += len(window)
 		}
 		rows = append(rows, row)
 	}
 	slices.SortFunc(rows, func(a, b Row) int {
 		return cmp.Or(saturatedFirst(a.Status, b.Status),
-			cmp.Compare(b.WriteUnitsPerSecond, a.WriteUnitsPerSecond), strings.Compare(a.Key, b.Key), strings.Compare(a.Index, b.Index))
+			cmp.Compare(b.WriteUnitsPerSecond, a.WriteUnitsPerSecond), strings.Compare(a.Key, b.Key), strings.Compare(a.Index, b.Index), strings.Compare(a.Table, b.Table))
 	})
 	return rows
 }
@@ -57,16 +67,21 @@ type entry struct {
 	item *Item
 }
 
+func (e entry) sameKey(f entry) bool {
+	return e.key.Key == f.key.Key && e.key.Index == f.key.Index && e.item.Table == f.item.Table
+}
+
 // window tells the windows of the table and those of its indexes apart: what is not
 // listed is bounded for each.
 type window struct {
+	table   string
 	start   int64 // milliseconds
 	length  time.Duration
 	ofIndex bool
 }
 
 func (e entry) window() window {
-	return window{e.item.Start.UnixMilli(), e.item.Window, e.key.Index != ""}
+	return window{e.item.Table, e.item.Start.UnixMilli(), e.item.Window, e.key.Index != ""}
 }
 
 // flatten lists all keys of all items, and sums up, for each window, what an
@@ -76,7 +91,7 @@ func flatten(items []Item) (entries []entry, rests map[window]uint64) {
 	for i := range items {
 		item := &items[i]
 		for _, ofIndex := range []bool{false, true} {
-			rests[window{item.Start.UnixMilli(), item.Window, ofIndex}] += item.rest(ofIndex)
+			rests[window{item.Table, item.Start.UnixMilli(), item.Window, ofIndex}] += item.rest(ofIndex)
 		}
 		for j := range item.Keys {
 			entries = append(entries, entry{&item.Keys[j], item})
@@ -85,11 +100,12 @@ func flatten(items []Item) (entries []entry, rests map[window]uint64) {
 	return entries, rests
 }
 
-// compareEntries orders by key, index, window and second of the peak.
+// compareEntries orders by key, index, table, window and second of the peak.
 func compareEntries(a, b entry) int {
 	return cmp.Or(
 		strings.Compare(a.key.Key, b.key.Key),
 		strings.Compare(a.key.Index, b.key.Index),
+		strings.Compare(a.item.Table, b.item.Table),
 		a.item.Start.Compare(b.item.Start),
 		cmp.Compare(a.item.Window, b.item.Window),
 		a.key.PeakAt.Compare(b.key.PeakAt),
@@ -99,7 +115,7 @@ func compareEntries(a, b entry) int {
 // sameWindow returns the entries at the front that have one key, index and window.
 func sameWindow(entries []entry) []entry {
 	for i, e := range entries {
-		if e.key.Key != entries[0].key.Key || e.key.Index != entries[0].key.Index || e.window() != entries[0].window() {
+		if !e.sameKey(entries[0]) || e.window() != entries[0].window() {
 			return entries[:i]
 		}
 	}
@@ -108,12 +124,13 @@ func sameWindow(entries []entry) []entry {
 
 // add takes one window's entries into the row. Rest is what the window's items
 // may hide of a key that they don't list.
-func (r *Row) add(entries []entry, rest uint64) {
+func (r *Row) add(entries []entry, rest uint64, groups map[groupID]*group) {
 	var units, spread, second uint64
+	unlisted := rest
 	for i, e := range entries {
 		units += e.key.Units
 		spread += e.key.Err
-		rest -= e.item.rest(e.key.Index != "")
+		unlisted -= e.item.rest(e.key.Index != "")
 		if i == 0 || !e.key.PeakAt.Equal(entries[i-1].key.PeakAt) {
 			second = 0
 		}
@@ -129,8 +146,11 @@ func (r *Row) add(entries []entry, rest uint64) {
 	}
 	if rate > r.WriteUnitsPerSecond {
 		r.WriteUnitsPerSecond = rate
-		r.Error = float64(spread+rest) / item.Window.Seconds()
+		r.Error = float64(spread+unlisted) / item.Window.Seconds()
 		r.Limit = item.Limit
+		r.UnitsPerWrite = unitsPerWrite(entries)
+		r.Siblings = groups[entries[0].group()].siblings(item.Window, rest)
+		r.Crowd = crowdOf(entries)
 	}
 	if end := item.End(); end.After(r.LastSeen) {
 		r.LastSeen = end

@@ -1,30 +1,118 @@
 package hotkey
 
 import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strconv"
 	"sync"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/schema"
 )
 
-// budget bounds the different names that get metrics of their own in one hour of
-// the clock. It is this process's alone: with several, the ceiling is that many
-// times as high.
-type budget struct {
-	mu    sync.Mutex
-	limit int
-	hour  time.Time
-	names map[string]bool
+// Updater is what the budget of metric names needs of the rollups table.
+type Updater interface {
+	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
 }
 
-// allow reports whether a name may be used now; one that was, may be again.
-func (b *budget) allow(name string, now time.Time) bool {
+const (
+	claimPause = 10 * time.Second // after a call that failed, in which no name is new
+	namesKept  = time.Hour        // beyond the hour that an item is for
+)
+
+// digest stands for a name in the budget's item, so that a thousand names fit in
+// 12 KB. Two names with one digest would cost one name more than the budget.
+type digest [12]byte
+
+// budget bounds the different names that get metrics of their own in one hour of the
+// clock, which is how CloudWatch counts them, over all containers: an item of the
+// rollups table has the hour's names, and takes a new one only while there is room. A
+// container asks once for each name that is new to it, and no more when the hour's
+// are spent, which it learns from an answer.
+type budget struct {
+	client Updater
+	table  string
+	limit  int
+
+	mu    sync.Mutex
+	hour  time.Time
+	names map[digest]bool // that are known to be in the item
+	pause time.Time       // no calls before
+}
+
+func newBudget(s Settings, client Updater) *budget {
+	return &budget{client: client, table: s.RollupsTable, limit: s.MetricKeys}
+}
+
+// allow reports whether a name may be used now. After an error it may not.
+func (b *budget) allow(ctx context.Context, name string, now time.Time) (bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if hour := now.Truncate(time.Hour); !hour.Equal(b.hour) || b.names == nil {
-		b.hour, b.names = hour, make(map[string]bool)
+	if hour := now.UTC().Truncate(time.Hour); !hour.Equal(b.hour) {
+		b.hour, b.names, b.pause = hour, nil, time.Time{}
 	}
-	if !b.names[name] && len(b.names) >= b.limit {
-		return false
+	sum := sha256.Sum256([]byte(name))
+	d := digest(sum[:len(digest{})])
+	if b.names[d] {
+		return true, nil
 	}
-	b.names[name] = true
-	return true
+	if len(b.names) >= b.limit || now.Before(b.pause) {
+		return false, nil
+	}
+	stored, err := b.claim(ctx, d)
+	if err != nil {
+		b.pause = now.Add(claimPause)
+		return false, err
+	}
+	b.learn(stored)
+	return b.names[d], nil
+}
+
+// claim puts a name into the hour's item, if there is room, and returns what is in
+// there in either case.
+func (b *budget) claim(ctx context.Context, d digest) (stored map[string]types.AttributeValue, err error) {
+	pk, sk := schema.MetricNamesKey(b.hour)
+	expires := b.hour.Add(time.Hour + namesKept)
+	out, err := b.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName:           &b.table,
+		Key:                 map[string]types.AttributeValue{schema.PK: &types.AttributeValueMemberS{Value: pk}, schema.SK: &types.AttributeValueMemberS{Value: sk}},
+		UpdateExpression:    aws.String("ADD digests :new SET expires_at = :expires, v = :v"),
+		ConditionExpression: aws.String("attribute_not_exists(digests) OR size(digests) < :limit OR contains(digests, :one)"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{
+			":new":     &types.AttributeValueMemberBS{Value: [][]byte{d[:]}},
+			":one":     &types.AttributeValueMemberB{Value: d[:]},
+			":limit":   &types.AttributeValueMemberN{Value: strconv.Itoa(b.limit)},
+			":expires": &types.AttributeValueMemberN{Value: strconv.FormatInt(expires.Unix(), 10)},
+			":v":       &types.AttributeValueMemberN{Value: schema.MetricNamesVersion},
+		},
+		ReturnValues:                        types.ReturnValueAllNew,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	})
+	if full, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
+		return full.Item, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("hotkey: claiming a metric's name for %s: %w", b.hour.Format(time.RFC3339), err)
+	}
+	return out.Attributes, nil
+}
+
+// learn takes over the hour's names.
+func (b *budget) learn(stored map[string]types.AttributeValue) {
+	set, _ := stored["digests"].(*types.AttributeValueMemberBS)
+	b.names = make(map[digest]bool)
+	if set == nil {
+		return
+	}
+	for _, v := range set.Value {
+		if len(v) == len(digest{}) {
+			b.names[digest(v)] = true
+		}
+	}
 }

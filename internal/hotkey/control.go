@@ -25,7 +25,7 @@ const answerTime = 5 * time.Second
 // answer decides on the keys that the batch's windows show to be hot, each once a
 // window, and has them grow. Nothing that goes wrong here fails the batch.
 func (r *run) answer(ctx context.Context, t *tally, streamShard string, ended bool) {
-	if r.settings.Control == Off || r.table != r.settings.ItemsTable {
+	if r.settings.Control == Off || !r.source.Own {
 		return // without write shards to its keys, a table only gets advice
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
@@ -51,7 +51,7 @@ func (r *run) decide(ctx context.Context, w *window, s *suspect, streamShard str
 	key := s.Base.String()
 	entry, err := r.deps.Shards.Lookup(ctx, key, now)
 	if err != nil {
-		r.deps.Log.WarnContext(ctx, "shard count unknown", "key", key, "error", err)
+		r.deps.Log.WarnContext(ctx, "shard count unknown", "key", r.shown(key), "error", err)
 		return
 	}
 	d := r.settings.policy().Answer(s.Evidence, entry, now)
@@ -70,14 +70,14 @@ func (r *run) decide(ctx context.Context, w *window, s *suspect, streamShard str
 
 // execute makes a decided change, as far as the control setting allows.
 func (r *run) execute(ctx context.Context, key string, d Decision) (changed bool) {
-	log := r.deps.Log.With("key", key, "from", d.From, "to", d.To, "why", d.Why)
+	log := r.deps.Log.With("key", r.shown(key), "from", d.From, "to", d.To, "why", d.Why)
 	if d.Action == Advise {
 		log.WarnContext(ctx, "hot key not grown")
 		return false
 	}
 	if r.settings.Control != Act {
 		log.InfoContext(ctx, "shard count would change", "action", string(d.Action))
-		r.event("ShardCountChangesObserved")
+		r.events("ShardCountChangesObserved", 1)
 		return false
 	}
 	now := r.deps.Now() // the change's own time counts, not that of what led to it
@@ -89,20 +89,20 @@ func (r *run) execute(ctx context.Context, key string, d Decision) (changed bool
 	switch {
 	case err == nil:
 		log.InfoContext(ctx, "shard count changed", "action", string(d.Action), "effective", entry.Effective())
-		r.event("ShardCountChanges")
+		r.events("ShardCountChanges", 1)
 		return true
 	case errors.Is(err, ddb.ErrCooldown), errors.Is(err, ddb.ErrNoChange), errors.Is(err, ddb.ErrPinned):
 		log.InfoContext(ctx, "shard count left alone", "action", string(d.Action), "error", err)
 	default:
 		log.ErrorContext(ctx, "shard count not changed", "action", string(d.Action), "error", err)
-		r.event("ShardCountChangeFailures")
+		r.events("ShardCountChangeFailures", 1)
 	}
 	return false
 }
 
-// event counts something that happened to the function itself.
-func (r *run) event(name string) {
+// events counts things that happened to the function itself.
+func (r *run) events(name string, n int) {
 	r.data = append(r.data, metrics.Datum{
-		Name: name, Value: 1, Unit: metrics.Count, Time: r.deps.Now(), Dimensions: tableDimension(r.table),
+		Name: name, Value: float64(n), Unit: metrics.Count, Time: r.deps.Now(), Dimensions: tableDimension(r.source.Table),
 	})
 }

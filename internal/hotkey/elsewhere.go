@@ -58,8 +58,8 @@ func (s *suspect) join(items []heat.Item, count int) {
 	}
 }
 
-// readHeat calls each for all heat items of the windows that start at from or
-// later and before to, from several goroutines at a time.
+// readHeat calls each for all heat items of hotshard's own table, of the windows that
+// start at from or later and before to, from several goroutines at a time.
 func (h *Handler) readHeat(ctx context.Context, from, to time.Time, each func(heat.Item)) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(heat.Salts)
@@ -92,7 +92,9 @@ func (h *Handler) readHeatPartition(ctx context.Context, pk string, from, to tim
 			if err != nil {
 				return fmt.Errorf("hotkey: %w", err)
 			}
-			each(item)
+			if item.Table == "" { // else it is of keys that only look like hotshard's
+				each(item)
+			}
 		}
 	}
 	return nil

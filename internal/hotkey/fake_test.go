@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -33,6 +34,34 @@ type fakeTable struct {
 	fail  func(put int) error
 
 	failQuery error
+
+	names      map[string][][]byte // of metrics, by hour
+	claims     int
+	failClaims error
+}
+
+// UpdateItem plays the budget of metrics' names.
+func (f *fakeTable) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.claims++; f.failClaims != nil {
+		return nil, f.failClaims
+	}
+	pk := in.Key["pk"].(*types.AttributeValueMemberS).Value
+	limit, err := strconv.Atoi(in.ExpressionAttributeValues[":limit"].(*types.AttributeValueMemberN).Value)
+	if err != nil || *in.TableName != "rollups" {
+		return nil, fmt.Errorf("update of %q in %q: %w", pk, *in.TableName, err)
+	}
+	name := in.ExpressionAttributeValues[":one"].(*types.AttributeValueMemberB).Value
+	known := slices.ContainsFunc(f.names[pk], func(n []byte) bool { return bytes.Equal(n, name) })
+	if !known && len(f.names[pk]) < limit {
+		f.names[pk] = append(f.names[pk], slices.Clone(name))
+	}
+	item := map[string]types.AttributeValue{"digests": &types.AttributeValueMemberBS{Value: f.names[pk]}}
+	if !known && !slices.ContainsFunc(f.names[pk], func(n []byte) bool { return bytes.Equal(n, name) }) {
+		return nil, &types.ConditionalCheckFailedException{Item: item}
+	}
+	return &dynamodb.UpdateItemOutput{Attributes: item}, nil
 }
 
 func (f *fakeTable) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
@@ -89,15 +118,15 @@ type fixture struct {
 
 func settings() hotkey.Settings {
 	return hotkey.Settings{
-		ItemsTable: "hotshard-items", RollupsTable: "rollups", ShardMapTable: "shard-map", PartitionKey: "pk",
+		ItemsTable: "hotshard-items", RollupsTable: "rollups", ShardMapTable: "shard-map", Source: hotkey.Hotshard,
 		Window: 10 * time.Second, PartitionWCU: 100, Threshold: 0.7, TopK: 2000,
-		HeatRetention: time.Hour, MetricKeys: 100, Control: hotkey.Act, Quiet: 10 * time.Minute,
+		HeatRetention: time.Hour, Metrics: hotkey.CloudWatch, MetricKeys: 100, MetricNames: hotkey.Plain, Control: hotkey.Act, Quiet: 10 * time.Minute,
 	}
 }
 
 func newFixture(s hotkey.Settings) *fixture {
 	f := &fixture{
-		table:  &fakeTable{items: make(map[string]map[string]types.AttributeValue)},
+		table:  &fakeTable{items: make(map[string]map[string]types.AttributeValue), names: make(map[string][][]byte)},
 		items:  &fakeItems{puts: make(map[string]int64)},
 		shards: &fakeShards{entries: make(map[string]ddb.Entry)},
 		sink:   metrics.NewMemory(10_000), logs: new(bytes.Buffer), now: start,

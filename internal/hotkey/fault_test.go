@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -149,38 +148,59 @@ func TestFailedPut(t *testing.T) {
 	}
 }
 
-// TestBadRecord: counting stops before a record that can't be read, so that what
-// Lambda delivers again from there on is not counted twice.
+// badRecords can't be counted. The last one's time is not known.
+var badRecords = map[string]string{
+	"no partition key": `{"eventName":"INSERT","dynamodb":{"SequenceNumber":"4","ApproximateCreationDateTime":1767618001,"Keys":{"id":{"S":"x"}}}}`,
+	"empty key":        `{"eventName":"INSERT","dynamodb":{"SequenceNumber":"4","ApproximateCreationDateTime":1767618001,"Keys":{"pk":{"S":""}}}}`,
+	"unknown event":    `{"eventName":"UPSERT","dynamodb":{"SequenceNumber":"4","ApproximateCreationDateTime":1767618001,"Keys":{"pk":{"S":"x"}}}}`,
+	"bad image":        `{"eventName":"INSERT","dynamodb":{"SequenceNumber":"4","ApproximateCreationDateTime":1767618001,"Keys":{"pk":{"S":"x"}},"NewImage":{"a":{"Q":1}}}}`,
+	"no time":          `{"eventName":"INSERT","dynamodb":{"SequenceNumber":"4","Keys":{"pk":{"S":"x"}}}}`,
+}
+
+// TestBadRecord: a record that can't be read holds up nothing. All others count, and
+// its window is known to be incomplete.
 func TestBadRecord(t *testing.T) {
 	good := repeat("C#a#0", 3, 1)
-	for name, raw := range map[string]string{
-		"no partition key": `{"eventName":"INSERT","dynamodb":{"SequenceNumber":"4","ApproximateCreationDateTime":1767618001,"Keys":{"id":{"S":"x"}}}}`,
-		"empty key":        `{"eventName":"INSERT","dynamodb":{"SequenceNumber":"4","ApproximateCreationDateTime":1767618001,"Keys":{"pk":{"S":""}}}}`,
-		"no time":          `{"eventName":"INSERT","dynamodb":{"SequenceNumber":"4","Keys":{"pk":{"S":"x"}}}}`,
-		"unknown event":    `{"eventName":"UPSERT","dynamodb":{"SequenceNumber":"4","ApproximateCreationDateTime":1767618001,"Keys":{"pk":{"S":"x"}}}}`,
-		"bad image":        `{"eventName":"INSERT","dynamodb":{"SequenceNumber":"4","ApproximateCreationDateTime":1767618001,"Keys":{"pk":{"S":"x"}},"NewImage":{"a":{"Q":1}}}}`,
-	} {
+	for name, raw := range badRecords {
 		f := newFixture(settings())
 		all := slices.Concat(good, writes{{raw: raw}}, repeat("C#a#0", 5, 2))
-		a, err := f.invoke(t, batch{writes: all, first: 1, final: true}.payload())
-		if err != nil || len(a.Failures) != 1 || a.Failures[0].Item != "4" {
-			t.Errorf("%s: %v, failures %v", name, err, a.Failures)
-			continue
-		}
-		if rows := f.rows(t); len(rows) != 1 || rows[0].Peak != 3 {
-			t.Errorf("%s: rows so far %+v", name, rows)
-		}
-		if len(f.values("WriteUnits")) != 0 || len(f.values("RecordsFailed")["hotshard-items"]) != 1 {
-			t.Errorf("%s: metrics %v", name, f.sink.Data())
-		}
-		// Lambda gives the record up and goes on behind it.
-		f.must(t, batch{writes: all[4:], first: 5, state: a.State, final: true}.payload())
+		state := f.must(t, batch{writes: all, first: 1}.payload())
+		f.must(t, batch{state: state, final: true}.payload())
 		rows := f.rows(t)
 		if len(f.table.items) != 1 || len(rows) != 1 || rows[0].WriteUnitsPerSecond != 0.8 {
 			t.Errorf("%s: rows %+v", name, rows)
 		}
-		if v := f.values("WriteUnits")["hotshard-items"]; !slices.Equal(v, []float64{8}) {
-			t.Errorf("%s: write units %v", name, v)
+		for _, item := range parsed(t, f) {
+			if !item.Incomplete || item.Records != 8 {
+				t.Errorf("%s: %+v", name, item)
+			}
+		}
+		if v := f.values("RecordsUnreadable")["hotshard-items"]; !slices.Equal(v, []float64{1}) || !strings.Contains(f.logs.String(), "records not counted") {
+			t.Errorf("%s: metrics %v, logs %s", name, f.sink.Data(), f.logs)
+		}
+	}
+}
+
+// TestOnlyBadRecords: where nothing else is counted, their windows are incomplete all
+// the same.
+func TestOnlyBadRecords(t *testing.T) {
+	for name, raw := range badRecords {
+		for form, payload := range map[string][]byte{
+			"unwindowed": unwindowed(writes{{raw: raw}}, 4),
+			"windowed":   batch{writes: writes{{raw: raw}}, first: 4, final: true}.payload(),
+			"early":      batch{writes: writes{{raw: raw}}, first: 4, early: true}.payload(),
+		} {
+			f := newFixture(settings())
+			f.must(t, payload)
+			items := parsed(t, f)
+			for _, item := range items {
+				if !item.Incomplete || !item.Start.Equal(start) || item.Part == "" && form != "windowed" {
+					t.Errorf("%s, %s: %+v", name, form, item)
+				}
+			}
+			if len(items) != 1 {
+				t.Errorf("%s, %s: %d items", name, form, len(items))
+			}
 		}
 	}
 }
@@ -194,75 +214,17 @@ func TestBadPayload(t *testing.T) {
 	}
 }
 
-func TestUnreadableState(t *testing.T) {
-	f := newFixture(settings())
-	good := f.must(t, batch{writes: repeat("C#a#0", 5, 1), first: 1}.payload())
-	cut := good["window"][:len(good["window"])-8]
-	for name, state := range map[string]map[string]string{
-		"bad marks":     {"v": "1", "window": good["window"], "marks": "AAAB"},
-		"bad indexes":   {"v": "1", "window": good["window"], "indexes": "AAAB"},
-		"no indexes":    {"v": "1", "window": good["window"], "indexes": "?"},
-		"of the future": {"v": "2", "window": good["window"]},
-		"no version":    {"window": good["window"]},
-		"nothing":       {"v": "1"},
-		"cut":           {"v": "1", "window": cut},
-		"no base64":     {"v": "1", "window": "?"},
-		"another's":     {"v": "1", "window": "gIDQ7q1nkE6AAQ=="},
-	} {
-		f := newFixture(settings())
-		f.must(t, batch{writes: repeat("C#b#0", 7, 1), first: 6, state: state, final: true}.payload())
-		if rows := f.rows(t); len(rows) != 1 || rows[0].Key != "C#b#0" || rows[0].Peak != 7 {
-			t.Errorf("%s: rows %+v", name, rows)
-		}
-		if v := f.values("WindowStatesDropped")["hotshard-items"]; len(v) != 1 || !strings.Contains(f.logs.String(), "window state dropped") {
-			t.Errorf("%s: not reported: %v", name, f.sink.Data())
-		}
-	}
-}
-
-// TestStateSize fills a window with the longest keys that DynamoDB has, in
-// characters that JSON would escape, and with as many short ones as may be, beside
-// more sightings and beats than are kept: the state stays below 1 MB.
-func TestStateSize(t *testing.T) {
-	s := settings()
-	s.TopK = 20_000
-	for _, c := range []struct{ length, keys, least int }{{0, 25_000, 140_000}, {36, 15_000, 350_000}, {2043, 600, 640_000}} {
-		var w writes
-		for i := range c.keys {
-			w = append(w, write{key: strings.Repeat("\x01", c.length) + fmt.Sprintf("%05d", i), at: 9})
-		}
-		for i := range 400 {
-			name := strings.Repeat("ü", 240) + fmt.Sprintf("%05d", i)
-			w = append(w, scored(name, "all", fmt.Sprint(i), 9, 2*i, 2*i+1))
-			w = append(w, seen("C#"+name, 9, strconv.Itoa(i), 1e8, i%50, 1<<31), beatOf("C#"+name+"#0", start.Add(time.Second)))
-		}
-		f := newFixture(s)
-		state := f.must(t, batch{writes: w, first: 1}.payload())
-		size := 0
-		for k, v := range state {
-			size += len(k) + len(v) + len(`"":"",`)
-		}
-		if size > 1_000_000 || size < c.least {
-			t.Errorf("keys of %d bytes: the state has %d", c.length+5, size)
-		}
-		f.must(t, batch{state: state, final: true}.payload())
-		if len(f.table.items) != 1 {
-			t.Errorf("keys of %d bytes: %d heat items", c.length+5, len(f.table.items))
-		}
-	}
-}
-
 func TestSettings(t *testing.T) {
 	defaults, err := env.ParseAsWithOptions[hotkey.Settings](env.Options{Environment: map[string]string{
 		"HOTSHARD_ITEMS_TABLE": "items", "HOTSHARD_ROLLUPS_TABLE": "rollups", "HOTSHARD_SHARD_MAP_TABLE": "shard-map",
 	}})
-	if err = errors.Join(err, defaults.Validate()); err != nil || defaults.Window != 10*time.Second || defaults.PartitionKey != "pk" {
+	if err = errors.Join(err, defaults.Validate()); err != nil || defaults.Window != 10*time.Second || defaults.MetricNames != hotkey.Plain {
 		t.Errorf("defaults: %v, %+v", err, defaults)
 	}
 	bad := hotkey.Settings{Window: 1500 * time.Millisecond, Threshold: 1.1, TopK: 1, MetricKeys: -1, EventRetention: time.Second}
 	err = bad.Validate()
 	for _, name := range []string{
-		"ITEMS_TABLE", "ROLLUPS_TABLE", "SHARD_MAP_TABLE", "PARTITION_KEY", "WINDOW", "THRESHOLD",
+		"ITEMS_TABLE", "ROLLUPS_TABLE", "SHARD_MAP_TABLE", "SOURCE", "METRICS", "METRIC_NAMES", "WINDOW", "THRESHOLD",
 		"PARTITION_WCU", "TOP_K", "HEAT_RETENTION", "METRIC_KEYS", "CONTROL", "QUIET", "EVENT_RETENTION",
 	} {
 		if err == nil || !strings.Contains(err.Error(), "HOTSHARD_"+name) {

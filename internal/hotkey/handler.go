@@ -2,9 +2,10 @@
 // of the table and of its indexes, in the batches of a DynamoDB stream, and reports each window's heaviest keys,
 // with certified rates, as a heat item and as metrics.
 //
+//	source, err := hotkey.FindSource(ctx, client, settings)
 //	changer := ddb.NewMapChanger(client, ddb.NewMap(client, settings.ShardMapTable), ddb.ChangerOptions{Keep: settings.EventRetention})
 //	handler, err := hotkey.New(settings, hotkey.Deps{
-//		Items: client, Rollups: client, Shards: changer, Metrics: sink, Log: log, Now: time.Now,
+//		Source: source, Items: client, Rollups: client, Shards: changer, Metrics: sink, Log: log, Now: time.Now,
 //	})
 //	lambda.Start(handler)
 //
@@ -42,11 +43,14 @@ type Items interface {
 // Rollups is what the detector needs of the rollups table.
 type Rollups interface {
 	Items
+	Updater
 	dynamodb.QueryAPIClient
 }
 
-// Deps are what a Handler works with. All are required.
+// Deps are what a Handler works with. All are required, but Items and Shards for a
+// table that is not hotshard's own.
 type Deps struct {
+	Source  Source // see [FindSource]; hotshard's own table needs none
 	Items   Items
 	Rollups Rollups
 	Shards  Shards
@@ -59,8 +63,9 @@ type Deps struct {
 type Handler struct {
 	settings Settings
 	deps     Deps
-	budget   budget
+	budget   *budget
 	shrinker shrinker
+	ages     ages
 }
 
 // New returns a Handler, or all faults of the settings.
@@ -68,29 +73,43 @@ func New(settings Settings, deps Deps) (*Handler, error) {
 	if err := settings.Validate(); err != nil {
 		return nil, fmt.Errorf("hotkey: settings: %w", err)
 	}
-	if slices.Contains([]any{deps.Items, deps.Rollups, deps.Shards, deps.Metrics}, nil) || deps.Log == nil || deps.Now == nil {
-		return nil, errors.New("hotkey: a dependency is missing")
+	if settings.Source == Hotshard && deps.Source.Table == "" {
+		deps.Source = ownSource(settings.ItemsTable)
 	}
-	return &Handler{settings: settings, deps: deps, budget: budget{limit: settings.MetricKeys}}, nil
+	if err := deps.check(); err != nil {
+		return nil, fmt.Errorf("hotkey: %w", err)
+	}
+	return &Handler{settings: settings, deps: deps, budget: newBudget(settings, deps.Rollups)}, nil
+}
+
+func (d *Deps) check() error {
+	needed := []any{d.Rollups, d.Metrics}
+	if d.Source.Own {
+		needed = append(needed, d.Items, d.Shards)
+	}
+	if d.Source.PartitionKey == "" || slices.Contains(needed, nil) || d.Log == nil || d.Now == nil {
+		return errors.New("a dependency is missing")
+	}
+	return nil
 }
 
 // Invoke counts one batch: Lambda's payload in, its answer out. It takes
 // [ShrinkTask] as well.
 //
 // With a tumbling window the counts travel in the window's state, and are
-// reported when it ends. The answer depends on the payload alone, so a delivery
-// that is repeated or split after a failure comes to the same counts, and its
-// heat item replaces the first one. Without a tumbling window each batch is
+// reported when it ends. The counts depend on the payload alone, so a delivery
+// that is repeated or split after a failure comes to the same ones, and its heat
+// item replaces the first one. Without a tumbling window each batch is
 // reported by itself, in parts of the windows in which its records were made.
 //
 // A state that can't be read is dropped: the window goes on with what it gets
-// from then on. A record that can't be read is reported as the batch item that
-// failed, and counting stops before it. A heat item that can't be written fails
-// the invocation, and Lambda repeats it, which is safe; metrics are sent after
-// that, at least once and not again when sending fails.
+// from then on. So is a record that can't be read. Both are counted, and the window
+// is marked as incomplete. A heat item that can't be written fails the invocation,
+// and Lambda repeats it, which is safe; metrics are sent after that, at least once
+// and not again when sending fails.
 func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	r := run{Handler: h, source: h.deps.Source}
 	if task, ok := schedule.Parse(payload); ok {
-		r := run{Handler: h, table: h.settings.ItemsTable}
 		defer r.send(ctx)
 		return r.task(ctx, task)
 	}
@@ -98,63 +117,48 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("hotkey: reading the batch: %w", err)
 	}
-	r := run{Handler: h, table: batch.TableName()}
-	if r.table == "" {
-		r.table = h.settings.ItemsTable
-	}
-	state, failed, err := r.count(ctx, batch)
+	r.source = h.deps.Source.of(batch.TableName())
+	state, err := r.count(ctx, batch)
 	r.send(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return ddbstream.Answer(state, failed...)
+	return ddbstream.Answer(state)
 }
 
 // run is one invocation.
 type run struct {
 	*Handler
-	table  string
+	source Source // of the batch
 	data   []metrics.Datum
 	recent []heat.Item // of all stream shards; nil until read
+	blind  bool        // shard counts could not be looked up
 
 	windows map[*window]*counts // see counts
 }
 
-// indexes describes those of the stream's table, as far as they are known.
-func (r *run) indexes() []ddbstream.Index {
-	if r.table != r.settings.ItemsTable {
-		return nil
-	}
-	return indexesOf()
-}
-
-// count returns the state to hand on and the records that failed, none or one.
-func (r *run) count(ctx context.Context, batch *ddbstream.Batch) (state map[string]string, failed []string, err error) {
-	t := newTally(r.settings, r.indexes(), r.resume(batch))
-	sequence, fault := t.addAll(batch.Records)
-	if fault != nil {
-		r.deps.Log.ErrorContext(ctx, "record not counted", "error", fault)
-		r.event("RecordsFailed")
-		failed = []string{sequence}
-	}
+// count returns the state to hand on.
+func (r *run) count(ctx context.Context, batch *ddbstream.Batch) (state map[string]string, err error) {
+	now := r.deps.Now()
+	t := newTally(r.settings, r.source, r.resume(batch))
 	ended := batch.Final || batch.TerminatedEarly
+	before := r.alarms(t.own, ended)
+	r.tell(ctx, t.addAll(batch.Records, now))
+	r.ages.see(t.span, now)
 	r.answer(ctx, t, batch.ShardID, ended)
+	r.alarm(ctx, t.own, ended, before)
 	reports, err := r.report(ctx, t.done(batch.ShardID, ended, batch.TerminatedEarly))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	// A window with a failed record will be delivered once more as ended, with
-	// the records after it: its heat item is replaced then, but sums of metrics
-	// would count twice.
 	for _, report := range reports {
-		if own := t.own != nil && report.Item.Start.Equal(t.own.start); !own || fault == nil {
-			r.data = append(r.data, report.data(r.allow)...)
-		}
+		r.data = append(r.data, report.data()...)
+		r.addKeys(ctx, &report, report.hot())
 	}
-	if t.own != nil && (!ended || fault != nil) {
+	if t.own != nil && !ended {
 		state = t.own.state()
 	}
-	return state, failed, nil
+	return state, nil
 }
 
 // resume returns the batch's window as far as it was counted, nil if it has none.
@@ -163,18 +167,17 @@ func (r *run) resume(batch *ddbstream.Batch) *window {
 		return nil
 	}
 	length := batch.WindowEnd.Sub(batch.WindowStart)
-	if len(batch.State) > 0 {
-		w, err := resume(batch.State, batch.WindowStart, length, r.settings.limits())
-		if err == nil {
-			return w
-		}
+	if len(batch.State) == 0 {
+		return newWindow(batch.WindowStart, length, r.settings.limits())
+	}
+	w, err := resume(batch.State, batch.WindowStart, length, r.settings.limits())
+	if err != nil {
 		r.deps.Log.Warn("window state dropped", "error", err, "streamShard", batch.ShardID)
-		r.event("WindowStatesDropped")
+		r.events("WindowStatesDropped", 1)
 		w = newWindow(batch.WindowStart, length, r.settings.limits())
 		w.marks.incomplete = true
-		return w
 	}
-	return newWindow(batch.WindowStart, length, r.settings.limits())
+	return w
 }
 
 // maxPuts bounds the heat items that are written at a time.
@@ -186,16 +189,17 @@ func (r *run) report(ctx context.Context, items []heat.Item) ([]Report, error) {
 	group, puts := errgroup.WithContext(ctx)
 	group.SetLimit(maxPuts)
 	for i, item := range items {
-		reports[i] = newReport(r.table, item)
+		item.Table = r.foreign()
+		reports[i] = newReport(r.source.Table, item)
 		group.Go(func() error { return r.store(puts, &item) })
 	}
 	if err := group.Wait(); err != nil {
-		r.event("HeatItemFailures")
+		r.events("HeatItemFailures", 1)
 		r.deps.Log.ErrorContext(ctx, "heat item not written", "error", err)
 		return nil, err
 	}
 	for i := range reports {
-		r.log(ctx, &reports[i])
+		r.log(ctx, &reports[i], reports[i].hot())
 	}
 	return reports, nil
 }

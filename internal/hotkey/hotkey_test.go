@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -20,50 +18,6 @@ import (
 
 func repeat(key string, n int, at float64) writes {
 	return slices.Repeat(writes{{key: key, at: at}}, n)
-}
-
-// TestDetection hides keys just over and just under the threshold of 700 units a
-// window among 100,000 others, and wants just the former named.
-func TestDetection(t *testing.T) {
-	for seed := range uint64(3) {
-		rng := rand.New(rand.NewPCG(seed, 1))
-		zipf := rand.NewZipf(rng, 1.05, 50, 100_000)
-		var all writes
-		var want []string
-		for i := range 5 {
-			hot := fmt.Sprintf("C#hot-%d#0", i)
-			want = append(want, hot)
-			all = append(all, repeat(hot, 735, 0)...)
-			all = append(all, repeat(fmt.Sprintf("C#decoy-%d#0", i), 665, 0)...)
-		}
-		for range 8000 {
-			all = append(all, write{key: fmt.Sprintf("C#zipf-%d#0", zipf.Uint64())})
-		}
-		rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-		exact := make(map[string]int)
-		for i := range all {
-			all[i].at = math.Floor(float64(i) * 10 / float64(len(all)))
-			exact[all[i].key]++
-		}
-		f := newFixture(settings())
-		deliver(t, f, all, 1000)
-		var got []string
-		for _, row := range f.rows(t) {
-			if row.Status == heat.Hot {
-				got = append(got, row.Key)
-			}
-			if n := float64(exact[row.Key]) / 10; n < row.WriteUnitsPerSecond || n > row.WriteUnitsPerSecond+row.Error+1e-9 {
-				t.Errorf("seed %d: %s is at %v, outside of %v + %v", seed, row.Key, n, row.WriteUnitsPerSecond, row.Error)
-			}
-		}
-		slices.Sort(got)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("seed %d: hot keys (-want +got):\n%s", seed, diff)
-		}
-		if n := len(f.values("KeyWriteUnitsPerSecond")); n != 5 {
-			t.Errorf("seed %d: %d keys have metrics, want 5", seed, n)
-		}
-	}
 }
 
 // deliver sends a window in batches of n writes.
@@ -90,10 +44,11 @@ func TestReport(t *testing.T) {
 	)
 	deliver(t, f, all, 500)
 	at := func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
+	both, alone := heat.Siblings{Seen: 2, Low: 151, High: 151}, heat.Siblings{Seen: 1, Low: 69.9, High: 69.9}
 	want := []heat.Row{
-		{Key: "C#a#0", WriteUnitsPerSecond: 80, Limit: 100, Peak: 700, PeakAt: at(3), FirstSeen: start, LastSeen: at(10), Status: heat.Hot},
-		{Key: "C#a#1", WriteUnitsPerSecond: 71, Limit: 100, Peak: 710, PeakAt: at(4), FirstSeen: start, LastSeen: at(10), Status: heat.Hot},
-		{Key: "E#b#2026-01-05#0", WriteUnitsPerSecond: 69.9, Limit: 100, Peak: 699, PeakAt: at(5), FirstSeen: start, LastSeen: at(10)},
+		{Key: "C#a#0", WriteUnitsPerSecond: 80, Limit: 100, Peak: 700, PeakAt: at(3), FirstSeen: start, LastSeen: at(10), Status: heat.Hot, UnitsPerWrite: 1, Siblings: both},
+		{Key: "C#a#1", WriteUnitsPerSecond: 71, Limit: 100, Peak: 710, PeakAt: at(4), FirstSeen: start, LastSeen: at(10), Status: heat.Hot, UnitsPerWrite: 1, Siblings: both},
+		{Key: "E#b#2026-01-05#0", WriteUnitsPerSecond: 69.9, Limit: 100, Peak: 699, PeakAt: at(5), FirstSeen: start, LastSeen: at(10), UnitsPerWrite: 1, Siblings: alone},
 	}
 	if diff := cmp.Diff(want, f.rows(t)); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
@@ -101,14 +56,14 @@ func TestReport(t *testing.T) {
 	table := "hotshard-items"
 	for name, want := range map[string]map[string][]float64{
 		"HotKeys": {table: {2}}, "MaxKeyWriteUnitsPerSecond": {table: {80}},
-		"WriteUnits": {table: {2209}}, "Records": {table: {2210}}, "KeyWriteUnitsPerSecond": {table + " C#a": {80}},
+		"WriteUnits": {table: {2209}}, "Records": {table: {2210}}, "KeyWriteUnitsPerSecond": {table + " C#a": {80, 70, 80}},
 		"SaturatedKeys": {table: {0}}, "ShardCountChanges": {table: {1}}, "ShardCountChangesObserved": {},
 	} {
 		if diff := cmp.Diff(want, f.values(name)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	if logs := f.logs.String(); strings.Count(logs, `"hot key"`) != 2 || strings.Contains(logs, "E#b") {
+	if logs := f.logs.String(); strings.Count(logs, `"hot key"`) != 4 || strings.Contains(logs, "E#b") || !strings.Contains(logs, "36 write shards were in force") {
 		t.Errorf("logs:\n%s", logs)
 	}
 }
@@ -187,7 +142,8 @@ func TestEmptyWindow(t *testing.T) {
 	}
 }
 
-// TestMetricKeys: the budget bounds names, not values.
+// TestMetricKeys: the budget bounds names, not values. Each is sent when it is hot, and
+// with the window's report.
 func TestMetricKeys(t *testing.T) {
 	s := settings()
 	s.MetricKeys = 2
@@ -198,7 +154,7 @@ func TestMetricKeys(t *testing.T) {
 	}
 	deliver(t, f, all, 5000)
 	deliver(t, f, all, 5000)
-	want := map[string][]float64{"hotshard-items C#0": {80, 80}, "hotshard-items C#1": {79.9, 79.9}}
+	want := map[string][]float64{"hotshard-items C#0": {80, 80, 80, 80}, "hotshard-items C#1": {79.9, 79.9, 79.9, 79.9}}
 	if diff := cmp.Diff(want, f.values("KeyWriteUnitsPerSecond")); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
 	}

@@ -44,7 +44,7 @@ func list(it *heat.Item, sketch *topk.Sketch, of func(string) partition, most in
 			rest = max(rest, e.Count)
 			continue
 		}
-		key := heat.Key{Index: p.index, Key: p.key, Units: e.Low(), Err: e.Err, Peak: e.Peak, PeakAt: time.Unix(e.PeakSecond, 0).UTC()}
+		key := heat.Key{Index: p.index, Key: p.key, Units: e.Low(), Err: e.Err, Writes: e.Adds, Peak: e.Peak, PeakAt: time.Unix(e.PeakSecond, 0).UTC()}
 		switch {
 		case refused[p]:
 			key.Status = heat.Saturated

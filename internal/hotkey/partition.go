@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/hotshard/hotshard/internal/ddbstream"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -44,18 +43,4 @@ func (p partition) board() (b boardShard, period string, ok bool) {
 	}
 	board, period, n, err := schema.ParseBoardShardKey(p.key)
 	return boardShard{board, n}, period, err == nil
-}
-
-// indexesOf describes the indexes of the items table, which project all
-// attributes.
-func indexesOf() (list []ddbstream.Index) {
-	for _, table := range schema.Tables(schema.Names{}) {
-		if !table.Stream {
-			continue
-		}
-		for _, x := range table.Indexes {
-			list = append(list, ddbstream.Index{Name: x.Name, PartitionKey: x.PartitionKey, SortKey: x.SortKey, All: true})
-		}
-	}
-	return list
 }

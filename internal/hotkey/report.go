@@ -12,8 +12,14 @@ type Report struct {
 	Rows  []heat.Row // saturated keys, then the hottest first: certified rate, error, peak, status
 }
 
+// newReport makes the report of one stream shard's counts, which say nothing of the
+// siblings of a write shard: those are on others, as a rule.
 func newReport(table string, item heat.Item) Report {
-	return Report{Table: table, Item: item, Rows: heat.Merge([]heat.Item{item})}
+	report := Report{Table: table, Item: item, Rows: heat.Merge([]heat.Item{item})}
+	for i := range report.Rows {
+		report.Rows[i].Siblings = heat.Siblings{}
+	}
+	return report
 }
 
 // hot returns the rows of the hot and the saturated keys, which are not always the
@@ -28,34 +34,46 @@ func (r *Report) hot() []heat.Row {
 	return hot
 }
 
-// data makes the report's metrics, at the time of the window's start. Allow says
-// whether a base key may have a metric of its own.
-func (r *Report) data(allow func(base string) bool) []metrics.Datum {
-	hot := r.hot()
-	fastest, saturated := 0.0, 0
+// data makes the report's metrics but for those of single keys, at the time of the
+// window's start.
+func (r *Report) data() []metrics.Datum {
+	fastest, saturated, crowded := 0.0, 0, 0
 	for _, row := range r.Rows {
 		fastest = max(fastest, row.WriteUnitsPerSecond)
 		if row.Status == heat.Saturated {
 			saturated++
 		}
 	}
-	data := []metrics.Datum{
-		r.datum("HotKeys", float64(len(hot)), metrics.Count),
+	if r.Item.Crowd().Keys > 0 {
+		crowded = 1
+	}
+	return []metrics.Datum{
+		r.datum("HotKeys", float64(len(r.hot())), metrics.Count),
 		r.datum("SaturatedKeys", float64(saturated), metrics.Count),
+		r.datum("HotPartitions", float64(crowded), metrics.Count),
 		r.datum("MaxKeyWriteUnitsPerSecond", fastest, metrics.CountPerSecond),
 		r.datum("WriteUnits", float64(r.Item.Units), metrics.Count),
 		r.datum("Records", float64(r.Item.Records), metrics.Count),
 	}
+}
+
+// keys makes the metrics of single keys, of which name gives the names; not of those
+// that it doesn't name.
+func (r *Report) keys(rows []heat.Row, name func(*heat.Row) (string, bool)) (data []metrics.Datum) {
 	sent := make(map[string]bool)
-	for _, row := range hot {
+	for _, row := range rows {
 		// The hottest partition key of a base key comes first and stands for it.
-		base := baseKey(&row)
-		if sent[base] || !allow(base) {
+		base := row.MetricName()
+		if sent[base] {
 			continue
 		}
 		sent[base] = true
+		key, ok := name(&row)
+		if !ok {
+			continue
+		}
 		d := r.datum("KeyWriteUnitsPerSecond", row.WriteUnitsPerSecond, metrics.CountPerSecond)
-		d.Dimensions = append(d.Dimensions, metrics.Dimension{Name: "Key", Value: base})
+		d.Dimensions = append(d.Dimensions, metrics.Dimension{Name: "Key", Value: key})
 		data = append(data, d)
 	}
 	return data
@@ -67,14 +85,4 @@ func (r *Report) datum(name string, value float64, unit metrics.Unit) metrics.Da
 
 func tableDimension(table string) []metrics.Dimension {
 	return []metrics.Dimension{{Name: "TableName", Value: table}}
-}
-
-// baseKey returns the text of a row's base key, or the partition key itself if it
-// has none, as a leaderboard entry's, which is a player's.
-func baseKey(row *heat.Row) string {
-	base, ok := heat.Base(row.Index, row.Key)
-	if !ok {
-		return row.Key
-	}
-	return base.String()
 }

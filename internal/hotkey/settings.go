@@ -8,16 +8,20 @@ import (
 
 // Settings are the function's environment variables.
 type Settings struct {
-	// ItemsTable, RollupsTable and ShardMapTable name the tables. Required. Heat
-	// items go to the rollups table. The items table's name is what metrics are
-	// filed under when a batch does not name its stream; the shard map's is for
-	// the controller of shard counts.
-	ItemsTable    string `env:"HOTSHARD_ITEMS_TABLE,notEmpty"`
-	RollupsTable  string `env:"HOTSHARD_ROLLUPS_TABLE,notEmpty"`
-	ShardMapTable string `env:"HOTSHARD_SHARD_MAP_TABLE,notEmpty"`
+	// Source is whose stream is counted: hotshard is the items table's, existing that
+	// of SourceTable, any table with a stream. Such a table's keys get a report with
+	// advice; nothing of it is changed. With a stream view type other than
+	// NEW_AND_OLD_IMAGES its write units are lower bounds.
+	Source      SourceKind `env:"HOTSHARD_SOURCE" envDefault:"hotshard"`
+	SourceTable string     `env:"HOTSHARD_SOURCE_TABLE"`
 
-	// PartitionKey is the items table's partition key; 1 to 255 bytes.
-	PartitionKey string `env:"HOTSHARD_PARTITION_KEY" envDefault:"pk"`
+	// ItemsTable, RollupsTable and ShardMapTable name the tables. Heat items go to
+	// the rollups table, which is required. The items table, to whose stream's
+	// metrics its name is given, and the shard map, for the controller of shard
+	// counts, are required but for an existing table.
+	ItemsTable    string `env:"HOTSHARD_ITEMS_TABLE"`
+	RollupsTable  string `env:"HOTSHARD_ROLLUPS_TABLE"`
+	ShardMapTable string `env:"HOTSHARD_SHARD_MAP_TABLE"`
 
 	// Window is how long the windows are over which rates are taken, if Lambda
 	// delivers without a tumbling window; with one, that one's length counts.
@@ -42,9 +46,19 @@ type Settings struct {
 	// twice Quiet, which is proved by them.
 	HeatRetention time.Duration `env:"HOTSHARD_HEAT_RETENTION" envDefault:"168h"`
 
-	// MetricKeys is of how many different hot keys an hour this process sends
-	// metrics of their own, which CloudWatch bills by name; 0 to 10,000.
+	// Metrics is where metrics go: cloudwatch is PutMetricData, emf is lines in the
+	// log that CloudWatch makes metrics of.
+	Metrics MetricSink `env:"HOTSHARD_METRICS" envDefault:"cloudwatch"`
+
+	// MetricKeys is of how many different hot keys an hour there are metrics of their
+	// own, which CloudWatch bills by name; 0 to 1,000. All containers share it, by an
+	// item of the rollups table.
 	MetricKeys int `env:"HOTSHARD_METRIC_KEYS" envDefault:"100"`
+
+	// MetricNames is how metrics and log lines name a hot key: plain, hashed (see
+	// [heat.Pseudonym]; GET /v1/hot-keys shows both), or off: log lines don't, and
+	// there are no metrics of single keys. Errors of AWS calls name keys all the same.
+	MetricNames Naming `env:"HOTSHARD_METRIC_NAMES" envDefault:"plain"`
 
 	// Control says what becomes of decisions on shard counts: act makes the
 	// changes, observe logs and counts them only, off decides nothing.
@@ -72,6 +86,34 @@ const (
 	Off     Control = "off"
 )
 
+// SourceKind is whose table is counted.
+type SourceKind string
+
+// The sources.
+const (
+	Hotshard SourceKind = "hotshard"
+	Existing SourceKind = "existing"
+)
+
+// MetricSink is where metrics go.
+type MetricSink string
+
+// The sinks.
+const (
+	CloudWatch MetricSink = "cloudwatch"
+	EMF        MetricSink = "emf"
+)
+
+// Naming is how hot keys are named.
+type Naming string
+
+// The namings.
+const (
+	Plain   Naming = "plain"
+	Hashed  Naming = "hashed"
+	Unnamed Naming = "off"
+)
+
 // TaskInterval is how often the shrink task is to run: a twelfth of the quiet
 // period, but 5 s at least and 5 min at most.
 func (s Settings) TaskInterval() time.Duration {
@@ -86,10 +128,13 @@ func (s Settings) Validate() error {
 			faults = append(faults, fmt.Errorf("%s is %v: want %s", name, value, want))
 		}
 	}
-	check(s.ItemsTable != "", "HOTSHARD_ITEMS_TABLE", "empty", "a table's name")
+	own := s.Source != Existing
+	check(s.Source == Hotshard || s.Source == Existing, "HOTSHARD_SOURCE", s.Source, "hotshard or existing")
+	check(own || s.SourceTable != "", "HOTSHARD_SOURCE_TABLE", "empty", "a table's name, for the source is existing")
+	check(!own || s.SourceTable == "", "HOTSHARD_SOURCE_TABLE", s.SourceTable, "nothing, for the source is hotshard")
+	check(!own || s.ItemsTable != "", "HOTSHARD_ITEMS_TABLE", "empty", "a table's name")
 	check(s.RollupsTable != "", "HOTSHARD_ROLLUPS_TABLE", "empty", "a table's name")
-	check(s.ShardMapTable != "", "HOTSHARD_SHARD_MAP_TABLE", "empty", "a table's name")
-	check(len(s.PartitionKey) >= 1 && len(s.PartitionKey) <= 255, "HOTSHARD_PARTITION_KEY", s.PartitionKey, "1 to 255 bytes")
+	check(!own || s.ShardMapTable != "", "HOTSHARD_SHARD_MAP_TABLE", "empty", "a table's name")
 	check(s.Window >= time.Second && s.Window <= 15*time.Minute && s.Window%time.Second == 0,
 		"HOTSHARD_WINDOW", s.Window, "whole seconds, 1s to 15m")
 	check(s.PartitionWCU >= 1, "HOTSHARD_PARTITION_WCU", s.PartitionWCU, "at least 1")
@@ -97,7 +142,9 @@ func (s Settings) Validate() error {
 	check(s.TopK >= 10 && s.TopK <= 20_000, "HOTSHARD_TOP_K", s.TopK, "10 to 20000")
 	check(s.HeatRetention >= max(time.Hour, 2*s.Quiet) && s.HeatRetention <= 8760*time.Hour, "HOTSHARD_HEAT_RETENTION", s.HeatRetention,
 		"1h to 8760h, and at least twice HOTSHARD_QUIET")
-	check(s.MetricKeys >= 0 && s.MetricKeys <= 10_000, "HOTSHARD_METRIC_KEYS", s.MetricKeys, "0 to 10000")
+	check(s.Metrics == CloudWatch || s.Metrics == EMF, "HOTSHARD_METRICS", s.Metrics, "cloudwatch or emf")
+	check(s.MetricKeys >= 0 && s.MetricKeys <= 1000, "HOTSHARD_METRIC_KEYS", s.MetricKeys, "0 to 1000")
+	check(s.MetricNames == Plain || s.MetricNames == Hashed || s.MetricNames == Unnamed, "HOTSHARD_METRIC_NAMES", s.MetricNames, "plain, hashed or off")
 	check(s.Control == Act || s.Control == Observe || s.Control == Off, "HOTSHARD_CONTROL", s.Control, "act, observe or off")
 	check(s.Quiet >= time.Minute && s.Quiet <= 24*time.Hour, "HOTSHARD_QUIET", s.Quiet, "1m to 24h")
 	check(s.EventRetention == 0 || s.EventRetention >= time.Hour, "HOTSHARD_EVENT_RETENTION", s.EventRetention, "0, or 1h or more")

@@ -58,7 +58,7 @@ func (r *run) task(ctx context.Context, name string) ([]byte, error) {
 	r.shrinker.mu.Lock()
 	defer r.shrinker.mu.Unlock()
 	var answer done
-	if r.settings.Control != Off {
+	if r.settings.Control != Off && r.source.Own {
 		now := r.deps.Now()
 		entries, err := r.deps.Shards.Entries(ctx, now)
 		if err != nil {
@@ -198,6 +198,6 @@ func (r *run) say(ctx context.Context, key string, d Decision) {
 	}
 	if s.said[key] != d.Why {
 		s.said[key] = d.Why
-		r.deps.Log.InfoContext(ctx, "shard count not lowered", "key", key, "shards", d.From, "why", d.Why)
+		r.deps.Log.InfoContext(ctx, "shard count not lowered", "key", r.shown(key), "shards", d.From, "why", d.Why)
 	}
 }

@@ -3,21 +3,114 @@ package hotkey
 import (
 	"context"
 	"time"
+
+	"github.com/hotshard/hotshard/internal/heat"
 )
 
 // maxLogged bounds the hot keys that are logged for each window.
 const maxLogged = 10
 
-func (r *run) log(ctx context.Context, report *Report) {
-	hot := report.hot()
+func (r *run) log(ctx context.Context, report *Report, hot []heat.Row) {
 	for _, row := range hot[:min(len(hot), maxLogged)] {
-		r.deps.Log.InfoContext(ctx, "hot key", "table", report.Table, "index", row.Index, "key", row.Key,
-			"writeUnitsPerSecond", row.WriteUnitsPerSecond, "error", row.Error, "peak", row.Peak,
-			"window", report.Item.Start, "hotKeys", len(hot), "advice", row.Status.Advice())
+		r.deps.Log.InfoContext(ctx, "hot key", "table", report.Table, "index", row.Index, "key", r.shownKey(&row),
+			"status", row.Status.String(), "writeUnitsPerSecond", row.WriteUnitsPerSecond, "error", row.Error,
+			"peak", row.Peak, "peakAt", row.PeakAt, "window", report.Item.Start, "hotKeys", len(hot),
+			"advice", r.advice(ctx, &row))
+	}
+	if c := report.Item.Crowd(); c.Keys > 0 {
+		r.deps.Log.InfoContext(ctx, "hot partition", "table", report.Table, "streamShard", report.Item.StreamShard,
+			"warmKeys", c.Keys, "writeUnitsPerSecond", c.Rate, "window", report.Item.Start)
 	}
 }
 
-func (r *run) allow(base string) bool { return r.budget.allow(base, r.deps.Now()) }
+// alarms returns the keys of a running window that are hot by now, nil if it has
+// ended or there are none.
+func (r *run) alarms(w *window, ended bool) map[partition]bool {
+	if w == nil || ended || !w.alarming(r.settings) {
+		return nil
+	}
+	found := make(map[partition]bool)
+	report := r.soFar(w)
+	for _, row := range report.hot() {
+		found[partition{row.Index, row.Key}] = true
+	}
+	return found
+}
+
+// soFar makes the report that a running window would have if no record came any more.
+func (r *run) soFar(w *window) Report {
+	item := w.item(r.settings, "", "")
+	item.Table = r.foreign()
+	return newReport(r.source.Table, item)
+}
+
+// alarming is false if surely no key is hot, which is the usual case.
+func (w *window) alarming(s Settings) bool {
+	budget := s.hotRate() * w.length.Seconds()
+	return len(w.marks.sighted) > 0 || float64(w.sketch.Total()) >= budget || float64(w.indexes.Total()) >= budget
+}
+
+// alarm reports keys as soon as they are over the window's budget, each once a
+// window: with the delivery that took them over it, which before was not. The
+// window's own report follows when it ends.
+func (r *run) alarm(ctx context.Context, w *window, ended bool, before map[partition]bool) {
+	if w == nil || ended || !w.alarming(r.settings) {
+		return
+	}
+	report := r.soFar(w)
+	var fresh []heat.Row
+	for _, row := range report.hot() {
+		if !before[partition{row.Index, row.Key}] {
+			fresh = append(fresh, row)
+		}
+	}
+	if len(fresh) == 0 {
+		return
+	}
+	r.log(ctx, &report, fresh)
+	r.addKeys(ctx, &report, fresh)
+}
+
+// shown is how log lines name a base key.
+func (h *Handler) shown(name string) string {
+	switch h.settings.MetricNames {
+	case Hashed:
+		return heat.Pseudonym(name)
+	case Unnamed:
+		return ""
+	}
+	return name
+}
+
+// shownKey is how log lines name a row: plainly by its partition key, else as its
+// metrics do.
+func (h *Handler) shownKey(row *heat.Row) string {
+	if h.settings.MetricNames == Plain {
+		return row.Key
+	}
+	return h.shown(row.MetricName())
+}
+
+// claimTime bounds how long the names of one report may keep a batch waiting.
+const claimTime = 2 * time.Second
+
+// addKeys adds the metrics of single keys, as far as they are named and within the
+// budget of names.
+func (r *run) addKeys(ctx context.Context, report *Report, rows []heat.Row) {
+	if r.settings.MetricNames == Unnamed {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, claimTime)
+	defer cancel()
+	r.data = append(r.data, report.keys(rows, func(row *heat.Row) (string, bool) {
+		name := r.shown(row.MetricName())
+		ok, err := r.budget.allow(ctx, r.source.Table+"/"+name, r.deps.Now())
+		if err != nil {
+			r.deps.Log.WarnContext(ctx, "budget of metric names unknown", "error", err)
+		}
+		return name, ok
+	})...)
+}
 
 // sendTimeout bounds how long metrics may keep a batch waiting.
 const sendTimeout = 5 * time.Second
@@ -25,6 +118,7 @@ const sendTimeout = 5 * time.Second
 // send is the last thing to do. It may fail: a batch must not be repeated for the
 // sake of metrics, which would count twice then.
 func (r *run) send(ctx context.Context) {
+	r.data = append(r.data, r.ages.take(len(r.data) > 0, r.deps.Now(), tableDimension(r.source.Table))...)
 	if len(r.data) == 0 {
 		return
 	}
@@ -33,4 +127,18 @@ func (r *run) send(ctx context.Context) {
 	if err := r.deps.Metrics.Put(ctx, r.data); err != nil {
 		r.deps.Log.WarnContext(ctx, "metrics not sent", "error", err)
 	}
+}
+
+// advice looks up how many write shards a row's base key has. Where that is not
+// known, which is found out once an invocation, it is for a key with one.
+func (r *run) advice(ctx context.Context, row *heat.Row) string {
+	base, ok := row.Base()
+	if !ok || r.blind {
+		return row.Advice(1, time.Time{})
+	}
+	entry, err := r.deps.Shards.Lookup(ctx, base.String(), r.deps.Now())
+	if r.blind = err != nil; r.blind {
+		r.deps.Log.WarnContext(ctx, "shard counts unknown", "error", err)
+	}
+	return row.Advice(entry.History.Newest(), entry.Effective())
 }

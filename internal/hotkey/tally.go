@@ -1,6 +1,7 @@
 package hotkey
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -19,39 +20,46 @@ import (
 // windows, and all windows without a tumbling one, are reported with the batch.
 type tally struct {
 	settings Settings
-	indexes  []ddbstream.Index // of the table
-	own      *window           // nil without a tumbling window
+	source   Source
+	own      *window // nil without a tumbling window
 	others   map[int64]*window
+	span     span
 }
 
-func newTally(settings Settings, indexes []ddbstream.Index, own *window) *tally {
-	return &tally{settings: settings, indexes: indexes, own: own, others: make(map[int64]*window)}
+func newTally(settings Settings, source Source, own *window) *tally {
+	return &tally{settings: settings, source: source, own: own, others: make(map[int64]*window)}
 }
 
 func (s Settings) limits() topk.Limits { return topk.Limits{Entries: s.TopK, Bytes: maxKeyBytes} }
 
-// addAll counts records up to the first that can't be read, and returns the
-// sequence number and fault of that one. Lambda delivers it and all after it
-// again, so these must not be counted now.
-func (t *tally) addAll(records []ddbstream.Record) (failed string, err error) {
+// addAll counts the records that can be read.
+func (t *tally) addAll(records []ddbstream.Record, now time.Time) (u unreadable) {
+	anywhere := "" // a record whose time is not known
 	for i := range records {
-		if err := t.add(&records[i]); err != nil {
-			for _, w := range t.all() { // it may be given up, and no one knows whose it was
-				w.marks.incomplete = true
-			}
-			return records[i].Sequence, err
+		err := t.add(&records[i])
+		if err == nil {
+			continue
+		}
+		if u.records++; u.first == nil {
+			u.first = err
+		}
+		if !t.miss(&records[i]) {
+			anywhere = records[i].Sequence
 		}
 	}
-	return "", nil
+	if anywhere != "" {
+		t.missSomewhere(anywhere, now)
+	}
+	return u
 }
 
 func (t *tally) add(rec *ddbstream.Record) error {
 	if rec.Err != nil {
 		return rec.Err
 	}
-	key, ok := rec.Keys.Key(t.settings.PartitionKey)
+	key, ok := rec.Keys.Key(t.source.PartitionKey)
 	if !ok || key == "" {
-		return fmt.Errorf("hotkey: record %.60s: its keys have no %q", rec.Sequence, t.settings.PartitionKey)
+		return fmt.Errorf("hotkey: record %.60s: its keys have no %q", rec.Sequence, t.source.PartitionKey)
 	}
 	if rec.Created.IsZero() {
 		return fmt.Errorf("hotkey: record %.60s: %w", rec.Sequence, errNoTime)
@@ -60,11 +68,16 @@ func (t *tally) add(rec *ddbstream.Record) error {
 	if err != nil {
 		return err
 	}
-	writes, err := rec.IndexWrites(t.indexes)
+	writes, err := rec.IndexWrites(t.source.Indexes)
 	if err != nil {
 		return err
 	}
-	t.window(rec.Created).add(key, units, writes, rec)
+	t.span.see(rec.Created)
+	w := t.window(rec.Created)
+	w.add(key, units, writes, rec)
+	if t.source.Own {
+		w.marks.see(rec, key)
+	}
 	return nil
 }
 
@@ -119,10 +132,10 @@ func (t *tally) done(streamShard string, whole, early bool) []heat.Item {
 	for _, w := range t.others {
 		items = append(items, w.item(t.settings, streamShard, w.first))
 	}
-	if own := t.own; own != nil && own.records > 0 && (whole || early) {
+	if own := t.own; own != nil && (own.records > 0 || own.marks.incomplete) && (whole || early) {
 		part := ""
 		if early {
-			part = own.first
+			part = cmp.Or(own.first, "none") // none: a state was dropped, and no record came
 		}
 		items = append(items, own.item(t.settings, streamShard, part))
 	}

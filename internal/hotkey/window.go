@@ -23,7 +23,7 @@ const (
 type window struct {
 	start   time.Time // UTC
 	length  time.Duration
-	first   string // sequence number of the first record counted
+	first   string // sequence number of the first record that came, counted or not
 	records uint64
 	sketch  *topk.Sketch // write units by partition key of the table
 	indexes *topk.Sketch // by partition key of an index, as partition.text has it
@@ -41,16 +41,21 @@ func indexLimits(table topk.Limits) topk.Limits {
 	return topk.Limits{Entries: table.Entries, Bytes: maxIndexKeyBytes}
 }
 
+// add counts a record. What it wrote to local indexes, which have no name, comes on
+// top of its own units.
 func (w *window) add(key string, units int, writes []ddbstream.IndexWrite, rec *ddbstream.Record) {
-	if w.records == 0 {
+	if w.first == "" {
 		w.first = rec.Sequence
 	}
 	w.records++
-	w.sketch.Add(key, uint64(units), rec.Created.Unix())
 	for _, x := range writes {
-		w.indexes.Add(partition{x.Index, x.Key}.text(), uint64(x.Units), rec.Created.Unix())
+		if x.Index == "" {
+			units += x.Units
+		} else {
+			w.indexes.Add(partition{x.Index, x.Key}.text(), uint64(x.Units), rec.Created.Unix())
+		}
 	}
-	w.marks.see(rec, key)
+	w.sketch.Add(key, uint64(units), rec.Created.Unix())
 }
 
 // The window's state: its version, in base64 the counts and, where there are any,

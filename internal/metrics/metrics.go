@@ -1,6 +1,6 @@
 // Package metrics sends figures to where they are watched. Code that measures
-// knows only [Sink]; there is one for CloudWatch and one in memory, for the local
-// runner and for tests:
+// knows only [Sink]; there is one for CloudWatch's API, one for its embedded metric
+// format in logs, and one in memory, for the local runner and for tests:
 //
 //	var sink metrics.Sink = metrics.NewMemory(1000)
 //	err := sink.Put(ctx, []metrics.Datum{{
@@ -26,6 +26,7 @@ type Unit string
 const (
 	Count          Unit = "Count"
 	CountPerSecond Unit = "Count/Second"
+	Milliseconds   Unit = "Milliseconds"
 )
 
 // Dimension is one of the names that a metric is filed under.

@@ -29,6 +29,7 @@ type hotKeysInput struct {
 
 type hotKey struct {
 	Key    string  `json:"key" doc:"The partition key"`
+	Table  string  `json:"table,omitempty" doc:"Whose key it is, if not hotshard's own"`
 	Index  string  `json:"index,omitempty" doc:"The index whose partition key it is; none for the table's own. A board's write shards are in by_rank, for each of its periods"`
 	Type   string  `json:"type" enum:"entity,counter,board,sessions,other"`
 	Name   string  `json:"name" doc:"The base key's; for type other, as a player's entry on a board, the partition key"`
@@ -36,10 +37,12 @@ type hotKey struct {
 	Rate   float64 `json:"write_units_per_second" doc:"Certified mean rate of the key's hottest window: a lower bound"`
 	Error  float64 `json:"error" doc:"The true rate of recorded writes is at most this much higher"`
 	Peak   float64 `json:"peak" doc:"Write units in its heaviest second"`
+	PeakAt string  `json:"peak_at" format:"date-time" doc:"That second"`
 	Shards int     `json:"shards" doc:"The base key's newest shard count"`
 	First  string  `json:"first_seen" format:"date-time"`
 	Last   string  `json:"last_seen" format:"date-time"`
-	Advice string  `json:"advice"`
+	Advice string  `json:"advice" doc:"How many write shards it needs, or why more of them don't help"`
+	Hash   string  `json:"metric_hash" doc:"What metrics and logs call it where names are hashed"`
 }
 
 type hotKeysOutput struct {
@@ -76,13 +79,14 @@ func (s *Service) listHotKeys(ctx context.Context, in *hotKeysInput) (*hotKeysOu
 // describe says what a row is about.
 func (s *Service) describe(ctx context.Context, row heat.Row, now time.Time) (hotKey, error) {
 	out := hotKey{
-		Key: row.Key, Index: row.Index, Type: "other", Name: row.Key, Status: row.Status.String(), Shards: 1,
+		Key: row.Key, Table: row.Table, Index: row.Index, Type: "other", Name: row.Key, Status: row.Status.String(), Shards: 1,
 		Rate: round(row.WriteUnitsPerSecond), Error: round(row.Error), Peak: float64(row.Peak),
+		PeakAt: httpapi.FormatTime(row.PeakAt), Hash: heat.Pseudonym(row.MetricName()),
 		First: httpapi.FormatTime(row.FirstSeen), Last: httpapi.FormatTime(row.LastSeen),
 	}
-	out.Advice = row.Advice(1)
-	base, ok := heat.Base(row.Index, row.Key)
+	base, ok := row.Base()
 	if !ok {
+		out.Advice = row.Advice(1, time.Time{})
 		return out, nil
 	}
 	entry, err := s.shards.Lookup(ctx, base.String(), now)
@@ -90,11 +94,7 @@ func (s *Service) describe(ctx context.Context, row heat.Row, now time.Time) (ho
 		return out, err
 	}
 	out.Type, out.Name, out.Shards = string(base.Type), base.Name, entry.History.Newest()
-	if entry.Updated.After(row.FirstSeen) {
-		out.Advice = fmt.Sprintf("it was given %d write shards at %s, after it was first seen here: see whether they do", out.Shards, entry.Updated.Format(time.TimeOnly))
-	} else {
-		out.Advice = row.Advice(out.Shards)
-	}
+	out.Advice = row.Advice(out.Shards, entry.Effective())
 	return out, nil
 }
 

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -25,13 +26,16 @@ func TestHotBoards(t *testing.T) {
 		Keys: []heat.Key{
 			{Key: "L#a#b#all#3", Units: 8000, Peak: 800, PeakAt: now, Status: heat.Hot},
 			{Index: schema.ByRank, Key: "L#a#b#2026-W02#3", Units: 7000, Peak: 900, PeakAt: now, Status: heat.Hot},
+			{Index: schema.ByRank, Key: "L#a#b#2026-W02#2", Units: 6900, Peak: 800, PeakAt: now},
+			{Index: schema.ByRank, Key: "L#a#b#2026-W02#1", Units: 6900, Peak: 800, PeakAt: now},
+			{Index: schema.ByRank, Key: "L#a#b#2026-W02#0", Units: 6900, Peak: 800, PeakAt: now},
 		},
 	}
 	if _, err := r.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &r.names.Rollups, Item: item.Attributes(now.Add(time.Hour))}); err != nil {
 		t.Fatal(err)
 	}
 	var out struct{ Keys []hotKey }
-	if got := r.get("/v1/hot-keys", &out); got != 200 || len(out.Keys) != 2 {
+	if got := r.get("/v1/hot-keys", &out); got != 200 || len(out.Keys) != 5 {
 		t.Fatalf("status %d, %+v", got, out)
 	}
 	player, board := out.Keys[0], out.Keys[1]
@@ -39,7 +43,28 @@ func TestHotBoards(t *testing.T) {
 		t.Errorf("a player's entry: %+v", player)
 	}
 	want := "at least 70 % of the 1000 write units a second that a partition takes: raise its 4 write shards to 23"
-	if board.Type != "board" || board.Index != "by_rank" || board.Name != "a#b" || board.Shards != 4 || board.Rate != 700 || board.Advice != want {
+	if board.Type != "board" || board.Index != "by_rank" || board.Name != "a#b" || board.Shards != 4 || board.Rate != 700 || board.Advice != want ||
+		board.PeakAt != now.Format(schema.TimeLayout) || board.Hash != heat.Pseudonym("L#a#b") {
 		t.Errorf("a board: %+v", board)
+	}
+}
+
+// TestAnotherTable: keys of a table that hotshard did not shard are not taken apart.
+func TestAnotherTable(t *testing.T) {
+	r := newRig(t)
+	now := time.Now().UTC().Truncate(time.Second)
+	item := heat.Item{
+		Table: "orders", Start: now.Add(-30 * time.Second), Window: 10 * time.Second, StreamShard: "s", HotRate: 700, Limit: 1000,
+		Keys: []heat.Key{{Key: "C#a#0", Units: 8000, Peak: 800, PeakAt: now, Status: heat.Hot}},
+	}
+	if _, err := r.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &r.names.Rollups, Item: item.Attributes(now.Add(time.Hour))}); err != nil {
+		t.Fatal(err)
+	}
+	var out struct{ Keys []hotKey }
+	if got := r.get("/v1/hot-keys", &out); got != 200 || len(out.Keys) != 1 {
+		t.Fatalf("status %d, %+v", got, out)
+	}
+	if k := out.Keys[0]; k.Table != "orders" || k.Type != "other" || k.Name != "C#a#0" || !strings.Contains(k.Advice, "spread its writes over 7 partition keys") {
+		t.Errorf("%+v", k)
 	}
 }

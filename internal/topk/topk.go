@@ -26,7 +26,7 @@ type Limits struct {
 }
 
 // EntryBytes is what an entry counts for beside its key in [Limits].
-const EntryBytes = 48
+const EntryBytes = 56
 
 // Entry is what a sketch knows about a key.
 type Entry struct {
@@ -43,6 +43,10 @@ type Entry struct {
 
 	Second       int64  // the newest second seen
 	SecondWeight uint64 // the weight seen in it
+
+	// Adds is how many calls of Add the certified weight, Low, came by, so that
+	// Low/Adds is the exact mean of those; 0 if that is not known.
+	Adds uint64
 }
 
 // Low is the certified lower bound of the key's weight.
@@ -89,17 +93,43 @@ func (s *Sketch) Add(key string, weight uint64, second int64) {
 	if weight == 0 {
 		return
 	}
-	s.total += weight
 	if id, ok := s.index[key]; ok {
-		e := &s.slots[id]
-		e.Count += weight
-		e.tick(weight, second)
-		s.heap[e.at].count = e.Count
-		s.down(e.at)
+		s.raise(id, weight, second)
 		return
 	}
+	s.insert(strings.Clone(key), weight, second)
+}
+
+// AddBytes is Add for a key in a buffer, which may be used again at once. It
+// allocates only for a key that the sketch has no entry for.
+func (s *Sketch) AddBytes(key []byte, weight uint64, second int64) {
+	if weight == 0 {
+		return
+	}
+	if id, ok := s.index[string(key)]; ok { // the compiler makes no string of it
+		s.raise(id, weight, second)
+		return
+	}
+	s.insert(string(key), weight, second)
+}
+
+func (s *Sketch) raise(id int, weight uint64, second int64) {
+	s.total += weight
+	e := &s.slots[id]
+	e.Count += weight
+	if e.Adds > 0 {
+		e.Adds++
+	}
+	e.tick(weight, second)
+	s.heap[e.at].count = e.Count
+	s.down(e.at)
+}
+
+// insert takes a key that has no entry, and keeps it.
+func (s *Sketch) insert(key string, weight uint64, second int64) {
+	s.total += weight
 	s.makeRoom(1, cost(key))
-	e := Entry{Key: strings.Clone(key), Count: s.floor + weight, Err: s.floor}
+	e := Entry{Key: key, Count: s.floor + weight, Err: s.floor, Adds: 1}
 	e.Second, e.SecondWeight, e.PeakSecond, e.Peak = second, weight, second, weight
 	s.push(e)
 }
@@ -126,13 +156,28 @@ func (e *Entry) tick(weight uint64, second int64) {
 func cost(key string) int { return len(key) + EntryBytes }
 
 // makeRoom takes out the lightest entries until this many more of this cost in
-// all have room. An entry taken out has the smallest count, and no count is below an earlier floor, so
-// the last one taken out sets the floor.
+// all have room. An entry taken out has the smallest count, and no count is below
+// an earlier floor, so the last one taken out sets the floor.
 func (s *Sketch) makeRoom(entries, bytes int) {
 	for len(s.heap) > 0 && (len(s.heap)+entries > s.limits.Entries || s.bytes+bytes > s.limits.Bytes) {
 		s.floor = s.heap[0].count
 		s.pop()
 	}
+}
+
+// Over returns the entries with a lower bound of at least low, in no order. low
+// must be above 0.
+func (s *Sketch) Over(low uint64) []Entry {
+	var over []Entry
+	if s.total < low {
+		return nil
+	}
+	for _, n := range s.heap {
+		if e := &s.slots[n.slot].Entry; n.count >= low && e.Low() >= low {
+			over = append(over, *e)
+		}
+	}
+	return over
 }
 
 // Top returns the n entries with the highest lower bounds (all, if n is greater),

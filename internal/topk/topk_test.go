@@ -19,6 +19,7 @@ type exact struct {
 	sketch *topk.Sketch
 	limits topk.Limits
 	counts map[string]uint64
+	adds   map[string]uint64
 	peaks  map[string]map[int64]uint64
 	total  uint64
 	widest int
@@ -27,13 +28,22 @@ type exact struct {
 func newExact(limits topk.Limits) *exact {
 	return &exact{
 		sketch: topk.New(limits), limits: limits,
-		counts: make(map[string]uint64), peaks: make(map[string]map[int64]uint64),
+		counts: make(map[string]uint64), adds: make(map[string]uint64), peaks: make(map[string]map[int64]uint64),
 	}
 }
 
 func (x *exact) add(key string, weight uint64, second int64) {
-	x.sketch.Add(key, weight, second)
+	if x.total%2 == 0 { // both ways in are one
+		x.sketch.Add(key, weight, second)
+	} else {
+		buffer := []byte(key)
+		x.sketch.AddBytes(buffer, weight, second)
+		clear(buffer)
+	}
 	x.counts[key] += weight
+	if weight > 0 {
+		x.adds[key]++
+	}
 	if x.peaks[key] == nil {
 		x.peaks[key] = make(map[int64]uint64)
 	}
@@ -69,8 +79,27 @@ func (x *exact) check(inOrder bool) error {
 			return fmt.Errorf("%q weighs %d, is above the floor of %d and has no entry", key, count, s.Floor())
 		case ok && (count > e.Count || count < e.Low()):
 			return fmt.Errorf("%q weighs %d, outside of %d to %d", key, count, e.Low(), e.Count)
+		case ok && (e.Adds > x.adds[key] || e.Err == 0 && e.Adds != x.adds[key]):
+			return fmt.Errorf("%q came %d times, not %d", key, x.adds[key], e.Adds)
 		case e.Peak > peak, ok && inOrder && e.Err == 0 && e.Peak != peak:
 			return fmt.Errorf("%q has its peak at %d, not %d", key, peak, e.Peak)
+		}
+	}
+	return x.checkOver(entries)
+}
+
+func (x *exact) checkOver(entries map[string]topk.Entry) error {
+	low := max(1, x.total/20)
+	over := x.sketch.Over(low)
+	for _, e := range over {
+		if e != entries[e.Key] || e.Low() < low {
+			return fmt.Errorf("over %d: %+v", low, e)
+		}
+		delete(entries, e.Key)
+	}
+	for _, e := range entries {
+		if e.Low() >= low {
+			return fmt.Errorf("over %d: %+v is missing", low, e)
 		}
 	}
 	return nil
@@ -147,9 +176,9 @@ func TestNoEvictionIsExact(t *testing.T) {
 		s.Add(key, 2, int64(i/2))
 	}
 	want := []topk.Entry{
-		{Key: "b", Count: 6, Peak: 2, PeakSecond: 0, Second: 2, SecondWeight: 2},
-		{Key: "a", Count: 4, Peak: 2, PeakSecond: 0, Second: 2, SecondWeight: 2},
-		{Key: "c", Count: 2, Peak: 2, PeakSecond: 1, Second: 1, SecondWeight: 2},
+		{Key: "b", Count: 6, Peak: 2, PeakSecond: 0, Second: 2, SecondWeight: 2, Adds: 3},
+		{Key: "a", Count: 4, Peak: 2, PeakSecond: 0, Second: 2, SecondWeight: 2, Adds: 2},
+		{Key: "c", Count: 2, Peak: 2, PeakSecond: 1, Second: 1, SecondWeight: 2, Adds: 1},
 	}
 	if diff := cmp.Diff(want, s.Top(10)); diff != "" || s.Floor() != 0 {
 		t.Errorf("floor %d, entries (-want +got):\n%s", s.Floor(), diff)
@@ -209,6 +238,12 @@ func TestDecodeDamaged(t *testing.T) {
 	}
 	good := s.AppendBinary(nil)
 	for n := range len(good) {
+		if n == len(good)-s.Len() { // without the adds, each a byte here, as before there were any
+			if former, err := topk.Decode(good[:n], limits); err != nil || former.Top(1)[0].Adds != 0 {
+				t.Errorf("without adds: %v", err)
+			}
+			continue
+		}
 		if _, err := topk.Decode(good[:n], limits); err == nil {
 			t.Errorf("the first %d bytes decode", n)
 		}
@@ -229,6 +264,16 @@ func TestDecodeDamaged(t *testing.T) {
 	tight, err := topk.Decode(good, topk.Limits{Entries: 2, Bytes: 1000})
 	if err != nil || tight.Len() != 2 || tight.Floor() < s.Floor() {
 		t.Errorf("with tighter limits: %v, %d entries, floor %d", err, tight.Len(), tight.Floor())
+	}
+}
+
+// TestAddBytesAllocates: only for a key that comes in.
+func TestAddBytesAllocates(t *testing.T) {
+	s := topk.New(topk.Limits{Entries: 10, Bytes: 1000})
+	key := []byte("E#sensor-00000001#2026-01-05#0")
+	s.AddBytes(key, 1, 1)
+	if n := testing.AllocsPerRun(100, func() { s.AddBytes(key, 1, 2) }); n != 0 {
+		t.Errorf("%v allocations for a known key", n)
 	}
 }
 

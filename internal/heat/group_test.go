@@ -1,0 +1,128 @@
+package heat_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotshard/hotshard/internal/heat"
+)
+
+// counted is a window of ten seconds; rates of its keys are in units a second.
+func counted(streamShard string, units uint64, keys ...heat.Key) heat.Item {
+	return heat.Item{Start: noon, Window: 10 * time.Second, StreamShard: streamShard, Limit: 100, HotRate: 70, Units: units, Keys: keys}
+}
+
+// find returns the row of a key.
+func find(t *testing.T, key string, items ...heat.Item) heat.Row {
+	t.Helper()
+	for _, row := range heat.Merge(items) {
+		if row.Key == key {
+			return row
+		}
+	}
+	t.Fatalf("%s has no row", key)
+	return heat.Row{}
+}
+
+// TestCrowd: several warm keys that fill a stream shard are a hot partition, unless
+// one of them is hot, or the stream shard has more than a partition takes.
+func TestCrowd(t *testing.T) {
+	warm := []heat.Key{key("a", 300, 0, 30, 0), key("b", 250, 0, 30, 0), key("c", 20, 0, 2, 0)}
+	hot := key("b", 710, 0, 80, 0)
+	for name, c := range map[string]struct {
+		item heat.Item
+		want heat.Crowd
+	}{
+		"full":              {counted("1", 800, warm...), heat.Crowd{Keys: 2, Rate: 80}},
+		"a bit over":        {counted("1", 1090, warm...), heat.Crowd{Keys: 2, Rate: 109}},
+		"not warm":          {counted("1", 690, warm...), heat.Crowd{}},
+		"several":           {counted("1", 1200, warm...), heat.Crowd{}},
+		"mostly small keys": {counted("1", 1100, warm[0], warm[1], key("c", 99, 0, 9, 0)), heat.Crowd{Keys: 2, Rate: 110}},
+		"small keys":        {counted("1", 1100, warm[0], warm[2]), heat.Crowd{}},
+		"one hot":           {counted("1", 1010, warm[0], hot), heat.Crowd{}},
+		"of an index":       {counted("1", 800, heat.Key{Index: "i", Key: "a", Units: 400}, heat.Key{Index: "i", Key: "b", Units: 400}), heat.Crowd{}},
+	} {
+		if diff := cmp.Diff(c.want, c.item.Crowd()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	items := []heat.Item{counted("1", 800, warm...), counted("2", 300, key("a", 20, 0, 2, 0), key("d", 200, 0, 20, 0))}
+	if got := find(t, "a", items...); got.Crowd.Keys != 2 || !strings.Contains(got.Advice(1, time.Time{}), "one of 2 warm keys on a stream shard that takes 80 %") {
+		t.Errorf("%+v, %s", got.Crowd, got.Advice(1, time.Time{}))
+	}
+	for _, alone := range []string{"c", "d"} {
+		if got := find(t, alone, items...); got.Crowd.Keys != 0 || !strings.HasSuffix(got.Advice(1, time.Time{}), "nothing to do") {
+			t.Errorf("%s: %+v, %s", alone, got.Crowd, got.Advice(1, time.Time{}))
+		}
+	}
+}
+
+// TestSkew: one write shard that is far hotter than the others is not cured by more
+// of them; if the others may have been as hot, for all that is known, it is.
+func TestSkew(t *testing.T) {
+	skewed := counted("1", 900, key("C#a#0", 800, 0, 80, 0), key("C#a#1", 40, 0, 4, 0))
+	even := counted("1", 900, key("C#a#0", 800, 0, 80, 0), key("C#a#1", 700, 9, 4, 0), key("C#a#2", 720, 0, 80, 0), key("C#a#3", 680, 0, 80, 0))
+	other := counted("2", 900, key("C#a#0", 10, 0, 80, 0))
+	if got := find(t, "C#a#0", skewed, other); !strings.Contains(got.Advice(4, time.Time{}), "its 4 write shards together take 85.0 a second, most of that this one") {
+		t.Errorf("skewed: %+v, %s", got.Siblings, got.Advice(4, time.Time{}))
+	}
+	got := find(t, "C#a#0", even, other)
+	want := heat.Siblings{Seen: 4, Low: 291, High: 291.9}
+	if diff := cmp.Diff(want, got.Siblings); diff != "" || !strings.Contains(got.Advice(4, time.Time{}), "raise its 4 write shards to 12") {
+		t.Errorf("even: %s\n(-want +got):\n%s", got.Advice(4, time.Time{}), diff)
+	}
+	skewed.Rest = 300 // two write shards are not listed
+	if got := find(t, "C#a#0", skewed); !strings.Contains(got.Advice(4, time.Time{}), "raise its 4 write shards to 13") {
+		t.Errorf("unknown: %+v, %s", got.Siblings, got.Advice(4, time.Time{}))
+	}
+}
+
+// TestOtherCauses: what more write shards don't cure is said.
+func TestOtherCauses(t *testing.T) {
+	large := key("C#a#0", 800, 0, 80, 0)
+	large.Writes = 64
+	item := counted("1", 9000, large, key("E#a#2026-01-04#0", 800, 0, 80, 0), key("E#a#2026-01-05#0", 700, 0, 80, 0))
+	for _, c := range []struct {
+		key    string
+		shards int
+		want   string
+	}{
+		{"C#a#0", 1, "raise its 1 write shards to 4; a write takes 12.5 units on average, so its items have about 13 KB: smaller ones cost less, and cool it as much"},
+		{"C#a#0", 1000, "it has 1000 write shards, the most that there may be; a write takes 12.5 units on average, so its items have about 13 KB: smaller ones cost less, and cool it as much"},
+		{"E#a#2026-01-04#0", 1, "events of past days keep the write shards of their time, so more of them don't help: pace their sender"},
+		{"E#a#2026-01-05#0", 1, "raise its 1 write shards to 6"},
+	} {
+		if got := find(t, c.key, item); !strings.HasSuffix(got.Advice(c.shards, time.Time{}), c.want) {
+			t.Errorf("%s: %s", c.key, got.Advice(c.shards, time.Time{}))
+		}
+	}
+	row := find(t, "C#a#0", item)
+	if got := row.Advice(3, noon.Add(5*time.Second)); !strings.Contains(got, "before its 3 write shards were in force, from 12:00:05: see whether they do") {
+		t.Errorf("just grown: %s", got)
+	}
+	item.Table = "orders"
+	own := counted("1", 5, key("C#a#0", 5, 0, 1, 0))
+	if rows := heat.Merge([]heat.Item{item, own}); len(rows) != 4 {
+		t.Errorf("one key of two tables is one: %+v", rows)
+	}
+	if got := find(t, "C#a#0", item); !strings.Contains(got.Advice(1, time.Time{}), "it has no write shards: spread its writes over 7 partition keys") || got.MetricName() != "C#a#0" {
+		t.Errorf("of another table: %s", got.Advice(1, time.Time{}))
+	}
+}
+
+func TestDamagedWrites(t *testing.T) {
+	item := counted("1", 5, heat.Key{Key: "a", Units: 5, Writes: 3, PeakAt: noon}, heat.Key{Key: "b", Units: 5, PeakAt: noon})
+	for _, packed := range []types.AttributeValue{
+		&types.AttributeValueMemberN{Value: "1"}, &types.AttributeValueMemberB{Value: []byte{1}}, &types.AttributeValueMemberB{Value: []byte{1, 2, 3}},
+	} {
+		attributes := item.Attributes(noon)
+		attributes["writes"] = packed
+		if _, err := heat.Parse(attributes); err == nil || !strings.Contains(err.Error(), "attribute writes") {
+			t.Errorf("%v: %v", packed, err)
+		}
+	}
+}

@@ -1,0 +1,206 @@
+package hotkey_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/internal/hotkey"
+	"github.com/hotshard/hotshard/internal/local/enginetest"
+)
+
+// TestAlarm: a key is named by the delivery that takes it over its budget, once.
+func TestAlarm(t *testing.T) {
+	f := newFixture(settings())
+	var state map[string]string
+	for i, step := range []struct {
+		writes
+		want []float64 // all values so far
+	}{
+		{repeat("C#a#0", 699, 1), nil},
+		{repeat("C#a#0", 1, 2), []float64{70}},
+		{repeat("C#a#0", 50, 3), []float64{70}},
+		{repeat("C#b#0", 50, 3), []float64{70}},
+	} {
+		state = f.must(t, batch{writes: step.writes, first: 1000 * i, state: state}.payload())
+		if diff := cmp.Diff(step.want, f.values("KeyWriteUnitsPerSecond")["hotshard-items C#a"]); diff != "" {
+			t.Errorf("step %d (-want +got):\n%s", i, diff)
+		}
+	}
+	if n := len(f.values("HotKeys")); n > 0 || len(f.table.items) > 0 {
+		t.Errorf("a running window has %d reports", n)
+	}
+	f.must(t, batch{state: state, final: true}.payload())
+	if v := f.values("KeyWriteUnitsPerSecond")["hotshard-items C#a"]; !slices.Equal(v, []float64{70, 75}) {
+		t.Errorf("at the end: %v", v)
+	}
+}
+
+// TestAlarmOfASaturatedKey: what writers saw is told at once, too.
+func TestAlarmOfASaturatedKey(t *testing.T) {
+	f := newFixture(settings())
+	f.must(t, batch{writes: writes{{key: "C#a#0", at: 1}, seen("C#a", 1, "w", 300, 0, 5)}, first: 1}.payload())
+	if logs := f.logs.String(); strings.Count(logs, "status=saturated") != 1 || len(f.values("KeyWriteUnitsPerSecond")) != 1 {
+		t.Errorf("logs %s", logs)
+	}
+}
+
+// TestHotPartition: it is told from a hot key.
+func TestHotPartition(t *testing.T) {
+	f := newFixture(settings())
+	all := slices.Concat(repeat("C#a#0", 300, 1), repeat("C#b#0", 250, 2), repeat("C#c#0", 200, 3))
+	f.must(t, batch{writes: all, first: 1, final: true}.payload())
+	if v := f.values("HotPartitions")["hotshard-items"]; !slices.Equal(v, []float64{1}) || !strings.Contains(f.logs.String(), `"hot partition"`) {
+		t.Errorf("%v\n%s", v, f.logs)
+	}
+	if v := f.values("HotKeys")["hotshard-items"]; !slices.Equal(v, []float64{0}) || len(f.shards.changes) > 0 {
+		t.Errorf("hot keys %v, changes %v", v, f.shards.changes)
+	}
+}
+
+// TestLargeItems: the report has the mean weight of a key's writes.
+func TestLargeItems(t *testing.T) {
+	f := newFixture(settings())
+	large := write{key: "C#a#0", at: 1, sk: "-", image: `{"data":{"S":"` + strings.Repeat("x", 12_000) + `"}}`}
+	deliver(t, f, slices.Repeat(writes{large}, 70), 30)
+	row := f.rows(t)[0]
+	if row.WriteUnitsPerSecond != 84 || row.UnitsPerWrite != 12 || !strings.Contains(row.Advice(1, time.Time{}), "its items have about 12 KB") {
+		t.Errorf("%+v", row)
+	}
+}
+
+// TestNames: hashed and hidden names are in neither metrics nor logs, and the hash is
+// the one that callers of the API see.
+func TestNames(t *testing.T) {
+	for naming, want := range map[hotkey.Naming]map[string][]float64{
+		hotkey.Hashed: {"hotshard-items " + heat.Pseudonym("C#secret"): {75}}, hotkey.Unnamed: {},
+	} {
+		s := settings()
+		s.MetricNames = naming
+		f := newFixture(s)
+		f.must(t, batch{writes: repeat("C#secret#0", 750, 1), first: 1, final: true}.payload())
+		if diff := cmp.Diff(want, f.values("KeyWriteUnitsPerSecond")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", naming, diff)
+		}
+		if logs := f.logs.String(); strings.Contains(logs, "secret") || !strings.Contains(logs, "hot key") || !strings.Contains(logs, "shard count changed") {
+			t.Errorf("%s: logs\n%s", naming, logs)
+		}
+	}
+}
+
+// TestAges: the greatest age of a minute is sent, or with the next report.
+func TestAges(t *testing.T) {
+	f := newFixture(settings())
+	ages := func() []float64 {
+		return slices.Concat(f.values("OldestRecordAge")["hotshard-items"], f.values("NewestRecordAge")["hotshard-items"])
+	}
+	f.now = start.Add(5 * time.Second)
+	state := f.must(t, batch{writes: writes{{key: "k", at: 1}, {key: "k", at: 3}}, first: 1}.payload())
+	if got := ages(); !slices.Equal(got, []float64{4000, 2000}) {
+		t.Errorf("first: %v", got)
+	}
+	f.now = start.Add(8 * time.Second)
+	state = f.must(t, batch{writes: writes{{key: "k", at: 2}, {key: "k", at: 7}}, first: 3, state: state}.payload())
+	f.now = start.Add(9 * time.Second)
+	state = f.must(t, batch{writes: writes{{key: "k", at: 4}}, first: 5, state: state}.payload())
+	if got := ages(); len(got) != 2 {
+		t.Errorf("too soon: %v", got)
+	}
+	f.now = start.Add(11 * time.Second)
+	f.must(t, batch{state: state, final: true}.payload())
+	if got := ages(); !slices.Equal(got, []float64{4000, 6000, 2000, 5000}) {
+		t.Errorf("with the report: %v", got)
+	}
+}
+
+// TestBudgetOverContainers: all containers share the hour's names, and one that knows
+// that they are spent does not ask again.
+func TestBudgetOverContainers(t *testing.T) {
+	s := settings()
+	s.MetricKeys, s.Control = 3, hotkey.Off
+	one := newFixture(s)
+	two := newFixture(s)
+	two.table = one.table
+	var err error
+	if two.handler, err = hotkey.New(s, two.deps()); err != nil {
+		t.Fatal(err)
+	}
+	names := func(keys ...string) (all writes) {
+		for _, k := range keys {
+			all = append(all, repeat("C#"+k+"#0", 750, 1)...)
+		}
+		return all
+	}
+	one.must(t, batch{writes: names("a", "b"), first: 1, final: true}.payload())
+	two.must(t, batch{writes: names("b", "c", "d"), first: 1, final: true}.payload())
+	one.must(t, batch{writes: names("d", "c", "e"), first: 5000, final: true}.payload())
+	claims := one.table.claims
+	two.must(t, batch{writes: names("d", "e", "f", "a"), first: 5000, final: true}.payload())
+	if got := fmt.Sprint(len(one.values("KeyWriteUnitsPerSecond")), len(two.values("KeyWriteUnitsPerSecond")), one.table.claims-claims); got != "3 3 0" {
+		t.Errorf("names and further claims: %s", got)
+	}
+	one.now = start.Add(time.Hour)
+	one.must(t, batch{writes: names("f"), first: 9000, final: true}.payload())
+	if len(one.values("KeyWriteUnitsPerSecond")["hotshard-items C#f"]) != 1 {
+		t.Error("the next hour has no names")
+	}
+}
+
+// TestBudgetUnknown: without an answer there is no name, and no further question for a
+// while. The batch does not fail.
+func TestBudgetUnknown(t *testing.T) {
+	f := newFixture(settings())
+	f.table.failClaims = errors.New("no updates today")
+	payload := batch{writes: slices.Concat(repeat("C#a#0", 750, 1), repeat("C#b#0", 750, 1)), first: 1, final: true}.payload()
+	f.must(t, payload)
+	if f.table.claims != 1 || len(f.values("KeyWriteUnitsPerSecond")) > 0 || !strings.Contains(f.logs.String(), "no updates today") {
+		t.Errorf("%d claims\n%s", f.table.claims, f.logs)
+	}
+	f.table.failClaims, f.now = nil, f.now.Add(10*time.Second)
+	f.must(t, payload)
+	if len(f.values("KeyWriteUnitsPerSecond")) != 2 {
+		t.Errorf("%d claims later: %v", f.table.claims, f.sink.Data())
+	}
+}
+
+// TestBudgetOnTheEngine: containers that race for names never get more than there are.
+func TestBudgetOnTheEngine(t *testing.T) {
+	db := enginetest.Client(t)
+	names := enginetest.Tables(t, db)
+	s := settings()
+	s.MetricKeys, s.Control, s.RollupsTable = 5, hotkey.Off, names.Rollups
+	found := make(chan map[string][]float64)
+	for i := range 4 {
+		f := newFixture(s)
+		deps := f.deps()
+		deps.Rollups = db
+		handler, err := hotkey.New(s, deps)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.handler = handler
+		go func() {
+			var all writes
+			for n := range 4 {
+				all = append(all, repeat(fmt.Sprintf("C#%d#0", 3*i+n), 750, 1)...)
+			}
+			_, _ = f.handler.Invoke(t.Context(), batch{writes: all, first: 1, final: true, shard: fmt.Sprint(i)}.payload())
+			found <- f.values("KeyWriteUnitsPerSecond")
+		}()
+	}
+	all := make(map[string]bool)
+	for range 4 {
+		for name := range <-found {
+			all[name] = true
+		}
+	}
+	if len(all) != 5 {
+		t.Errorf("names %v", all)
+	}
+}

@@ -1,0 +1,121 @@
+package hotkey
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/ddbstream"
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// Source is the table whose stream is counted.
+type Source struct {
+	Table        string
+	PartitionKey string // its attribute; of type S, N or B
+
+	// Indexes are the table's. A local one, which takes its writes from the table's
+	// own partitions, has no name.
+	Indexes []ddbstream.Index
+
+	// Own says that it is hotshard's items table: its keys are taken apart, it has
+	// sightings and beats, and shard counts follow its load. Any other table only
+	// gets a report with advice.
+	Own bool
+}
+
+// Describer is what [FindSource] needs of DynamoDB.
+type Describer interface {
+	DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
+}
+
+// FindSource returns the table of the settings. Hotshard's own is known; any other
+// is described by DynamoDB, once, so that an index made later is counted from the
+// next start on. A table without a stream is an error.
+func FindSource(ctx context.Context, client Describer, s Settings) (Source, error) {
+	if s.Source != Existing {
+		return ownSource(s.ItemsTable), nil
+	}
+	out, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.SourceTable})
+	if err != nil {
+		return Source{}, fmt.Errorf("hotkey: describing table %s: %w", s.SourceTable, err)
+	}
+	source, err := describe(out.Table)
+	if err != nil {
+		return Source{}, fmt.Errorf("hotkey: table %s: %w", s.SourceTable, err)
+	}
+	source.Table = s.SourceTable
+	return source, nil
+}
+
+func ownSource(table string) Source {
+	source := Source{Table: table, PartitionKey: schema.PK, Own: true}
+	for _, t := range schema.Tables(schema.Names{}) {
+		if !t.Stream {
+			continue
+		}
+		for _, x := range t.Indexes { // they project all attributes
+			source.Indexes = append(source.Indexes, ddbstream.Index{Name: x.Name, PartitionKey: x.PartitionKey, SortKey: x.SortKey, All: true})
+		}
+	}
+	return source
+}
+
+// of returns the source for a batch of a table's stream; "" stands for the source's
+// own. Of another table only the report is made.
+func (s Source) of(table string) Source {
+	if table == "" || table == s.Table {
+		return s
+	}
+	return Source{Table: table, PartitionKey: s.PartitionKey}
+}
+
+// foreign is the table that heat items name as theirs: none where keys are taken for
+// hotshard's.
+func (r *run) foreign() string {
+	if r.deps.Source.Own {
+		return ""
+	}
+	return r.source.Table
+}
+
+func describe(table *types.TableDescription) (s Source, err error) {
+	if table == nil || table.StreamSpecification == nil || !aws.ToBool(table.StreamSpecification.StreamEnabled) {
+		return s, errors.New("it has no stream")
+	}
+	if s.PartitionKey, _ = keyNames(table.KeySchema); s.PartitionKey == "" {
+		return s, errors.New("its description has no partition key")
+	}
+	for _, x := range table.GlobalSecondaryIndexes {
+		s.Indexes = append(s.Indexes, indexOf(aws.ToString(x.IndexName), x.KeySchema, x.Projection))
+	}
+	for _, x := range table.LocalSecondaryIndexes {
+		s.Indexes = append(s.Indexes, indexOf("", x.KeySchema, x.Projection))
+	}
+	return s, nil
+}
+
+func keyNames(keys []types.KeySchemaElement) (partition, sort string) {
+	for _, k := range keys {
+		if k.KeyType == types.KeyTypeHash {
+			partition = aws.ToString(k.AttributeName)
+		} else {
+			sort = aws.ToString(k.AttributeName)
+		}
+	}
+	return partition, sort
+}
+
+func indexOf(name string, keys []types.KeySchemaElement, projection *types.Projection) ddbstream.Index {
+	x := ddbstream.Index{Name: name}
+	x.PartitionKey, x.SortKey = keyNames(keys)
+	if projection != nil {
+		x.All = projection.ProjectionType == types.ProjectionTypeAll
+		x.Include = projection.NonKeyAttributes
+	}
+	return x
+}

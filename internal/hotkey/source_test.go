@@ -1,0 +1,244 @@
+package hotkey_test
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/internal/hotkey"
+	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// foreign is a table that hotshard did not shard, with a detector at its stream.
+type foreign struct {
+	*fixture
+	db    *dynamodb.Client
+	names schema.Names
+	table string
+}
+
+// attribute is one of a key; kind is S, N or B.
+type attribute struct {
+	name string
+	kind types.ScalarAttributeType
+}
+
+func keys(partition, sort attribute) (list []types.KeySchemaElement) {
+	list = append(list, types.KeySchemaElement{AttributeName: &partition.name, KeyType: types.KeyTypeHash})
+	if sort.name != "" {
+		list = append(list, types.KeySchemaElement{AttributeName: &sort.name, KeyType: types.KeyTypeRange})
+	}
+	return list
+}
+
+func newForeign(t *testing.T, view types.StreamViewType, partition, sort attribute, more func(*dynamodb.CreateTableInput)) *foreign {
+	t.Helper()
+	f := &foreign{db: enginetest.Client(t), table: "orders"}
+	f.names = enginetest.Tables(t, f.db)
+	in := &dynamodb.CreateTableInput{
+		TableName: &f.table, BillingMode: types.BillingModePayPerRequest, KeySchema: keys(partition, sort),
+		StreamSpecification: &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: view},
+	}
+	for _, a := range []attribute{partition, sort} {
+		if a.name != "" {
+			in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: &a.name, AttributeType: a.kind})
+		}
+	}
+	if more != nil {
+		more(in)
+	}
+	if _, err := f.db.CreateTable(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	f.attach(t)
+	return f
+}
+
+// attach makes the detector, without access to items or the shard map.
+func (f *foreign) attach(t *testing.T) {
+	t.Helper()
+	s := existing(f.names.Rollups, f.table)
+	source, err := hotkey.FindSource(t.Context(), f.db, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.fixture = newFixture(settings())
+	deps := f.deps()
+	deps.Source, deps.Items, deps.Shards, deps.Rollups, deps.Now = source, nil, nil, f.db, time.Now
+	if f.handler, err = hotkey.New(s, deps); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func existing(rollups, table string) hotkey.Settings {
+	s := settings()
+	s.Source, s.SourceTable, s.ItemsTable, s.ShardMapTable, s.RollupsTable = hotkey.Existing, table, "", "", rollups
+	s.PartitionWCU = 10
+	return s
+}
+
+func (f *foreign) put(t *testing.T, items ...map[string]types.AttributeValue) {
+	t.Helper()
+	for _, item := range items {
+		if _, err := f.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &f.table, Item: item}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// counted delivers the stream, and returns the write units of each partition key and
+// the rows.
+func (f *foreign) counted(t *testing.T) (units map[string]float64, rows []heat.Row) {
+	t.Helper()
+	source, err := local.OpenStream(t.Context(), enginetest.Streams(t, f.db), f.table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapping, err := local.NewMapping(local.MappingOptions{
+		Name: "foreign", Source: source, Handler: f.handler, Checkpoints: f.db, CheckpointTable: local.CheckpointTable(f.names), Logger: discard,
+		FailureFile: filepath.Join(t.TempDir(), "failures.jsonl"), Attempts: 1, TumblingWindow: 10 * time.Second, PartialFailures: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := mapping.Drain(t.Context()); err != nil || mapping.Stats().GivenUp > 0 {
+		t.Fatal(err, mapping.Stats())
+	}
+	rows = heat.Merge(f.heatItems(t))
+	units = make(map[string]float64)
+	for _, item := range f.heatItems(t) {
+		for _, k := range item.Keys {
+			units[strings.TrimPrefix(k.Index+" "+k.Key, " ")] += float64(k.Units)
+		}
+	}
+	return units, rows
+}
+
+func (f *foreign) heatItems(t *testing.T) (items []heat.Item) {
+	t.Helper()
+	out, err := f.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: &f.names.Rollups, FilterExpression: aws.String("begins_with(pk, :k)"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{":k": str("K#")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, attributes := range out.Items {
+		item, err := heat.Parse(attributes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		items = append(items, item)
+	}
+	return items
+}
+
+func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+func num(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
+func raw(s string) types.AttributeValue { return &types.AttributeValueMemberB{Value: []byte(s)} }
+
+// TestExistingTable counts a table with a numeric partition key, a binary sort key,
+// and indexes of all projections, of which one is local.
+func TestExistingTable(t *testing.T) {
+	region := attribute{"region", types.ScalarAttributeTypeS}
+	tenant, at := attribute{"tenant", types.ScalarAttributeTypeN}, attribute{"at", types.ScalarAttributeTypeB}
+	f := newForeign(t, types.StreamViewTypeNewAndOldImages, tenant, at, func(in *dynamodb.CreateTableInput) {
+		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: &region.name, AttributeType: region.kind})
+		global := func(name string, p *types.Projection) types.GlobalSecondaryIndex {
+			return types.GlobalSecondaryIndex{IndexName: &name, KeySchema: keys(region, attribute{}), Projection: p}
+		}
+		in.GlobalSecondaryIndexes = []types.GlobalSecondaryIndex{
+			global("all", &types.Projection{ProjectionType: types.ProjectionTypeAll}),
+			global("some", &types.Projection{ProjectionType: types.ProjectionTypeInclude, NonKeyAttributes: []string{"state"}}),
+		}
+		in.LocalSecondaryIndexes = []types.LocalSecondaryIndex{{IndexName: aws.String("local"), KeySchema: keys(tenant, region), Projection: &types.Projection{ProjectionType: types.ProjectionTypeKeysOnly}}}
+	})
+	order := func(tenant, at, region, body string) map[string]types.AttributeValue {
+		item := map[string]types.AttributeValue{"tenant": num(tenant), "at": raw(at), "state": str("open"), "body": str(body)}
+		if region != "" {
+			item["region"] = str(region)
+		}
+		return item
+	}
+	f.put(t,
+		order("7", "a", "", strings.Repeat("x", 3000)),   // 3 units of the table
+		order("7", "b", "eu", strings.Repeat("x", 1500)), // 2, 1 of the local index, 2 of all, 1 of some
+		order("7", "b", "eu", strings.Repeat("y", 1500)), // 2, none, 2 and none
+		order("1.5e2", "a", "us", "x"),                   // 1, 1, 1 and 1
+	)
+	units, rows := f.counted(t)
+	want := map[string]float64{"7": 8, "150": 2, "all eu": 4, "some eu": 1, "all us": 1, "some us": 1}
+	if diff := cmp.Diff(want, units); diff != "" {
+		t.Errorf("write units (-want +got):\n%s", diff)
+	}
+	if len(rows) != 6 || rows[0].Table != "orders" || rows[0].Key != "7" {
+		t.Errorf("rows %+v", rows)
+	}
+	if len(f.values("WriteUnits")["orders"]) == 0 {
+		t.Errorf("metrics %v", f.sink.Data())
+	}
+}
+
+// TestExistingKeys: binary keys and names that look like hotshard's are what they are,
+// and what has to be done is advice.
+func TestExistingKeys(t *testing.T) {
+	id := attribute{"id", types.ScalarAttributeTypeB}
+	f := newForeign(t, types.StreamViewTypeNewImage, id, attribute{}, nil)
+	f.put(t, map[string]types.AttributeValue{"id": raw("\x00\xff")})
+	if units, _ := f.counted(t); !maps.Equal(units, map[string]float64{"AP8=": 1}) {
+		t.Errorf("write units %v", units)
+	}
+
+	g := newForeign(t, types.StreamViewTypeKeysOnly, attribute{"pk", types.ScalarAttributeTypeS}, attribute{"sk", types.ScalarAttributeTypeS}, nil)
+	for i := range 150 {
+		g.put(t, map[string]types.AttributeValue{"pk": str("C#a#0"), "sk": str(fmt.Sprint(i)), "large": str(strings.Repeat("x", 4000))})
+	}
+	g.put(t, map[string]types.AttributeValue{"pk": str("H#C#a"), "sk": str("2026-01-05T13:00:00.000Z#w"), "offered": num("5"), "throttled": num("9")})
+	units, rows := g.counted(t)
+	if !maps.Equal(units, map[string]float64{"C#a#0": 150, "H#C#a": 1}) {
+		t.Errorf("write units %v", units)
+	}
+	row := rows[0]
+	if _, own := row.Base(); own || row.Status != heat.Hot || !strings.Contains(row.Advice(1, time.Time{}), "it has no write shards: spread its writes over") {
+		t.Errorf("%+v: %s", row, row.Advice(1, time.Time{}))
+	}
+	if len(g.values("KeyWriteUnitsPerSecond")["orders C#a#0"]) == 0 || !strings.Contains(g.logs.String(), `"hot key" table=orders`) || strings.Contains(g.logs.String(), "shard count") {
+		t.Errorf("metrics %v\n%s", g.sink.Data(), g.logs)
+	}
+	if answer, err := g.handler.Invoke(t.Context(), []byte(hotkey.ShrinkTask)); err != nil || string(answer) != `{"keys":0,"beats":0,"shrunk":0}` {
+		t.Errorf("shrink: %s, %v", answer, err)
+	}
+}
+
+func TestFindSource(t *testing.T) {
+	db := enginetest.Client(t)
+	if _, err := hotkey.FindSource(t.Context(), db, existing("r", "nowhere")); err == nil || !strings.Contains(err.Error(), "describing table nowhere") {
+		t.Errorf("no table: %v", err)
+	}
+	names := enginetest.Tables(t, db)
+	if _, err := hotkey.FindSource(t.Context(), db, existing("r", names.Rollups)); err == nil || !strings.Contains(err.Error(), names.Rollups+": it has no stream") {
+		t.Errorf("no stream: %v", err)
+	}
+	got, err := hotkey.FindSource(t.Context(), nil, settings())
+	if err != nil || !got.Own || got.Table != "hotshard-items" || got.PartitionKey != "pk" || len(got.Indexes) != 1 || got.Indexes[0].Name != "by_rank" {
+		t.Errorf("hotshard's own: %v, %+v", err, got)
+	}
+	deps := newFixture(settings()).deps()
+	if _, err := hotkey.New(existing("r", "orders"), deps); err == nil || !strings.Contains(err.Error(), "dependency") {
+		t.Errorf("an existing table that was not described: %v", err)
+	}
+	for _, s := range []hotkey.Settings{existing("r", ""), {Source: hotkey.Hotshard, SourceTable: "orders"}, {Source: "other"}} {
+		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "HOTSHARD_SOURCE") {
+			t.Errorf("%+v: %v", s, err)
+		}
+	}
+}
