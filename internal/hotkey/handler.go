@@ -2,7 +2,7 @@
 // of the table and of its indexes, in the batches of a DynamoDB stream, and reports each window's heaviest keys,
 // with certified rates, as a heat item and as metrics.
 //
-//	changer := ddb.NewMapChanger(client, ddb.NewMap(client, settings.ShardMapTable), ddb.ChangerOptions{Keep: settings.EventRetention})
+//	changer := ddb.NewMapChanger(client, ddb.NewMap(client, settings.ShardMapTable), ddb.ChangerOptions{Keep: ddb.HistoryKept(settings.EventRetention)})
 //	handler, err := hotkey.New(settings, hotkey.Deps{
 //		Items: client, Rollups: client, Shards: changer, Metrics: sink, Log: log, Now: time.Now,
 //	})

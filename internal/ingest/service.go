@@ -36,7 +36,7 @@ func New(settings Settings, client Client, log *slog.Logger) (*Service, error) {
 		return nil, err
 	}
 	view := ddb.NewMap(client, settings.ShardMapTable)
-	changer := ddb.NewMapChanger(client, view, ddb.ChangerOptions{Keep: settings.EventRetention})
+	changer := ddb.NewMapChanger(client, view, ddb.ChangerOptions{Keep: ddb.HistoryKept(settings.EventRetention)})
 	watch := newGrowth(settings, client, changer, log)
 	return &Service{
 		settings: settings,
