@@ -54,17 +54,18 @@ const (
 // session from before it may be active, [MaxSessionTTL]. Places are the write
 // shards that the id has under the counts since then, up to one for each change.
 //
-//	               no change               after a change
-//	renewed        1                       1; once, when it moves, 4
-//	new            1                       2, and a read unit a place; 2 + 2 a place
-//	                                       in the minute after the change
-//	ended          1                       1, and a read unit a place
-//	active count   a read unit for 8 KB of all the group's sessions, ended ones
-//	               included that TTL has not removed, and one for every two write
-//	               shards that it had within MaxSessionTTL
+//	          no change   after a change
+//	renewed   1           1; when it moves, once, 5 and a read unit a place
+//	new       1           2 and a read unit a place; in the first minute 1, and 2 and
+//	                      a read unit a place
+//	ended     1           1 and a read unit a place
 //
-// A new session of an id that was used before, which TTL has not removed, costs 2
-// write units and a read unit.
+// A new session of an id that had one before, which TTL has not removed yet, costs
+// what a new one does after a change.
+//
+// The active count reads all of the group's sessions, and those that have ended that
+// TTL has not removed: a read unit for 8 KB, and at least half a unit for each write
+// shard that the group had within MaxSessionTTL.
 //
 // # Heat
 //

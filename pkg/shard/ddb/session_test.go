@@ -177,7 +177,7 @@ func TestSessionsMoveWithTheCount(t *testing.T) {
 // right, while all of them move to other write shards.
 func TestCountsWhileSessionsMove(t *testing.T) {
 	d := deploy(t)
-	const count, pages = 300, 2
+	const count, pages = 120, 2
 	now := later
 	writer := d.sessions(d.client, ddb.Unwatched{})
 	renew := func(from, step int, now time.Time) {
