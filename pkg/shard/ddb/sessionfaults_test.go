@@ -75,7 +75,7 @@ func (s *sessionSchedule) step(i int) error {
 	case n < 14:
 		return s.check(p, now)
 	}
-	pauses := []time.Duration{time.Millisecond, time.Second, 4 * time.Second, 20 * time.Second, 3 * time.Minute, 20 * time.Minute}
+	pauses := []time.Duration{time.Millisecond, 300 * time.Millisecond, time.Second, 4 * time.Second, 9500 * time.Millisecond, 20 * time.Second, 3 * time.Minute, 20 * time.Minute}
 	s.now = s.now.Add(pauses[s.random.IntN(len(pauses))])
 	return nil
 }
