@@ -105,4 +105,3 @@ func (s *Service) endSession(ctx context.Context, in *endInput) (*struct{}, erro
 // digested is what tells one keyed call of the kind from another. A name has no
 // control characters.
 func (in *endInput) digested() []byte { return []byte("end\n" + in.Group + "\n" + in.ID) }
-
