@@ -42,6 +42,11 @@ var steps = []step{
 	{"ingest", "api-body-breaks-rules", `{"statusCode":422,"body":{"status":422}}`, ""},
 	{"ingest", "api-no-such-path", `{"statusCode":404,"body":{"status":404,"detail":"there is no /v1/nothing"}}`, ""},
 
+	{"ingest", "api-put-session", `{"statusCode":200,"body":{"group":"shop/eu#1","id":"user ü"}}`, ""},
+	{"ingest", "api-end-session", `{"statusCode":204}`, ""},
+	{"ingest", "api-hit-limit", `{"statusCode":200,"body":{"allowed":true,"used":1,"remaining":4}}`, ""},
+	{"ingest", "api-hit-limit-bad", `{"statusCode":422,"body":{"status":422}}`, ""},
+
 	// Reads of what was written.
 	{"query", "api-health", `{"statusCode":200,"body":{"status":"ok"}}`, ""},
 	{"query", "api-get-counters", `{"statusCode":200,"body":{"counters":[
@@ -51,6 +56,7 @@ var steps = []step{
 		"data":{"temperature":21.5,"note":"naïve “quote”"}}}`, ""},
 	{"query", "api-get-event-missing", `{"statusCode":404,"body":{"status":404}}`, ""},
 	{"query", "api-list-events", `{"statusCode":200,"body":{"events":[{"id":"2"},{"id":"a/b#c ü"},{"id":"3"}]}}`, ""},
+	{"query", "api-count-sessions", `{"statusCode":200,"body":{"active":1}}`, ""},
 	{"query", "api-bad-parameter", `{"statusCode":422,"body":{"status":422,"errors":[{"location":"query.limit"}]}}`, ""},
 	{"query", "api-get-hot-keys", `{"statusCode":200,"body":{"keys":[]}}`, ""},
 	{"query", "api-openapi", `{"statusCode":200,"body":{"openapi":"3.1.0","paths":{"/v1/events":{"post":{},"get":{}}}}}`, ""},

@@ -36,7 +36,7 @@ func (a *api) Validate() error { return load.Options{Target: a.Target}.Validate(
 
 // baseKey names a base key on the command line.
 type baseKey struct {
-	Type string `required:"" enum:"counter,entity,board,sessions" placeholder:"TYPE" help:"counter, entity, board or sessions."`
+	Type string `required:"" enum:"counter,entity,board,sessions,limit" placeholder:"TYPE" help:"counter, entity, board, sessions or limit."`
 	Name string `required:"" help:"The base key's name."`
 }
 

@@ -12,13 +12,13 @@ import (
 )
 
 // Share returns the part of a partition's limit that one write shard of a base key
-// of this type is planned to use: that of calculated write shards for events and
-// leaderboard entries, that of random ones for counters and sessions.
+// of this type is planned to use: that of random write shards for counters and
+// limits, that of calculated ones for events, leaderboard entries and sessions.
 func Share(t schema.Type) float64 {
-	if t == schema.Entity || t == schema.Board {
-		return shard.CalculatedShare
+	if t == schema.Counter || t == schema.Limit {
+		return shard.RandomShare
 	}
-	return shard.RandomShare
+	return shard.CalculatedShare
 }
 
 // largeWrite is how many units a write takes, on average, from which on an advice

@@ -271,7 +271,7 @@ func TestAdvice(t *testing.T) {
 		{"L#a#all#3", 700, heat.Saturated, "it has no write shards: spread its writes over 6 partition keys"}, // the entry of a player called 3
 		{"C#a#0", 1000, heat.Hot, "at least 100 % of the 1000 write units a second that a partition takes: raise its 4 write shards to 16"},
 		{"E#a#2026-01-05#0", 1000, heat.Hot, "raise its 4 write shards to 32"},
-		{"S#a#3", 300, heat.Hot, "raise its 4 write shards to 8"},
+		{"S#a#3", 300, heat.Hot, "raise its 4 write shards to 10"},
 		{"L#a#all#player", 700, heat.Hot, "it has no write shards: spread its writes over 6 partition keys"},
 		{"of another table", 700, heat.Hot, "it has no write shards: spread its writes over 6 partition keys"},
 	}

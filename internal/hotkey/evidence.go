@@ -28,7 +28,7 @@ func (w *window) suspects(s Settings, running bool) []*suspect {
 	found := make(map[string]*suspect)
 	for name, seen := range w.marks.sighted {
 		if base, err := schema.ParseBaseKey(name); err == nil {
-			w.suspect(found, base, partitionName(base, w.start), running).sight(seen, w.length)
+			w.suspect(found, base, w.partitionName(base), running).sight(seen, w.length)
 		}
 	}
 	entries := w.sketch.Top(w.sketch.Len())

@@ -8,6 +8,7 @@ import (
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/internal/topk"
+	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 // item makes the report of a window in its stored form.
@@ -59,7 +60,8 @@ func list(it *heat.Item, sketch *topk.Sketch, of func(string) partition, most in
 
 // refused lists the partition keys whose writes throttled. Those of an entity are
 // taken to be in the bucket of the window's start, those of a board in the period
-// that took most there: sightings don't tell.
+// that took most there, and those of a limit in its window that did: sightings don't
+// tell.
 func (w *window) refused() map[partition]bool {
 	keys := make(map[partition]bool)
 	var boards map[boardShard]partition
@@ -72,7 +74,7 @@ func (w *window) refused() map[partition]bool {
 			boards = w.heaviest()
 		}
 		for n := range s.shards {
-			p := tablePartition(schema.Key{Base: base, Bucket: schema.EventBucket.Label(w.start, 0), Shard: n}.String())
+			p := tablePartition(shard.Hash.Join(w.partitionName(base), n))
 			if base.Type == schema.Board {
 				var counted bool
 				if p, counted = boards[boardShard{base.Name, n}]; !counted {

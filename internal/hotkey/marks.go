@@ -137,7 +137,24 @@ func (m *marks) sortedBeats() []beat {
 }
 
 // partitionName returns what the partition keys of a base key have before their
-// write shard's number, at a time.
+// write shard's number, in the window. Those of a limit are of a window of its own,
+// of which nothing but the keys tells: it is taken to be the one that took most. A
+// limit of which nothing was counted has no more than its own name.
+func (w *window) partitionName(base schema.BaseKey) string {
+	if base.Type != schema.Limit {
+		return partitionName(base, w.start)
+	}
+	for _, e := range w.sketch.Top(w.sketch.Len()) {
+		if key, err := schema.ParseKey(e.Key); err == nil && key.Base == base {
+			name, _, _ := shard.Hash.Split(e.Key)
+			return name
+		}
+	}
+	return base.String()
+}
+
+// partitionName returns what the partition keys of a base key other than a limit's
+// have before their write shard's number, at a time.
 func partitionName(base schema.BaseKey, at time.Time) string {
 	name, _, _ := shard.Hash.Split(schema.Key{Base: base, Bucket: schema.EventBucket.Label(at, 0)}.String())
 	return name

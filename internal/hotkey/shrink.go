@@ -76,14 +76,14 @@ func (r *run) task(ctx context.Context, name string) ([]byte, error) {
 
 // chosen returns the keys that may shrink: those with several write shards, the
 // last change in force, and no pin. A board's writes come by all stream shards, so
-// that no beats prove them counted, and it gains nothing by fewer write shards; a
-// beat would count as a session. Of more keys than may get beats it takes others
+// that no beats prove them counted, and it gains nothing by fewer write shards. A
+// limit's go to other partition keys in each of its windows. Of more keys than may get beats it takes others
 // every two quiet periods, so that each has its turn, and time for a proof.
 func chosen(entries []ddb.Entry, now time.Time, quiet time.Duration) []ddb.Entry {
 	turn := strconv.FormatInt(now.UnixNano()/int64(2*quiet), 10)
 	keys := slices.DeleteFunc(slices.Clone(entries), func(e ddb.Entry) bool {
 		base, err := schema.ParseBaseKey(e.Key)
-		return err != nil || base.Type != schema.Counter && base.Type != schema.Entity ||
+		return err != nil || base.Type == schema.Board || base.Type == schema.Limit ||
 			e.Pinned || e.History.Newest() < 2 || e.Effective().After(now)
 	})
 	slices.SortFunc(keys, func(a, b ddb.Entry) int {

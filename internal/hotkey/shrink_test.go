@@ -114,7 +114,8 @@ func TestShrink(t *testing.T) {
 		"an entity":     {key: "E#e", minutes: 30, want: "8>1", after: 11 * time.Minute},
 		"at midnight":   {begin: "23:55:00", key: "E#e", minutes: 30, want: "8>1", after: 16 * time.Minute, log: "no proof"},
 		"a board":       {key: "L#b", minutes: 30},
-		"sessions":      {key: "S#s", minutes: 30},
+		"sessions":      {key: "S#s", minutes: 30, want: "8>1", after: 11 * time.Minute},
+		"a limit":       {key: "R#r", minutes: 30},
 	} {
 		s := settings()
 		s.PartitionWCU = cmp.Or(c.wcu, s.PartitionWCU)

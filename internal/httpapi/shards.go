@@ -9,7 +9,7 @@ import (
 
 // BaseKey names a base key in a request.
 type BaseKey struct {
-	Type schema.Type `json:"type" enum:"counter,entity,board,sessions"`
+	Type schema.Type `json:"type" enum:"counter,entity,board,sessions,limit"`
 	Name Name        `json:"name"`
 }
 
@@ -28,7 +28,7 @@ type ShardCount struct {
 
 // ShardChange is one change of a shard count.
 type ShardChange struct {
-	Time   string `json:"time" format:"date-time" doc:"When it comes into force for events; for counters it is in force at once"`
+	Time   string `json:"time" format:"date-time" doc:"When it comes into force for events and sessions; for counters, boards and limits it is in force at once"`
 	Shards int    `json:"shards"`
 	By     string `json:"by"`
 	Why    string `json:"why"`

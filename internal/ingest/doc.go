@@ -1,5 +1,6 @@
-// Package ingest takes writes over HTTP: events and counter increments. It
-// checks them, writes them as sharded items, and answers for each.
+// Package ingest takes writes over HTTP: events, counter increments, scores,
+// sessions and hits of limits. It checks them, writes them as sharded items, and
+// answers for each.
 //
 //	service := ingest.New(settings, client)
 //	http.ListenAndServe(addr, httpapi.New(log, ingest.Routes(service)))

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
@@ -194,11 +195,11 @@ func (g *growth) decide(ctx context.Context, key string, spread int, own float64
 // sized returns the count that a throttled key of count write shards should grow
 // to, and why; 0 if more write shards would not help.
 func sized(key string, count, spread int, rate, limit float64) (to int, why string) {
-	share := shard.RandomShare
-	if base, err := schema.ParseBaseKey(key); err == nil && (base.Type == schema.Entity || base.Type == schema.Board) {
-		share = shard.CalculatedShare
+	base, err := schema.ParseBaseKey(key)
+	if err != nil {
+		return 0, err.Error()
 	}
-	needed := shard.Needed(rate, limit, share)
+	needed := shard.Needed(rate, limit, heat.Share(base.Type))
 	if needed == 1 && count == 1 {
 		return 0, fmt.Sprintf("throttled at %.1f write units a second, of the %.0f that a partition takes: other keys fill it", rate, limit)
 	}

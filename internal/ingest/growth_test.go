@@ -70,6 +70,9 @@ func TestSized(t *testing.T) {
 	}{
 		{"C#c", 1, 1, 200, 40},   // ten times a partition's limit
 		{"E#e", 1, 1, 200, 80},   // calculated shards have no alternative
+		{"S#s", 1, 1, 200, 80},   // a session's neither
+		{"R#r", 1, 1, 200, 40},   // a hit goes where there is room
+		{"?", 1, 1, 200, 0},      // nobody's
 		{"L#l", 1, 1, 400, 160},  // 200 changed scores: two units of the index each
 		{"L#l", 160, 1, 400, 0},  // entries that leave the write shard that they were all in
 		{"C#c", 1, 1, 5, 0},      // other keys fill its partition

@@ -78,12 +78,24 @@ func invalid(details ...error) error {
 func applyOnce[A any](ctx context.Context, s *Service, k *CallKey, body []byte, answer A, now time.Time,
 	actions func(context.Context) ([]types.TransactWriteItem, error),
 ) (A, error) {
-	text, err := json.Marshal(answer)
-	if err != nil {
-		return answer, fmt.Errorf("encoding the answer: %w", err)
-	}
-	call := ddb.Call{Key: k.Key, Digest: digest(k.path, body), Answer: text}
-	first, err := s.once.Do(ctx, call, now, actions)
+	return decideOnce(ctx, s, k, body, now, func(ctx context.Context) ([]types.TransactWriteItem, A, error) {
+		writes, err := actions(ctx)
+		return writes, answer, err
+	})
+}
+
+// decideOnce is applyOnce for a call whose answer depends on what is read for its
+// writes.
+func decideOnce[A any](ctx context.Context, s *Service, k *CallKey, body []byte, now time.Time,
+	decide func(context.Context) ([]types.TransactWriteItem, A, error),
+) (answer A, err error) {
+	call := ddb.Call{Key: k.Key, Digest: digest(k.path, body)}
+	first, err := s.once.Decide(ctx, call, now, func(ctx context.Context) (writes []types.TransactWriteItem, text []byte, err error) {
+		if writes, answer, err = decide(ctx); err == nil {
+			text, err = json.Marshal(answer)
+		}
+		return writes, text, err
+	})
 	switch {
 	case errors.Is(err, ddb.ErrOtherCall):
 		return answer, huma.Error409Conflict("the Idempotency-Key was used for another call")

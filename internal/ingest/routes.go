@@ -20,6 +20,9 @@ func Routes(s *Service) httpapi.Routes {
 		huma.Register(api, operation(http.MethodPost, "/v1/counters", "add-counters", "Add to counters"), s.addCounters)
 		huma.Register(api, operation(http.MethodPut, "/v1/leaderboards", "put-leaderboard", "Set up a leaderboard"), s.putBoard)
 		huma.Register(api, operation(http.MethodPost, "/v1/scores", "submit-scores", "Send scores"), s.submitScores)
+		huma.Register(api, operation(http.MethodPut, "/v1/sessions", "put-session", "Start or renew a session"), s.putSession)
+		huma.Register(api, operation(http.MethodDelete, "/v1/sessions", "end-session", "End a session"), s.endSession)
+		huma.Register(api, operation(http.MethodPost, "/v1/limits", "hit-limit", "Count a hit against a limit"), s.hitLimit)
 		huma.Register(api, operation(http.MethodPut, "/v1/shards", "put-shards", "Pin a shard count"), s.putShards)
 	}
 }

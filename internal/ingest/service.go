@@ -16,6 +16,8 @@ type Client interface {
 	ddb.CounterClient
 	ddb.EventClient
 	ddb.BoardClient
+	ddb.SessionClient
+	ddb.LimitClient
 	SightingClient
 }
 
@@ -25,6 +27,8 @@ type Service struct {
 	events   *ddb.EventWriter
 	counter  *ddb.CounterWriter
 	boards   *ddb.Leaderboards
+	sessions *ddb.Sessions
+	limiter  *ddb.Limiter
 	once     *ddb.Once
 	changer  *ddb.MapChanger
 	now      func() time.Time
@@ -36,13 +40,15 @@ func New(settings Settings, client Client, log *slog.Logger) (*Service, error) {
 		return nil, err
 	}
 	view := ddb.NewMap(client, settings.ShardMapTable)
-	changer := ddb.NewMapChanger(client, view, ddb.ChangerOptions{Keep: settings.EventRetention})
+	changer := ddb.NewMapChanger(client, view, ddb.ChangerOptions{Keep: ddb.HistoryKept(settings.EventRetention)})
 	watch := newGrowth(settings, client, changer, log)
 	return &Service{
 		settings: settings,
 		events:   ddb.NewEventWriter(client, settings.ItemsTable, view, settings.EventRetention, watch),
 		counter:  ddb.NewCounterWriter(client, settings.ItemsTable, view, watch),
 		boards:   ddb.NewLeaderboards(client, settings.ItemsTable, view, watch, settings.BoardRetention),
+		sessions: ddb.NewSessions(client, settings.ItemsTable, view, watch),
+		limiter:  ddb.NewLimiter(client, settings.ItemsTable, view, watch, ddb.LimiterOptions{}),
 		once:     ddb.NewOnce(client, settings.ItemsTable, watch),
 		changer:  changer,
 		now:      time.Now,

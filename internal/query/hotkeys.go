@@ -31,7 +31,7 @@ type hotKey struct {
 	Key    string  `json:"key" doc:"The partition key"`
 	Table  string  `json:"table,omitempty" doc:"Whose key it is, if not hotshard's own"`
 	Index  string  `json:"index,omitempty" doc:"The index whose partition key it is; none for the table's own. A board's write shards are in by_rank, for each of its periods"`
-	Type   string  `json:"type" enum:"entity,counter,board,sessions,other"`
+	Type   string  `json:"type" enum:"entity,counter,board,sessions,limit,other"`
 	Name   string  `json:"name" doc:"The base key's; for type other, as a player's entry on a board, the partition key"`
 	Status string  `json:"status" enum:"hot,saturated,warm"`
 	Rate   float64 `json:"write_units_per_second" doc:"Certified mean rate of the key's hottest window: a lower bound"`

@@ -60,6 +60,7 @@ type Service struct {
 	events    *ddb.EventReader
 	counter   *ddb.CounterReader
 	boards    *ddb.BoardReader
+	sessions  *ddb.SessionReader
 	summaries *ddb.Summaries
 	now       func() time.Time
 }
@@ -77,6 +78,7 @@ func New(settings Settings, client Client) (*Service, error) {
 		events:    ddb.NewEventReader(client, settings.ItemsTable, shards),
 		counter:   ddb.NewCounterReader(client, settings.ItemsTable, shards),
 		boards:    ddb.NewBoardReader(client, settings.ItemsTable, shards),
+		sessions:  ddb.NewSessionReader(client, settings.ItemsTable, shards),
 		summaries: ddb.NewSummaries(client, settings.RollupsTable, shards),
 		now:       time.Now,
 	}, nil
@@ -91,6 +93,7 @@ func Routes(s *Service) httpapi.Routes {
 		get(api, "/v1/rollups", "list-rollups", "Read counts and sums of an entity's events by hour or day", s.listRollups)
 		get(api, "/v1/leaderboards", "get-leaderboard", "Read the first of a leaderboard", s.getBoard, http.StatusNotFound)
 		get(api, "/v1/leaderboards/rank", "get-rank", "Read a player's rank and neighbours", s.getRank, http.StatusNotFound)
+		get(api, "/v1/sessions", "count-sessions", "Count a group's active sessions", s.countSessions)
 		get(api, "/v1/shards", "get-shards", "Read shard counts", s.getShards)
 		get(api, "/v1/hot-keys", "list-hot-keys", "Name the hottest keys", s.listHotKeys)
 	}

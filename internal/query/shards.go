@@ -15,7 +15,7 @@ import (
 )
 
 type shardsInput struct {
-	Type schema.Type  `query:"type" enum:"counter,entity,board,sessions"`
+	Type schema.Type  `query:"type" enum:"counter,entity,board,sessions,limit"`
 	Name httpapi.Name `query:"name"`
 }
 

@@ -16,9 +16,10 @@ const (
 	Counter  Type = "counter"
 	Board    Type = "board"
 	Sessions Type = "sessions"
+	Limit    Type = "limit"
 )
 
-var prefixes = map[Type]string{Entity: "E#", Counter: "C#", Board: "L#", Sessions: "S#"}
+var prefixes = map[Type]string{Entity: "E#", Counter: "C#", Board: "L#", Sessions: "S#", Limit: "R#"}
 
 // BaseKey is a caller's key before sharding.
 type BaseKey struct {
@@ -43,21 +44,21 @@ func ParseBaseKey(s string) (BaseKey, error) {
 // Key is a partition key of the items table, taken apart.
 type Key struct {
 	Base   BaseKey
-	Bucket string // label of the time bucket; entities only
+	Bucket string // label of the time bucket: an entity's day, a limit's window; "" for others
 	Shard  int
 }
 
 // String returns the partition key.
 func (k Key) String() string {
 	name := k.Base.String()
-	if k.Base.Type == Entity {
+	if k.Base.Type == Entity || k.Base.Type == Limit {
 		name += "#" + k.Bucket
 	}
 	return shard.Hash.Join(name, k.Shard)
 }
 
 // ParseKey is the inverse of Key.String for entities, counters, boards (their
-// index's partition keys) and session groups. Other items (markers, heat) have
+// index's partition keys), session groups and limits. Other items (markers, heat) have
 // no base key, and give an error.
 func ParseKey(pk string) (Key, error) {
 	name, n, err := shard.Hash.Split(pk)
@@ -69,17 +70,27 @@ func ParseKey(pk string) (Key, error) {
 		return Key{}, err
 	}
 	key := Key{Base: base, Shard: n}
-	if base.Type == Entity {
-		at := strings.LastIndexByte(base.Name, '#')
-		if at < 0 {
-			return Key{}, &shard.KeyError{Key: pk, Reason: "it has no time bucket"}
-		}
-		key.Base.Name, key.Bucket = base.Name[:at], base.Name[at+1:]
-		if _, err := EventBucket.Start(key.Bucket, 0); err != nil {
-			return Key{}, &shard.KeyError{Key: pk, Reason: "its time bucket is not a day"}
-		}
+	ok := true
+	switch base.Type {
+	case Entity:
+		key.Base.Name, key.Bucket, ok = cutDay(base.Name)
+	case Limit:
+		key.Base.Name, key.Bucket, ok = cutLimitBucket(base.Name)
+	}
+	if !ok {
+		return Key{}, &shard.KeyError{Key: pk, Reason: "it has no time bucket"}
 	}
 	return key, nil
+}
+
+// cutDay takes the label of an event's bucket off a name that ends with one.
+func cutDay(name string) (entity, bucket string, ok bool) {
+	at := strings.LastIndexByte(name, '#')
+	if at < 0 {
+		return "", "", false
+	}
+	_, err := EventBucket.Start(name[at+1:], 0)
+	return name[:at], name[at+1:], err == nil
 }
 
 // EventBucket is the width of an event's bucket.

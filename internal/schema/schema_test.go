@@ -11,13 +11,17 @@ func TestKeysAreInverse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		key := Key{
 			Base: BaseKey{
-				Type: rapid.SampledFrom([]Type{Entity, Counter, Board, Sessions}).Draw(t, "type"),
+				Type: rapid.SampledFrom([]Type{Entity, Counter, Board, Sessions, Limit}).Draw(t, "type"),
 				Name: rapid.StringN(1, 100, 512).Draw(t, "name"),
 			},
 			Shard: rapid.IntRange(0, 1e6).Draw(t, "shard"),
 		}
 		if key.Base.Type == Entity {
 			key.Bucket = EventBucket.Label(time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "at"), 0), 0)
+		}
+		if key.Base.Type == Limit {
+			start := time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "start"), 0)
+			key.Bucket = LimitBucket(start, time.Duration(rapid.IntRange(1, 1e7).Draw(t, "window"))*time.Second)
 		}
 		if got, err := ParseKey(key.String()); err != nil || got != key {
 			t.Fatalf("%q was read as %+v, %v", key.String(), got, err)
@@ -29,7 +33,7 @@ func TestKeysAreInverse(t *testing.T) {
 }
 
 func TestOtherKeysHaveNoBaseKey(t *testing.T) {
-	for _, pk := range []string{"", "I#key", "I#a#1", "H#x#0", "C#a", "E#a#0", "E#a#2026-13-01#0", "E#a#b#0", "K#2026-01-05T00#1"} {
+	for _, pk := range []string{"", "I#key", "I#a#1", "H#x#0", "C#a", "E#a#0", "E#a#2026-13-01#0", "E#a#b#0", "R#a#0", "R#a#60#0", "R#a#060#0#0", "R#a#60#-1#0", "R#a#60#x#0", "K#2026-01-05T00#1"} {
 		if key, err := ParseKey(pk); err == nil {
 			t.Errorf("%q was read as %+v", pk, key)
 		}
@@ -60,5 +64,22 @@ func TestSummaryAttributes(t *testing.T) {
 	}
 	if SummaryKey("a#b", 63) != "C#a#b#0" || SummaryKey("a#b", 64) != "C#a#b#1" {
 		t.Error("a partial holds 64 write shards")
+	}
+}
+
+func TestSessionSortKeys(t *testing.T) {
+	for _, id := range []string{"a", "~beat", "s#x", "2026-01-05T12:00:00.123Z#x"} {
+		_, sk := SessionKey("g", id, 3)
+		if got, ok := ParseSessionSortKey(sk); !ok || got != id {
+			t.Errorf("%q was read as %q, %v", sk, got, ok)
+		}
+		if _, _, err := ParseEventSortKey(sk); err == nil {
+			t.Errorf("%q is an event's", sk)
+		}
+	}
+	for _, sk := range []string{BeatSK, ProbeSK, SoleSK, ""} {
+		if id, ok := ParseSessionSortKey(sk); ok {
+			t.Errorf("%q is session %q", sk, id)
+		}
 	}
 }

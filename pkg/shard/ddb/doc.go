@@ -1,5 +1,6 @@
-// Package ddb writes and reads sharded items in DynamoDB: counters, events and
-// leaderboards whose write shards follow a shard map that many processes share.
+// Package ddb writes and reads sharded items in DynamoDB: counters, events,
+// leaderboards, sessions and rate limits whose write shards follow a shard map that
+// many processes share.
 //
 //	shards := ddb.NewMap(client, "hotshard-shard-map")
 //	writer := ddb.NewCounterWriter(client, "hotshard-items", shards)

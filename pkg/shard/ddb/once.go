@@ -70,9 +70,20 @@ var ErrOtherCall = errors.New("the key was used for another call")
 func (o *Once) Do(ctx context.Context, call Call, now time.Time,
 	actions func(context.Context) ([]types.TransactWriteItem, error),
 ) (before []byte, err error) {
+	return o.Decide(ctx, call, now, func(ctx context.Context) ([]types.TransactWriteItem, []byte, error) {
+		writes, err := actions(ctx)
+		return writes, call.Answer, err
+	})
+}
+
+// Decide is Do for a call whose answer depends on what is read for its writes:
+// decide returns both, and the answer takes the place of the call's.
+func (o *Once) Decide(ctx context.Context, call Call, now time.Time,
+	decide func(context.Context) ([]types.TransactWriteItem, []byte, error),
+) (before []byte, err error) {
 	offered := false
 	err = persist(ctx, func(ctx context.Context) error {
-		writes, err := actions(ctx)
+		writes, answer, err := decide(ctx)
 		if err != nil {
 			before, err = o.impossible(ctx, call, now, err)
 			return err
@@ -81,6 +92,7 @@ func (o *Once) Do(ctx context.Context, call Call, now time.Time,
 			o.offer(writes, now)
 			offered = true
 		}
+		call.Answer = answer
 		_, err = o.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
 			TransactItems: append(writes, o.marker(call, now)),
 		}, once)
@@ -90,7 +102,7 @@ func (o *Once) Do(ctx context.Context, call Call, now time.Time,
 		} else if outrun(err, len(writes)) {
 			err = fmt.Errorf("%w: %w", errOutrun, err)
 		}
-		o.learn(ctx, err, writes, now)
+		learn(ctx, o.client, o.table, o.watch, err, writes, now)
 		return err
 	})
 	if err != nil {
@@ -132,17 +144,6 @@ func (o *Once) refused(writes []types.TransactWriteItem, now time.Time) {
 	for _, w := range writes {
 		if l, ok := loadOf(w, now); ok && !l.index {
 			o.watch.Refused(l.key.Base.String(), l.units)
-		}
-	}
-}
-
-// learn finds out which partitions a throttled transaction found full: it only
-// says which of its actions were throttled.
-func (o *Once) learn(ctx context.Context, err error, writes []types.TransactWriteItem, now time.Time) {
-	throttled := throttledActions(err, writes)
-	for _, w := range throttled[:min(maxLessons, len(throttled))] {
-		if l, ok := loadOf(w, now); ok && probe(ctx, o.client, o.table, l.probe, now) == l.limit() {
-			o.watch.Throttled(ctx, l.key.Base.String(), l.key.Shard, l.at)
 		}
 	}
 }

@@ -54,6 +54,17 @@ func probe(ctx context.Context, client putter, table string, it item, now time.T
 	return ThrottleScope(err)
 }
 
+// learn finds out which partitions a throttled transaction found full: it only
+// says which of its actions were throttled.
+func learn(ctx context.Context, client putter, table string, watch Watcher, err error, writes []types.TransactWriteItem, now time.Time) {
+	throttled := throttledActions(err, writes)
+	for _, w := range throttled[:min(maxLessons, len(throttled))] {
+		if l, ok := loadOf(w, now); ok && probe(ctx, client, table, l.probe, now) == l.limit() {
+			watch.Throttled(ctx, l.key.Base.String(), l.key.Shard, l.at)
+		}
+	}
+}
+
 // throttledActions lists a transaction's actions that found no capacity.
 func throttledActions(err error, actions []types.TransactWriteItem) []types.TransactWriteItem {
 	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
@@ -92,6 +103,8 @@ func loadOf(action types.TransactWriteItem, now time.Time) (load, bool) {
 	switch {
 	case action.Update != nil:
 		return tableLoad(text(action.Update.Key, schema.PK), 2, now)
+	case action.Delete != nil:
+		return tableLoad(text(action.Delete.Key, schema.PK), 2, now)
 	case action.Put == nil:
 		return load{}, false
 	}

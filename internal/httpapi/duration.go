@@ -1,0 +1,45 @@
+package httpapi
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// Duration is a length of time as callers write it: 90s, 30m, 1h30m.
+type Duration struct{ time.Duration }
+
+// Schema describes it in the OpenAPI document.
+func (Duration) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{
+		Type: huma.TypeString, Examples: []any{"30m"}, Pattern: `^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`,
+		PatternDescription: "a duration such as 90s, 30m or 1h30m",
+		Description:        "A duration such as 90s, 30m or 1h30m, of hours (h), minutes (m), seconds (s) and milliseconds (ms)",
+	}
+}
+
+// UnmarshalText reads a duration.
+func (d *Duration) UnmarshalText(text []byte) error {
+	parsed, err := time.ParseDuration(string(text))
+	if err != nil {
+		return fmt.Errorf("%.40q is not a duration such as 90s, 30m or 1h30m", text)
+	}
+	d.Duration = parsed
+	return nil
+}
+
+// MarshalText writes the duration.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// Within says why a duration is not between these two, both included, or not a
+// multiple of step; "" if it is.
+func (d Duration) Within(least, most, step time.Duration) string {
+	switch {
+	case d.Duration < least || d.Duration > most:
+		return fmt.Sprintf("it must be %v to %v", least, most)
+	case d.Duration%step != 0:
+		return fmt.Sprintf("it must be a multiple of %v", step)
+	}
+	return ""
+}

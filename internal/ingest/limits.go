@@ -1,0 +1,58 @@
+package ingest
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+type limitInput struct {
+	CallKey
+	Body struct {
+		Key    httpapi.Name     `json:"key"`
+		Limit  int64            `json:"limit" minimum:"1" maximum:"1000000000" doc:"Hits that are allowed in a window"`
+		Window httpapi.Duration `json:"window" doc:"Whole seconds, 1s to 720h. Windows are multiples of it since the Unix epoch"`
+	}
+	RawBody []byte
+}
+
+type limitAnswer struct {
+	Allowed   bool   `json:"allowed"`
+	Used      int64  `json:"used" doc:"Hits allowed in the window, this one included. With several write shards others' hits of the last second may be missing"`
+	Remaining int64  `json:"remaining" doc:"What used leaves of the limit"`
+	ResetsAt  string `json:"resets_at" format:"date-time" doc:"The window's end"`
+}
+
+type limitOutput struct{ Body limitAnswer }
+
+// hitLimit counts a hit, if the limit allows it. A refused hit is an answer, and no
+// error.
+func (s *Service) hitLimit(ctx context.Context, in *limitInput) (*limitOutput, error) {
+	if fault := in.Body.Window.Within(ddb.MinLimitWindow, ddb.MaxLimitWindow, time.Second); fault != "" {
+		return nil, invalid(&huma.ErrorDetail{Location: "body.window", Message: fault, Value: in.Body.Window.String()})
+	}
+	ctx, cancel := s.deadline(ctx)
+	defer cancel()
+	limit, now := ddb.Limit{Key: string(in.Body.Key), Max: in.Body.Limit, Window: in.Body.Window.Duration}, s.now()
+	if in.keyed() {
+		answer, err := decideOnce(ctx, s, &in.CallKey, in.RawBody, now, func(ctx context.Context) ([]types.TransactWriteItem, limitAnswer, error) {
+			actions, v, err := s.limiter.HitTransact(ctx, limit, now)
+			return actions, answerOfHit(v), err
+		})
+		return &limitOutput{answer}, err
+	}
+	v, err := s.limiter.Hit(ctx, limit, now)
+	if err != nil {
+		return nil, refused(ctx, []error{err})
+	}
+	return &limitOutput{answerOfHit(v)}, nil
+}
+
+func answerOfHit(v ddb.Verdict) limitAnswer {
+	return limitAnswer{v.Allowed, v.Used, v.Remaining, httpapi.FormatTime(v.Resets)}
+}

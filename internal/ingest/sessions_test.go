@@ -1,0 +1,271 @@
+package ingest
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+// active counts a group's sessions as a reader does.
+func (r *rig) active(group string) int {
+	r.t.Helper()
+	reader := ddb.NewSessionReader(r.client, r.names.Items, ddb.NewMap(r.client, r.names.ShardMap))
+	n, err := reader.Active(r.t.Context(), group, r.service.now())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return n
+}
+
+func (r *rig) end(group, id string, header ...string) answer {
+	r.t.Helper()
+	return r.send(http.MethodDelete, "/v1/sessions?"+url.Values{"group": {group}, "id": {id}}.Encode(), "", header...)
+}
+
+func TestSessionsAreAnswered(t *testing.T) {
+	r := newRig(t)
+	now := time.Now().Truncate(time.Millisecond)
+	r.service.now = func() time.Time { return now }
+	var first, again sessionAnswer
+	got := r.send(http.MethodPut, "/v1/sessions", `{"group":"shop/ü#1","id":"~beat","ttl":"1m30s","data":{"cart":[1.50]}}`)
+	got.decode(t, &first)
+	if got.status != 200 || first.Group != "shop/ü#1" || first.ID != "~beat" {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	began := now
+	now = now.Add(time.Minute)
+	got = r.send(http.MethodPut, "/v1/sessions", `{"group":"shop/ü#1","id":"~beat","ttl":"720h"}`)
+	got.decode(t, &again)
+	if again.StartedAt != first.StartedAt || !sameTime(t, first.StartedAt, began) || !sameTime(t, again.ExpiresAt, now.Add(720*time.Hour)) {
+		t.Errorf("%+v, then %+v", first, again)
+	}
+	if n := r.active("shop/ü#1"); n != 1 || r.items() != 1 {
+		t.Errorf("%d active, %d items", n, r.items())
+	}
+	for range 2 {
+		if got := r.end("shop/ü#1", "~beat"); got.status != 204 || len(got.body) > 0 {
+			t.Fatalf("%d %s", got.status, got.body)
+		}
+	}
+	if n := r.active("shop/ü#1"); n != 0 {
+		t.Errorf("%d active after the end", n)
+	}
+}
+
+// sameTime tells whether a text is a time to the millisecond, but for what a call
+// takes.
+func sameTime(t *testing.T, text string, want time.Time) bool {
+	t.Helper()
+	got, err := time.Parse(time.RFC3339, text)
+	if err != nil || len(text) != len("2026-01-05T12:00:00.123Z") {
+		t.Errorf("%q is no time: %v", text, err)
+	}
+	return !got.Before(want) && got.Before(want.Add(20*time.Second))
+}
+
+func TestMalformedSessionsAndLimits(t *testing.T) {
+	r := newRig(t)
+	session := func(rest string) string { return `{"group":"g","id":"i",` + rest + `}` }
+	limit := func(rest string) string { return `{"key":"k",` + rest + `}` }
+	for _, c := range []struct {
+		method, path, body string
+		status             int
+		location           string
+	}{
+		{"PUT", "/v1/sessions", `{"id":"i","ttl":"1m"}`, 422, "body"},
+		{"PUT", "/v1/sessions", `{"group":"g","ttl":"1m"}`, 422, "body"},
+		{"PUT", "/v1/sessions", `{"group":"","id":"i","ttl":"1m"}`, 422, "body.group"},
+		{"PUT", "/v1/sessions", `{"group":"g","id":"a\u0000","ttl":"1m"}`, 422, "body.id"},
+		{"PUT", "/v1/sessions", `{"group":"g","id":"` + strings.Repeat("x", 513) + `","ttl":"1m"}`, 422, "body.id"},
+		{"PUT", "/v1/sessions", `{"group":"g","id":"i"}`, 422, "body"},
+		{"PUT", "/v1/sessions", session(`"ttl":60`), 422, "body.ttl"},
+		{"PUT", "/v1/sessions", session(`"ttl":null`), 422, "body.ttl"},
+		{"PUT", "/v1/sessions", session(`"ttl":""`), 422, "body.ttl"},
+		{"PUT", "/v1/sessions", session(`"ttl":"soon"`), 422, "body.ttl"},
+		{"PUT", "/v1/sessions", session(`"ttl":"-1m"`), 422, "body.ttl"},
+		{"PUT", "/v1/sessions", session(`"ttl":"1d"`), 422, "body.ttl"},
+		{"PUT", "/v1/sessions", session(`"ttl":"999ms"`), 422, "body.ttl"},
+		{"PUT", "/v1/sessions", session(`"ttl":"720h1ms"`), 422, "body.ttl"},
+		{"PUT", "/v1/sessions", session(`"ttl":"99999999999999999h"`), 422, "body.ttl"},
+		{"PUT", "/v1/sessions", session(`"ttl":"1m","data":[1]`), 422, "body.data"},
+		{"PUT", "/v1/sessions", session(`"ttl":"1m","data":{"a":1e200}`), 422, "body.data.a"},
+		{"PUT", "/v1/sessions", session(`"ttl":"1m","data":{"a":"` + strings.Repeat("x", 400<<10) + `"}`), 422, "body.data"},
+		{"PUT", "/v1/sessions", session(`"ttl":"1m","TTL":"1m"`), 422, "body.TTL"},
+		{"DELETE", "/v1/sessions?group=g", ``, 422, "query.id"},
+		{"DELETE", "/v1/sessions?id=i", ``, 422, "query.group"},
+		{"DELETE", "/v1/sessions?group=&id=i", ``, 422, "query.group"},
+		{"DELETE", "/v1/sessions?group=g&id=i&id=j", ``, 422, "query.id"},
+		{"DELETE", "/v1/sessions?group=g&id=%00", ``, 422, "query.id"},
+		{"POST", "/v1/limits", `{"limit":1,"window":"1m"}`, 422, "body"},
+		{"POST", "/v1/limits", limit(`"window":"1m"`), 422, "body"},
+		{"POST", "/v1/limits", limit(`"limit":1`), 422, "body"},
+		{"POST", "/v1/limits", limit(`"limit":0,"window":"1m"`), 422, "body.limit"},
+		{"POST", "/v1/limits", limit(`"limit":-5,"window":"1m"`), 422, "body.limit"},
+		{"POST", "/v1/limits", limit(`"limit":1000000001,"window":"1m"`), 422, "body.limit"},
+		{"POST", "/v1/limits", limit(`"limit":1.5,"window":"1m"`), 422, "body.limit"},
+		{"POST", "/v1/limits", limit(`"limit":"9","window":"1m"`), 422, "body.limit"},
+		{"POST", "/v1/limits", limit(`"limit":9,"window":"0s"`), 422, "body.window"},
+		{"POST", "/v1/limits", limit(`"limit":9,"window":"1500ms"`), 422, "body.window"},
+		{"POST", "/v1/limits", limit(`"limit":9,"window":"721h"`), 422, "body.window"},
+		{"POST", "/v1/limits", limit(`"limit":9,"window":60`), 422, "body.window"},
+	} {
+		got := r.send(c.method, c.path, c.body)
+		if got.status != c.status || got.header.Get("Content-Type") != "application/problem+json" {
+			t.Errorf("%s %s %.80s: %d %.300s, want %d", c.method, c.path, c.body, got.status, got.body, c.status)
+			continue
+		}
+		checkProblem(t, got, c.location)
+	}
+	if n := r.items(); n != 0 {
+		t.Errorf("%d items were written", n)
+	}
+}
+
+func TestHitsAreAnswered(t *testing.T) {
+	r := newRig(t)
+	now := time.Date(2126, 1, 5, 12, 34, 56, 0, time.UTC)
+	r.service.now = func() time.Time { return now }
+	for i := 1; i <= 4; i++ {
+		var out limitAnswer
+		got := r.post("/v1/limits", `{"key":"login/ann#1","limit":3,"window":"1h"}`)
+		got.decode(t, &out)
+		if want := (limitAnswer{i <= 3, int64(min(i, 3)), int64(max(0, 3-i)), "2126-01-05T13:00:00.000Z"}); got.status != 200 || out != want {
+			t.Errorf("hit %d: %d %s", i, got.status, got.body)
+		}
+	}
+}
+
+// TestKeyedSessionsAndHits are applied once, and answered the same again.
+func TestKeyedSessionsAndHits(t *testing.T) {
+	r := newRig(t)
+	for _, c := range []struct{ method, path, body string }{
+		{"PUT", "/v1/sessions", `{"group":"g","id":"i","ttl":"1h"}`},
+		{"POST", "/v1/limits", `{"key":"k","limit":1,"window":"720h"}`}, // a window that does not end while the test runs, as a rule
+		{"DELETE", "/v1/sessions?group=g&id=i", ``},
+	} {
+		key := strings.ToLower(c.method) + "-1"
+		first := r.send(c.method, c.path, c.body, "Idempotency-Key", key)
+		time.Sleep(2 * time.Millisecond) // an answer made anew would have another time
+		again := r.send(c.method, c.path, c.body, "Idempotency-Key", key)
+		if first.status >= 300 || again.status != first.status || !bytes.Equal(first.body, again.body) {
+			t.Errorf("%s %s: %d %s, then %d %s", c.method, c.path, first.status, first.body, again.status, again.body)
+		}
+	}
+	var out limitAnswer
+	r.post("/v1/limits", `{"key":"k","limit":1,"window":"720h"}`, "Idempotency-Key", "post-2").decode(t, &out)
+	if out.Allowed || out.Used != 1 {
+		t.Errorf("a hit under another key: %+v", out)
+	}
+	put := r.send(http.MethodPut, "/v1/sessions", `{"group":"g","id":"i","ttl":"1h"}`)
+	if again := r.end("g", "i", "Idempotency-Key", "delete-1"); put.status != 200 || again.status != 204 || r.active("g") != 1 {
+		t.Errorf("an end that comes again ends a later session: %d, %d, %d active", put.status, again.status, r.active("g"))
+	}
+	for _, other := range []answer{
+		r.end("g", "other", "Idempotency-Key", "delete-1"),
+		r.send(http.MethodPut, "/v1/sessions", `{"group":"g","id":"i","ttl":"2h"}`, "Idempotency-Key", "put-1"),
+		r.post("/v1/limits", `{"key":"k","limit":2,"window":"720h"}`, "Idempotency-Key", "post-1"),
+	} {
+		if other.status != 409 {
+			t.Errorf("another call: %d %s", other.status, other.body)
+		}
+	}
+}
+
+// TestHitsThroughTheAPI come at a time, with throttles and lost answers.
+func TestHitsThroughTheAPI(t *testing.T) {
+	r := newRig(t)
+	n := 0
+	var mu sync.Mutex
+	f := &faults{Client: r.client}
+	f.before = func(string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if n++; n%7 == 0 {
+			return errHotKey
+		}
+		return nil
+	}
+	f.after = func(string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if n%11 == 0 {
+			return errLost
+		}
+		return nil
+	}
+	r.use(f)
+	now := time.Now()
+	r.service.now = func() time.Time { return now }
+	var allowed, refused int
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 20 {
+				var out limitAnswer
+				got := r.post("/v1/limits", `{"key":"k","limit":50,"window":"24h"}`)
+				got.decode(t, &out)
+				if got.status != 200 {
+					t.Errorf("%d %s", got.status, got.body)
+				}
+				mu.Lock()
+				if out.Allowed {
+					allowed++
+				} else {
+					refused++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	if allowed > 50 || allowed < 50-f.lost || refused != 80-allowed {
+		t.Errorf("%d allowed, %d refused, %d answers lost", allowed, refused, f.lost)
+	}
+}
+
+func TestExhaustedCapacityOfSessionsAndLimits(t *testing.T) {
+	r := newRig(t)
+	r.use(&faults{Client: r.client, before: always(errHotKey)})
+	r.service.settings.Deadline = 300 * time.Millisecond
+	for _, key := range [][]string{nil, {"Idempotency-Key", "k"}} {
+		for i, got := range []answer{
+			r.send(http.MethodPut, "/v1/sessions", `{"group":"g","id":"i","ttl":"1h"}`, key...),
+			r.post("/v1/limits", `{"key":"k","limit":1,"window":"1h"}`, key...),
+		} {
+			if got.status != 429 || got.header.Get("Retry-After") == "" {
+				t.Errorf("call %d %v: %d %s", i, key, got.status, got.body)
+			}
+		}
+	}
+}
+
+// TestAGroupAndALimitGrow when partitions refuse their writes, each by its share.
+func TestAGroupAndALimitGrow(t *testing.T) {
+	r := newRig(t)
+	for key, want := range map[string]int{"S#g": 80, "R#k": 40} {
+		c := r.controller(Act)
+		c.storm(key, 200, 5*time.Second, 0)
+		e := c.entry(key)
+		if n := e.History.Newest(); e.Version != 1 || n < want-2 || n > want+2 {
+			t.Errorf("%s at ten times the limit: %+v, want about %d", key, e, want)
+		}
+	}
+}
+
+// TestPinsOfLimits: the type is an addition to the others.
+func TestPinsOfLimits(t *testing.T) {
+	r := newRig(t)
+	for _, kind := range []string{"limit", "sessions"} {
+		got := r.send(http.MethodPut, "/v1/shards", fmt.Sprintf(`{"type":%q,"name":"k#60","shards":5}`, kind))
+		if got.status != 200 || !strings.Contains(string(got.body), `"shards":5`) {
+			t.Errorf("%s: %d %s", kind, got.status, got.body)
+		}
+	}
+}

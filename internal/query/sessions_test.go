@@ -1,0 +1,36 @@
+package query
+
+import (
+	"fmt"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+func TestActiveSessions(t *testing.T) {
+	r := newRig(t)
+	sessions := ddb.NewSessions(r.client, r.names.Items, ddb.NewMap(r.client, r.names.ShardMap), ddb.Unwatched{})
+	const group = "shop/ü#1&b"
+	for i := range 7 {
+		now := time.Now()
+		if i%2 == 1 {
+			now = now.Add(-2 * time.Second) // it has ended
+		}
+		if _, err := sessions.Put(t.Context(), ddb.Lease{Group: group, ID: fmt.Sprint(i), TTL: time.Second + time.Hour*time.Duration((i+1)%2)}, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]int{group: 4, "nobody's": 0} {
+		var out struct{ Active *int }
+		if status := r.get("/v1/sessions?group="+url.QueryEscape(name), &out); status != 200 || out.Active == nil || *out.Active != want {
+			t.Errorf("%s: %d, %v", name, status, out.Active)
+		}
+	}
+	for _, query := range []string{"", "group=", "group=%00", "group=a&group=b"} {
+		if status := r.get("/v1/sessions?"+query, nil); status != 422 {
+			t.Errorf("%q: %d", query, status)
+		}
+	}
+}

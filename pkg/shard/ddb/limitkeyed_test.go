@@ -1,0 +1,67 @@
+package ddb_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+// TestKeyedHitsCountOnce: several processes, whose answers get lost, and the verdicts
+// that come again.
+func TestKeyedHitsCountOnce(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	d := deploy(t)
+	d.setShards(t, "R#k", "1:3", fmt.Sprintf("%d:5", later.Add(time.Second).Unix()))
+	random := rand.New(rand.NewPCG(seed, 1))
+	flaky := &flaky{Client: d.client, before: sometimes(random, 8, hot(tableHot)), after: sometimes(random, 5, lostAnswer{})}
+	limit := ddb.Limit{Key: "k", Max: 25, Window: time.Hour}
+	var allowed atomic.Int64
+	var wg sync.WaitGroup
+	for p := range 4 {
+		wg.Go(func() {
+			l, once := d.limiter(faulty{flaky}, ddb.Unwatched{}), ddb.NewOnce(faulty{flaky}, d.names.Items, ddb.Unwatched{})
+			for i := range 10 {
+				first := keyedHit(t, l, once, fmt.Sprint(p, "-", i), limit)
+				if again := keyedHit(t, l, once, fmt.Sprint(p, "-", i), limit); again != first {
+					t.Errorf("%s, then %s", first, again)
+				}
+				if first == "yes" {
+					allowed.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if used := d.used(t, d.limiter(d.client, ddb.Unwatched{}), limit, later, 5); used != 25 || allowed.Load() != 25 || flaky.lost == 0 {
+		t.Errorf("%d used, %d allowed, %d answers lost", used, allowed.Load(), flaky.lost)
+	}
+}
+
+// keyedHit makes a keyed hit until it is answered.
+func keyedHit(t *testing.T, l *ddb.Limiter, once *ddb.Once, key string, limit ddb.Limit) string {
+	for range 30 {
+		answer := ""
+		before, err := once.Decide(within(t), ddb.Call{Key: key, Digest: []byte("d")}, later,
+			func(ctx context.Context) ([]types.TransactWriteItem, []byte, error) {
+				actions, v, err := l.HitTransact(ctx, limit, later)
+				answer = map[bool]string{true: "yes", false: "no"}[v.Allowed]
+				return actions, []byte(answer), err
+			})
+		if err == nil && before != nil {
+			return string(before)
+		} else if err == nil {
+			return answer
+		}
+	}
+	t.Errorf("key %s was never answered", key)
+	return ""
+}

@@ -1,0 +1,122 @@
+package ddb
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// HitTransact returns Hit's write as an action of a transaction, on condition that
+// there still is room, and the verdict that holds if it is made; no action for a hit
+// that is refused. It reads all write shards consistently, a read unit each. [Once]
+// calls it anew when the room was gone, and then the verdict may be another.
+func (l *Limiter) HitTransact(ctx context.Context, limit Limit, now time.Time) ([]types.TransactWriteItem, Verdict, error) {
+	h, err := l.hit(ctx, limit, now)
+	if err == nil && !h.full() {
+		err = h.readAll(ctx, true)
+	}
+	if err != nil {
+		return nil, Verdict{}, fmt.Errorf("hit of limit %q: %w", limit.Key, err)
+	}
+	n, ok := h.roomy()
+	if !ok || h.full() {
+		return nil, h.verdict(), nil
+	}
+	h.allowed = true
+	v := h.verdict()
+	v.Used, v.Remaining = h.sum()+1, max(0, h.Max-h.sum()-1)
+	return []types.TransactWriteItem{{Update: h.update(n)}}, v, nil
+}
+
+// roomy returns a write shard that has room, by what was just read.
+func (h *hit) roomy() (n int, ok bool) {
+	h.window.mu.Lock()
+	defer h.window.mu.Unlock()
+	var open []int
+	for n := range h.all {
+		if h.window.used[n] < h.part(n) {
+			open = append(open, n)
+		}
+	}
+	if len(open) == 0 {
+		return 0, false
+	}
+	return open[rand.IntN(len(open))], true
+}
+
+// readAll reads what all write shards have used. Those with a part come first: if a
+// consistent read finds them full, what it finds of the others after that is final.
+func (h *hit) readAll(ctx context.Context, consistent bool) error {
+	if err := h.read(ctx, 0, h.first, consistent, false); err != nil || h.all == h.first {
+		return err
+	}
+	return h.read(ctx, h.first, h.all, consistent, consistent && h.partsFull())
+}
+
+// read reads the write shards of from to below to. Last tells that what has no room
+// now won't have any.
+func (h *hit) read(ctx context.Context, from, to int, consistent, last bool) error {
+	var keys []item
+	for n := from; n < to; n++ {
+		keys = append(keys, h.itemKey(n))
+	}
+	items, err := batchGet(ctx, h.client, h.table, keys, consistent)
+	if err != nil {
+		return err
+	}
+	found := make(map[string]item, len(items))
+	for _, it := range items {
+		found[text(it, schema.PK)] = it
+	}
+	for i, key := range keys {
+		it := found[text(key, schema.PK)]
+		if err := h.saw(from+i, it); err != nil {
+			return err
+		}
+		if used, _ := integer(it, schema.LimitUsed); last && used >= 0 {
+			h.window.spend(from+i, h.Max)
+		}
+	}
+	return nil
+}
+
+// refresh reads what others used, when the last reading is too old. It takes no
+// longer than it is worth; without it, less is known.
+func (h *hit) refresh(ctx context.Context) {
+	if h.all == 1 || !h.allowed || !h.window.stale(h.now) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	_ = h.readAll(ctx, false)
+}
+
+// sum is what all write shards are known to have used.
+func (h *hit) sum() (sum int64) {
+	h.window.mu.Lock()
+	defer h.window.mu.Unlock()
+	for n := range h.all {
+		sum += h.window.used[n]
+	}
+	return max(sum, 0)
+}
+
+// verdict says what became of the hit.
+func (h *hit) verdict() Verdict {
+	v := Verdict{Allowed: h.allowed, Used: h.sum(), Resets: h.end()}
+	switch {
+	case !h.allowed:
+		v.Used = max(v.Used, h.Max)
+	case h.all == 1:
+		v.Used = h.used
+	default:
+		v.Used = max(v.Used, 1)
+	}
+	v.Remaining = max(0, h.Max-v.Used)
+	return v
+}

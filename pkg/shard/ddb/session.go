@@ -1,0 +1,218 @@
+package ddb
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// SessionClient is what Sessions call of DynamoDB.
+type SessionClient interface {
+	SessionReaderClient
+	putter
+	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
+	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
+	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
+}
+
+// Bounds of a session's time to live.
+const (
+	MinSessionTTL = time.Second
+	MaxSessionTTL = 720 * time.Hour
+)
+
+// Sessions keeps the sessions of groups: who is active, until when, with which
+// data.
+//
+//	sessions := ddb.NewSessions(client, "hotshard-items", shards, ddb.Unwatched{})
+//	_, err := sessions.Put(ctx, ddb.Lease{Group: "shop", ID: "u-17", TTL: 30 * time.Minute}, now)
+//	n, err := sessions.Active(ctx, "shop", now)
+//	err = sessions.End(ctx, "shop", "u-17", now)
+//
+// A session that is put again while it is active is renewed: it ends TTL after
+// that, has begun when it had, and keeps its data unless it is given other. One
+// that has ended, by its time or by End, begins anew. It ends to the millisecond:
+// that DynamoDB's TTL removes an item hours later makes no difference.
+//
+// # Where a session is
+//
+// A session is one item, on the write shard that its id has among the shard count
+// in force at the time of the call. As with events, processes agree on that count,
+// and a call with a view of the shard map that is too old is an error of kind
+// [ErrStale]. After a change of the count a session moves with its next renewal: one
+// transaction puts it where it belongs now and leaves a trace where it was, which
+// a write that is late can't overwrite. So there is never more than one.
+//
+// # What it costs
+//
+// In write units, for items below 1 KB. "After a change" is for as long as a
+// session from before it may be active, [MaxSessionTTL]. Places are the write
+// shards that the id has under the counts since then, up to one for each change.
+//
+//	          no change   after a change
+//	renewed   1           1; when it moves, once, 5 and a read unit a place
+//	new       1           2 and a read unit a place; in the first minute 1, and 2 and
+//	                      a read unit a place
+//	ended     1           1 and a read unit a place
+//
+// A new session of an id that had one before, which TTL has not removed yet, costs
+// what a new one does after a change.
+//
+// The active count reads all of the group's sessions, and those that have ended that
+// TTL has not removed: a read unit for 8 KB, and at least half a unit for each write
+// shard that the group had within MaxSessionTTL.
+//
+// # Heat
+//
+// A write that a partition refuses has no other place to go: it waits, and looks at
+// the shard count anew. The [Watcher] is told, as for events.
+type Sessions struct {
+	*SessionReader
+	client SessionClient
+	watch  Watcher
+}
+
+// NewSessions returns Sessions over the items table. It tells watch how its groups
+// fare; [Unwatched] is for nobody.
+func NewSessions(client SessionClient, table string, shards *Map, watch Watcher) *Sessions {
+	return &Sessions{SessionReader: NewSessionReader(client, table, shards), client: client, watch: watch}
+}
+
+// Session is what is known of one session.
+type Session struct {
+	Group, ID string
+	Data      map[string]types.AttributeValue // the caller's; nil for none
+	Started   time.Time                       // to the millisecond, as all three
+	Renewed   time.Time
+	Ends      time.Time // the first instant at which it is not active
+}
+
+// Lease asks for a session.
+type Lease struct {
+	Group, ID string
+	TTL       time.Duration                   // MinSessionTTL to MaxSessionTTL, whole milliseconds count
+	Data      map[string]types.AttributeValue // nil keeps what the session has
+}
+
+// check reports a lease that can't be had.
+func (l Lease) check() error {
+	switch {
+	case l.Group == "" || l.ID == "":
+		return fmt.Errorf("session %q of group %q: a name is empty", l.ID, l.Group)
+	case l.TTL < MinSessionTTL || l.TTL > MaxSessionTTL:
+		return fmt.Errorf("session %q of group %q: time to live %v: want %v to %v", l.ID, l.Group, l.TTL, MinSessionTTL, MaxSessionTTL)
+	}
+	return nil
+}
+
+// Put starts or renews a session, and returns it once it is durable; else an error
+// of kind ErrThrottled, ErrUnavailable or ErrStale. Repeating a call is harmless: it
+// renews.
+func (s *Sessions) Put(ctx context.Context, l Lease, now time.Time) (Session, error) {
+	if err := l.check(); err != nil {
+		return Session{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, fence/2)
+	defer cancel()
+	key, begin := sessionsKey(l.Group), time.Now()
+	s.watch.Offered(key, writeUnits(leased(l, Session{}, 0, now)), now)
+	var put Session
+	err := persist(ctx, func(ctx context.Context) error {
+		at := now.Add(time.Since(begin))
+		p, err := s.places(ctx, l.Group, l.ID, at)
+		if err != nil {
+			return err
+		}
+		put, err = s.renew(ctx, l, p, at)
+		if _, refused := conditionFailed(err); refused {
+			s.watch.Refused(key, 1)
+			put, err = s.replace(ctx, l, p, at)
+		}
+		return err
+	})
+	if err != nil {
+		return Session{}, fmt.Errorf("putting session %q of group %q: %w", l.ID, l.Group, err)
+	}
+	return put, nil
+}
+
+// PutTransact returns Put's writes as actions of a transaction, on condition that
+// the session's items still are what they were read to be, and the session that
+// they make. [Once] calls it anew when that was not so.
+func (s *Sessions) PutTransact(ctx context.Context, l Lease, now time.Time) ([]types.TransactWriteItem, Session, error) {
+	err := l.check()
+	if err != nil {
+		return nil, Session{}, err
+	}
+	p, err := s.places(ctx, l.Group, l.ID, now)
+	var actions []types.TransactWriteItem
+	var put Session
+	if err == nil {
+		actions, put, err = s.plan(ctx, l, p, now)
+	}
+	if err != nil {
+		return nil, Session{}, fmt.Errorf("putting session %q of group %q: %w", l.ID, l.Group, err)
+	}
+	return actions, put, nil
+}
+
+// End ends a session. Ending one that is not there, or has ended, is no error: a
+// repeated call is harmless.
+func (s *Sessions) End(ctx context.Context, group, id string, now time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, fence/2)
+	defer cancel()
+	begin := time.Now()
+	s.watch.Offered(sessionsKey(group), 1, now)
+	err := persist(ctx, func(ctx context.Context) error {
+		at := now.Add(time.Since(begin))
+		p, err := s.places(ctx, group, id, at)
+		if err != nil {
+			return err
+		}
+		if len(p.numbers) == 1 {
+			return s.apply(ctx, []types.TransactWriteItem{{Delete: &types.Delete{TableName: &s.table, Key: p.key(p.numbers[0])}}}, at)
+		}
+		actions, err := s.removal(ctx, p)
+		if err != nil {
+			return err
+		}
+		return s.apply(ctx, actions, at)
+	})
+	if err != nil {
+		return fmt.Errorf("ending session %q of group %q: %w", id, group, err)
+	}
+	return nil
+}
+
+// EndTransact returns End's writes as actions of a transaction, on condition that
+// the session's items are as they were read; none for a session that is not there.
+func (s *Sessions) EndTransact(ctx context.Context, group, id string, now time.Time) ([]types.TransactWriteItem, error) {
+	p, err := s.places(ctx, group, id, now)
+	var actions []types.TransactWriteItem
+	if err == nil {
+		actions, err = s.removal(ctx, p)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ending session %q of group %q: %w", id, group, err)
+	}
+	return actions, nil
+}
+
+// HistoryKept is for how long changes of shard counts are to be kept where events
+// are for this long, 0 for ever: it is [ChangerOptions].Keep. Sessions and limits
+// go by the counts of as long ago as they last.
+func HistoryKept(events time.Duration) time.Duration {
+	if events == 0 {
+		return 0
+	}
+	return max(events, MaxSessionTTL+24*time.Hour)
+}
+
+func sessionsKey(group string) string {
+	return schema.BaseKey{Type: schema.Sessions, Name: group}.String()
+}

@@ -1,0 +1,265 @@
+package ddb_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+// faulty is a flaky client whose updates fail too.
+type faulty struct{ *flaky }
+
+func (f faulty) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (out *dynamodb.UpdateItemOutput, err error) {
+	err = f.wrap(func() error { out, err = f.Client.UpdateItem(ctx, in, o...); return err })
+	return out, err
+}
+
+// later is a time that the engine's own TTL, which goes by the real time, leaves
+// alone.
+var later = time.Date(2126, 1, 5, 12, 0, 0, 0, time.UTC)
+
+// sessions returns a process of its own that keeps sessions.
+func (d *deployment) sessions(client ddb.SessionClient, watch ddb.Watcher) *ddb.Sessions {
+	return ddb.NewSessions(client, d.names.Items, ddb.NewMap(d.client, d.names.ShardMap), watch)
+}
+
+func text(s string) map[string]types.AttributeValue {
+	return map[string]types.AttributeValue{"text": &types.AttributeValueMemberS{Value: s}}
+}
+
+func put(t *testing.T, s *ddb.Sessions, l ddb.Lease, now time.Time) ddb.Session {
+	t.Helper()
+	one, err := s.Put(within(t), l, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return one
+}
+
+// checkActive reads a group in all ways, and returns its sessions by id.
+func checkActive(t testing.TB, s *ddb.SessionReader, group string, now time.Time, want int) map[string]ddb.Session {
+	t.Helper()
+	n, err := s.Active(t.Context(), group, now)
+	if err != nil || n != want {
+		t.Fatalf("%d active at %s, %v; want %d", n, now.Format(time.StampMilli), err, want)
+	}
+	all, last := map[string]ddb.Session{}, ""
+	for one, err := range s.All(t.Context(), group, now) {
+		if err != nil || one.ID <= last {
+			t.Fatalf("%q after %q, %v", one.ID, last, err)
+		}
+		last = one.ID
+		all[one.ID] = one
+	}
+	if len(all) != want {
+		t.Fatalf("%d sessions at %s, want %d", len(all), now.Format(time.StampMilli), want)
+	}
+	return all
+}
+
+func TestASessionsLife(t *testing.T) {
+	d := deploy(t)
+	s := d.sessions(d.client, ddb.Unwatched{})
+	now := later.Add(123 * time.Millisecond)
+	at := func(ms int) time.Time { return now.Add(time.Duration(ms) * time.Millisecond) }
+	lease := ddb.Lease{Group: "a#b/é", ID: "~beat", TTL: 1500 * time.Millisecond, Data: text("one")}
+	one := put(t, s, lease, now)
+	if !one.Started.Equal(now) || !one.Renewed.Equal(now) || !one.Ends.Equal(at(1500)) || one.ID != "~beat" {
+		t.Fatalf("begun: %+v", one)
+	}
+	lease.Data = nil
+	one = put(t, s, lease, at(1000))
+	if !one.Started.Equal(now) || !one.Renewed.Equal(at(1000)) || !one.Ends.Equal(at(2500)) || len(one.Data) != 1 {
+		t.Fatalf("renewed: %+v", one)
+	}
+	checkActive(t, s.SessionReader, "a#b/é", at(2499), 1)
+	checkActive(t, s.SessionReader, "a#b/é", at(2500), 0)
+	if _, err := s.Get(within(t), "a#b/é", "~beat", at(2500)); !errors.Is(err, ddb.ErrNotFound) {
+		t.Errorf("looked up after its end: %v", err)
+	}
+	one = put(t, s, lease, at(2500)) // its item is still there
+	if !one.Started.Equal(at(2500)) || one.Data != nil {
+		t.Fatalf("begun anew: %+v", one)
+	}
+	lease.Data = text("two")
+	put(t, s, lease, at(2600))
+	if got, err := s.Get(within(t), "a#b/é", "~beat", at(2600)); err != nil || got.Data["text"].(*types.AttributeValueMemberS).Value != "two" || !got.Started.Equal(at(2500)) {
+		t.Fatalf("looked up: %+v, %v", got, err)
+	}
+	for range 2 {
+		if err := s.End(within(t), "a#b/é", "~beat", at(2700)); err != nil {
+			t.Fatal(err)
+		}
+		checkActive(t, s.SessionReader, "a#b/é", at(2700), 0)
+	}
+	if one = put(t, s, ddb.Lease{Group: "a#b/é", ID: "~beat", TTL: time.Hour}, at(2800)); one.Data != nil || !one.Started.Equal(at(2800)) {
+		t.Fatalf("begun after its end: %+v", one)
+	}
+}
+
+// TestWhatIsNoSession in the partitions of a group is not counted.
+func TestWhatIsNoSession(t *testing.T) {
+	d := deploy(t)
+	pk, _ := schema.SessionKey("g", "", 0)
+	for _, sk := range []string{schema.BeatSK, schema.ProbeSK} {
+		item := map[string]types.AttributeValue{
+			"pk": &types.AttributeValueMemberS{Value: pk}, "sk": &types.AttributeValueMemberS{Value: sk},
+			"ends_at": &types.AttributeValueMemberN{Value: fmt.Sprint(later.Add(time.Hour).UnixMilli())},
+		}
+		if _, err := d.client.PutItem(within(t), &dynamodb.PutItemInput{TableName: &d.names.Items, Item: item}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	checkActive(t, ddb.NewSessionReader(d.client, d.names.Items, d.shards), "g", later, 0)
+}
+
+func TestLeasesAreChecked(t *testing.T) {
+	d := deploy(t)
+	s := d.sessions(d.client, ddb.Unwatched{})
+	for _, l := range []ddb.Lease{
+		{Group: "", ID: "x", TTL: time.Hour}, {Group: "g", ID: "", TTL: time.Hour},
+		{Group: "g", ID: "x", TTL: time.Second - 1}, {Group: "g", ID: "x", TTL: ddb.MaxSessionTTL + 1}, {Group: "g", ID: "x"},
+	} {
+		if _, err := s.Put(within(t), l, later); err == nil {
+			t.Errorf("%+v was taken", l)
+		}
+		if _, _, err := s.PutTransact(within(t), l, later); err == nil {
+			t.Errorf("%+v was taken in a transaction", l)
+		}
+	}
+}
+
+// TestSessionsMoveWithTheCount: they are counted once, keep what they have, and leave
+// one item each; ended ones are gone from wherever they were.
+func TestSessionsMoveWithTheCount(t *testing.T) {
+	d := deploy(t)
+	s, now := d.sessions(d.client, ddb.Unwatched{}), later
+	for i := range 60 {
+		put(t, s, ddb.Lease{Group: "g", ID: fmt.Sprint("id", i), TTL: time.Hour, Data: text(fmt.Sprint(i))}, now)
+	}
+	for _, count := range []int{7, 3, 50} {
+		if _, err := d.changer(ddb.ChangerOptions{}).Pin(within(t), "S#g", count, note, now); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(5 * time.Minute)
+		checkActive(t, s.SessionReader, "g", now, 60)
+		for i := range 30 {
+			one := put(t, s, ddb.Lease{Group: "g", ID: fmt.Sprint("id", i), TTL: time.Hour}, now)
+			if !one.Started.Equal(later) || len(one.Data) != 1 {
+				t.Fatalf("%d write shards: %+v", count, one)
+			}
+			pk, sk := schema.SessionKey("g", one.ID, shard.Calculated(one.ID, count))
+			if len(d.item(t, pk, sk)) == 0 {
+				t.Fatalf("%s is not on the write shard that it has of %d", one.ID, count)
+			}
+		}
+		checkActive(t, s.SessionReader, "g", now, 60)
+	}
+	for i := range 60 {
+		if err := s.End(within(t), "g", fmt.Sprint("id", i), now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	checkActive(t, s.SessionReader, "g", now, 0)
+}
+
+// TestCountsWhileSessionsMove: each count of sessions that are active all the time is
+// right, while all of them move to other write shards.
+func TestCountsWhileSessionsMove(t *testing.T) {
+	d := deploy(t)
+	const count, pages = 120, 2
+	now := later
+	writer := d.sessions(d.client, ddb.Unwatched{})
+	renew := func(from, step int, now time.Time) {
+		for i := from; i < count; i += step {
+			if _, err := writer.Put(t.Context(), ddb.Lease{Group: "g", ID: fmt.Sprint(i), TTL: time.Hour}, now); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	}
+	renew(0, 1, now)
+	reader := ddb.NewSessionReader(d.client, d.names.Items, ddb.NewMap(d.client, d.names.ShardMap))
+	counts := 0
+	for _, n := range []int{4, 9} {
+		if _, err := d.changer(ddb.ChangerOptions{}).Pin(within(t), "S#g", n, note, now); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(11 * time.Second)
+		var moving sync.WaitGroup
+		done := make(chan struct{})
+		for w := range 3 {
+			moving.Go(func() { renew(w, 3, now) })
+		}
+		go func() { moving.Wait(); close(done) }()
+		for running := true; running; counts++ {
+			select {
+			case <-done:
+				running = false
+			default:
+			}
+			if got, err := reader.Active(t.Context(), "g", now); err != nil || got != count {
+				t.Fatalf("count %d: %d, %v; want %d", counts, got, err, count)
+			}
+		}
+	}
+	if counts < 2*pages {
+		t.Errorf("only %d counts", counts)
+	}
+}
+
+// between is a client that does something else before each of its updates.
+type between struct {
+	*dynamodb.Client
+	do func()
+}
+
+func (b *between) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	if do := b.do; do != nil {
+		b.do = nil
+		do()
+	}
+	return b.Client.UpdateItem(ctx, in, o...)
+}
+
+// TestALateWriteDoesNotBringBack: a process decides on a write before a change of the
+// count, and makes it when another has written the same session after the change.
+func TestALateWriteDoesNotBringBack(t *testing.T) {
+	const id = "z" // on other write shards of 5 than of 1
+	for name, before := range map[string]bool{"a new session": false, "a renewed session": true} {
+		d := deploy(t)
+		other, now := d.sessions(d.client, ddb.Unwatched{}), later
+		if before {
+			put(t, other, ddb.Lease{Group: "g", ID: id, TTL: time.Hour}, now)
+		}
+		client := &between{Client: d.client, do: func() {
+			if _, err := d.changer(ddb.ChangerOptions{}).Pin(within(t), "S#g", 5, note, now); err != nil {
+				t.Error(err)
+			}
+			put(t, other, ddb.Lease{Group: "g", ID: id, TTL: 10 * time.Minute}, now.Add(15*time.Second))
+		}}
+		late := d.sessions(client, ddb.Unwatched{})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		_, err := late.Put(ctx, ddb.Lease{Group: "g", ID: id, TTL: 2 * time.Hour}, now)
+		cancel()
+		if !errors.Is(err, ddb.ErrUnavailable) { // its clock does not reach the change
+			t.Errorf("%s: the late write: %v", name, err)
+		}
+		all := checkActive(t, other.SessionReader, "g", now.Add(16*time.Second), 1)
+		if want := now.Add(15*time.Second + 10*time.Minute); !all[id].Ends.Equal(want) {
+			t.Errorf("%s: ends %v, want %v", name, all[id].Ends, want)
+		}
+		put(t, other, ddb.Lease{Group: "g", ID: id, TTL: time.Second}, now.Add(10*time.Minute))
+		checkActive(t, other.SessionReader, "g", now.Add(10*time.Minute+time.Second), 0)
+	}
+}

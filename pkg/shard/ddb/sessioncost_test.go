@@ -1,0 +1,103 @@
+package ddb_test
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/local/limiter"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+// TestAGroupsHeatIsTold: what is offered, what a full partition refuses, and what
+// failed conditions cost, with and without keys.
+func TestAGroupsHeatIsTold(t *testing.T) {
+	d := deploy(t)
+	d.setShards(t, "S#g", "1:5")
+	lease := ddb.Lease{Group: "g", ID: "z", TTL: time.Hour}
+	for name, c := range map[string]struct {
+		keyed         bool
+		reason        string
+		offered, fail int
+		throttled     []string
+	}{
+		"taken":            {false, "", 1, 0, nil},
+		"keyed":            {true, "", 2, 0, nil},
+		"a full partition": {false, tableHot, 1, 0, []string{"S#g 4"}},
+		"a full table":     {false, "TableWriteAccountLimitExceeded", 1, 0, nil},
+	} {
+		w, left := newWatched(), 3
+		client := faulty{&flaky{Client: d.client, before: func() error {
+			if left--; c.reason != "" && left > 0 {
+				return hot(c.reason)
+			}
+			return nil
+		}}}
+		s := d.sessions(client, w)
+		if c.keyed {
+			call := ddb.Call{Key: name, Digest: []byte("d"), Answer: []byte("a")}
+			_, err := ddb.NewOnce(client, d.names.Items, w).Do(within(t), call, later, func(ctx context.Context) ([]types.TransactWriteItem, error) {
+				actions, _, err := s.PutTransact(ctx, lease, later)
+				return actions, err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			put(t, s, lease, later)
+		}
+		if w.offered["S#g"] != c.offered || len(w.offered) != 1 || w.refused != c.fail || !slices.Equal(slices.Collect(maps.Keys(w.throttled)), c.throttled) {
+			t.Errorf("%s: offered %v, refused %d, throttled %v", name, w.offered, w.refused, w.throttled)
+		}
+	}
+}
+
+// TestWhatSessionsCost by the limiter's count.
+func TestWhatSessionsCost(t *testing.T) {
+	d := deploy(t)
+	client, limits := d.limited(t, limiter.Options{Partitions: 64, PartitionWCU: 100_000})
+	s := d.sessions(client, ddb.Unwatched{})
+	lease := ddb.Lease{Group: "g", ID: "z", TTL: 10 * time.Hour, Data: text("d")}
+	type price struct{ Read, Write float64 }
+	costs := func(what string, want price, do func()) {
+		t.Helper()
+		limits.Reset()
+		do()
+		stats := limits.Stats()
+		got := price{Read: stats.ReadUnits}
+		for _, space := range stats.Spaces {
+			got.Write += space.WriteUnits
+		}
+		if got != want {
+			t.Errorf("%s costs %+v, want %+v", what, got, want)
+		}
+	}
+	checked := func(n int, now time.Time) func() {
+		return func() { checkActive(t, s.SessionReader, "g", now, n) }
+	}
+	now := later
+	checked(0, now)() // reads the shard map
+	costs("new", price{0, 1}, func() { put(t, s, lease, now) })
+	costs("renewed", price{0, 1}, func() { put(t, s, lease, now) })
+	costs("counted twice", price{1, 0}, checked(1, now))
+	costs("ended", price{0, 1}, func() { _ = s.End(within(t), "g", "z", now) })
+	put(t, s, lease, now)
+	if _, err := d.changer(ddb.ChangerOptions{}).Pin(within(t), "S#g", 5, note, now); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(11 * time.Second)
+	_, _ = s.Get(within(t), "g", "z", now) // renews the view
+	costs("moved", price{2, 1 + 4}, func() { put(t, s, lease, now) })
+	costs("renewed after the change", price{0, 1}, func() { put(t, s, lease, now) })
+	lease.ID = "z2"
+	costs("new in the minute after", price{2, 1 + 4}, func() { put(t, s, lease, now) })
+	now = now.Add(2 * time.Minute)
+	_, _ = s.Get(within(t), "g", "z", now)
+	lease.ID = "z6"
+	costs("new later", price{2, 1 + 1}, func() { put(t, s, lease, now) })
+	costs("ended after the change", price{2, 1}, func() { _ = s.End(within(t), "g", "z6", now) })
+}

@@ -1,0 +1,171 @@
+package ddb_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+// TestWritersOfOneSession renew and end it at a time, while it moves, with throttles
+// and lost answers. There never is more than one.
+func TestWritersOfOneSession(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	d := deploy(t)
+	random := rand.New(rand.NewPCG(seed, 1))
+	client := faulty{&flaky{Client: d.client, before: sometimes(random, 6, hot(tableHot)), after: sometimes(random, 6, lostAnswer{})}}
+	now := later
+	for round, count := range []int{5, 3, 8} {
+		if _, err := d.changer(ddb.ChangerOptions{}).Pin(within(t), "S#g", count, note, now); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(11 * time.Second)
+		var wg sync.WaitGroup
+		for w := range 4 {
+			s := d.sessions(client, ddb.Unwatched{})
+			wg.Go(func() {
+				for i := range 4 {
+					err := try(t, func(ctx context.Context) error {
+						_, err := s.Put(ctx, ddb.Lease{Group: "g", ID: "z", TTL: time.Hour}, now)
+						return err
+					})
+					if err == nil && w == 0 && i == 1 {
+						err = try(t, func(ctx context.Context) error { return s.End(ctx, "g", "z", now) })
+					}
+					if err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		for _, n := range d.sessionItems(t) {
+			if n > 1 {
+				t.Fatalf("round %d: an id has %d items", round, n)
+			}
+		}
+		checkActive(t, d.sessions(d.client, ddb.Unwatched{}).SessionReader, "g", now, 1)
+	}
+	if client.lost == 0 {
+		t.Error("no answer was lost")
+	}
+}
+
+// try repeats a call while DynamoDB fails.
+func try(t *testing.T, call func(context.Context) error) (err error) {
+	for range 30 {
+		if err = call(within(t)); !errors.Is(err, ddb.ErrUnavailable) && !errors.Is(err, ddb.ErrThrottled) {
+			return err
+		}
+	}
+	return err
+}
+
+// sessionItems counts the items of each session, but for traces.
+func (d *deployment) sessionItems(t *testing.T) map[string]int {
+	t.Helper()
+	out, err := d.client.Scan(within(t), &dynamodb.ScanInput{TableName: &d.names.Items})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]int{}
+	for _, it := range out.Items {
+		sk := it["sk"].(*types.AttributeValueMemberS).Value
+		if _, trace := it["moved"]; !trace && strings.HasPrefix(sk, "s#") {
+			found[sk]++
+		}
+	}
+	return found
+}
+
+// overtaken is a client that does something between the query of one partition and that
+// of another.
+type overtaken struct {
+	*dynamodb.Client
+	first, second string
+	do            func()
+	done          chan struct{}
+}
+
+func (b *overtaken) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	pk := in.ExpressionAttributeValues[":pk"].(*types.AttributeValueMemberS).Value
+	if pk == b.second {
+		<-b.done
+	}
+	out, err := b.Client.Query(ctx, in, o...)
+	if pk == b.first {
+		b.do()
+		close(b.done)
+	}
+	return out, err
+}
+
+// TestASessionThatMovesBehindTheReading from a write shard that is yet to be read to
+// one that has been is counted all the same, unless it ended then.
+func TestASessionThatMovesBehindTheReading(t *testing.T) {
+	for _, ended := range []bool{false, true} {
+		d := deploy(t)
+		s, now := d.sessions(d.client, ddb.Unwatched{}), later
+		lease := ddb.Lease{Group: "g", ID: "z", TTL: time.Hour} // on write shard 4 of 5
+		put(t, s, lease, now)
+		if _, err := d.changer(ddb.ChangerOptions{}).Pin(within(t), "S#g", 5, note, now); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(11 * time.Second)
+		move := func() {
+			put(t, s, lease, now)
+			if ended {
+				if err := s.End(within(t), "g", "z", now); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		client := &overtaken{Client: d.client, first: "S#g#4", second: "S#g#0", do: move, done: make(chan struct{})}
+		want := map[bool]int{false: 1, true: 0}[ended]
+		n, err := ddb.NewSessionReader(client, d.names.Items, ddb.NewMap(d.client, d.names.ShardMap)).Active(within(t), "g", now)
+		if err != nil || n != want {
+			t.Errorf("ended %v: %d active, %v", ended, n, err)
+		}
+	}
+}
+
+// TestSessionsOlderThanTheHistory are found, moved and ended, wherever they may be.
+func TestSessionsOlderThanTheHistory(t *testing.T) {
+	d := deploy(t)
+	d.setShards(t, "S#g", fmt.Sprintf("%d:9", later.Add(-time.Hour).Unix()))
+	s, now := d.sessions(d.client, ddb.Unwatched{}), later
+	for i := range 20 {
+		put(t, s, ddb.Lease{Group: "g", ID: fmt.Sprint(i), TTL: ddb.MaxSessionTTL}, now)
+	}
+	changer := d.changer(ddb.ChangerOptions{Keep: time.Hour, Cooldown: -1})
+	for _, count := range []int{12, 3, 2} {
+		now = now.Add(24 * time.Hour)
+		if _, err := changer.Pin(within(t), "S#g", count, note, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now = now.Add(time.Hour)
+	s = d.sessions(d.client, ddb.Unwatched{})
+	checkActive(t, s.SessionReader, "g", now, 20)
+	for i := range 20 {
+		if i%2 == 0 {
+			if one := put(t, s, ddb.Lease{Group: "g", ID: fmt.Sprint(i), TTL: time.Hour}, now); !one.Started.Equal(later) {
+				t.Errorf("%+v", one)
+			}
+		} else if err := s.End(within(t), "g", fmt.Sprint(i), now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	checkActive(t, s.SessionReader, "g", now, 10)
+}
+

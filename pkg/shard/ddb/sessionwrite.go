@@ -1,0 +1,245 @@
+package ddb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// renew is the usual write: one update of the session where it belongs, on
+// condition that it is active there. Where it can be in no other place, it may also
+// be new.
+func (s *Sessions) renew(ctx context.Context, l Lease, p places, at time.Time) (Session, error) {
+	condition := "ends_at > :now AND attribute_not_exists(moved)"
+	if len(p.numbers) == 1 {
+		condition = "attribute_not_exists(pk) OR (" + condition + ")"
+	}
+	set := "SET ends_at = :ends, expires_at = :expires, renewed_at = :now, started_at = if_not_exists(started_at, :now), rev = if_not_exists(rev, :micro) + :one"
+	ends := at.Add(l.TTL)
+	values := item{
+		":ends": number(ends.UnixMilli()), ":expires": number(ceilSecond(ends).Unix()),
+		":now": number(at.UnixMilli()), ":micro": number(at.UnixMicro()), ":one": number(1),
+	}
+	var names map[string]string
+	if l.Data != nil {
+		set += ", #data = :data"
+		names = map[string]string{"#data": schema.SessionData}
+		values[":data"] = &types.AttributeValueMemberM{Value: l.Data}
+	}
+	out, err := s.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: &s.table, Key: p.key(p.numbers[0]), UpdateExpression: &set, ConditionExpression: &condition,
+		ExpressionAttributeNames: names, ExpressionAttributeValues: values, ReturnValues: types.ReturnValueAllNew,
+	}, once)
+	if err != nil {
+		s.throttled(ctx, err, l.Group, p.numbers[0], at)
+		return Session{}, err
+	}
+	return parseSession(l.Group, out.Attributes)
+}
+
+// replace puts the session anew, with what there was of it.
+func (s *Sessions) replace(ctx context.Context, l Lease, p places, at time.Time) (Session, error) {
+	actions, put, err := s.plan(ctx, l, p, at)
+	if err != nil {
+		return Session{}, err
+	}
+	return put, s.apply(ctx, actions, at)
+}
+
+// plan reads all places, and returns the writes that put the session where it
+// belongs. Where it was, and where a write may be late, they leave a trace.
+func (s *Sessions) plan(ctx context.Context, l Lease, p places, at time.Time) ([]types.TransactWriteItem, Session, error) {
+	found, err := s.read(ctx, p)
+	if err != nil {
+		return nil, Session{}, err
+	}
+	home := p.numbers[0]
+	if err := p.follow(found[home], at); err != nil {
+		return nil, Session{}, err
+	}
+	held, err := newest(l.Group, found, at)
+	if err != nil {
+		return nil, Session{}, err
+	}
+	it := leased(l, held, nextRev(found[home], at), at)
+	put, err := parseSession(l.Group, it)
+	actions := []types.TransactWriteItem{s.put(p, home, it, found[home])}
+	for _, n := range p.numbers[1:] {
+		old := found[n]
+		if isTrace(old) && active(old, at) || !p.fenced[n] && !active(old, at) {
+			continue
+		}
+		actions = append(actions, s.put(p, n, trace(home, nextRev(old, at), at), old))
+	}
+	return actions, put, err
+}
+
+// follow is an error when a trace at home tells that the session is in a place that
+// is not known here: this process's clock is behind, and has to catch up first.
+func (p places) follow(home item, at time.Time) error {
+	if !isTrace(home) || !active(home, at) {
+		return nil
+	}
+	to, err := integer(home, schema.SessionMoved)
+	if err == nil && !slices.Contains(p.numbers, int(to)) {
+		err = fmt.Errorf("%w: it has moved to write shard %d already", errOutrun, to)
+	}
+	return err
+}
+
+// newest returns the active session among what was found; the zero Session for none.
+func newest(group string, found map[int]item, at time.Time) (held Session, err error) {
+	for _, it := range found {
+		if !active(it, at) || isTrace(it) {
+			continue
+		}
+		one, err := parseSession(group, it)
+		if err != nil {
+			return held, err
+		}
+		if held.ID == "" || one.Renewed.After(held.Renewed) {
+			held = one
+		}
+	}
+	return held, nil
+}
+
+// leased is the item, without its key, of a session that is put; held is what was
+// there, zero for nothing.
+func leased(l Lease, held Session, rev int64, at time.Time) item {
+	ends := at.Add(l.TTL)
+	if held.ID == "" {
+		held.Started = at
+	}
+	if l.Data != nil {
+		held.Data = l.Data
+	}
+	_, sk := schema.SessionKey(l.Group, l.ID, 0)
+	it := item{
+		schema.SK:             &types.AttributeValueMemberS{Value: sk},
+		schema.SessionStarted: number(held.Started.UnixMilli()),
+		schema.SessionRenewed: number(at.UnixMilli()),
+		schema.SessionEnds:    number(ends.UnixMilli()),
+		schema.SessionRev:     number(rev),
+		schema.ExpiresAt:      number(ceilSecond(ends).Unix()),
+	}
+	if held.Data != nil {
+		it[schema.SessionData] = &types.AttributeValueMemberM{Value: held.Data}
+	}
+	return it
+}
+
+// trace is what keeps late writes from a place for a while. It tells where the session
+// is instead.
+func trace(home int, rev int64, at time.Time) item {
+	ends := at.Add(2 * fence)
+	return item{
+		schema.SessionMoved: number(int64(home)),
+		schema.SessionEnds:  number(ends.UnixMilli()),
+		schema.SessionRev:   number(rev),
+		schema.ExpiresAt:    number(ceilSecond(ends).Unix()),
+	}
+}
+
+func nextRev(old item, at time.Time) int64 {
+	if rev, err := integer(old, schema.SessionRev); err == nil && rev > 0 {
+		return rev + 1
+	}
+	return at.UnixMicro()
+}
+
+// put is the write of an item to a place, on condition that this still is there;
+// nil for nothing.
+func (s *Sessions) put(p places, n int, it, there item) types.TransactWriteItem {
+	for name, value := range p.key(n) {
+		it[name] = value
+	}
+	put := &types.Put{TableName: &s.table, Item: it, ConditionExpression: aws.String("attribute_not_exists(pk)")}
+	if there != nil {
+		put.ConditionExpression = aws.String("rev = :rev")
+		put.ExpressionAttributeValues = item{":rev": there[schema.SessionRev]}
+	}
+	return types.TransactWriteItem{Put: put}
+}
+
+// removal returns the writes that delete what is at a session's places, but for
+// traces.
+func (s *Sessions) removal(ctx context.Context, p places) ([]types.TransactWriteItem, error) {
+	found, err := s.read(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	var actions []types.TransactWriteItem
+	for n, it := range found {
+		if isTrace(it) {
+			continue
+		}
+		actions = append(actions, types.TransactWriteItem{Delete: &types.Delete{
+			TableName: &s.table, Key: p.key(n), ConditionExpression: aws.String("rev = :rev"),
+			ExpressionAttributeValues: item{":rev": it[schema.SessionRev]},
+		}})
+	}
+	return actions, nil
+}
+
+// apply makes writes of one session, as a transaction if there are several. When
+// others were faster, its error is one that is worth another attempt.
+func (s *Sessions) apply(ctx context.Context, actions []types.TransactWriteItem, at time.Time) error {
+	err := s.write(ctx, actions)
+	if _, refused := conditionFailed(err); refused || outrun(err, len(actions)) {
+		return fmt.Errorf("%w: %w", errOutrun, err)
+	}
+	if err != nil && len(actions) == 1 {
+		if l, ok := loadOf(actions[0], at); ok && ThrottleScope(err) == KeyRange {
+			s.watch.Throttled(ctx, l.key.Base.String(), l.key.Shard, at)
+		}
+		return err
+	}
+	learn(ctx, s.client, s.table, s.watch, err, actions, at)
+	return err
+}
+
+func (s *Sessions) write(ctx context.Context, actions []types.TransactWriteItem) (err error) {
+	switch {
+	case len(actions) == 0:
+	case len(actions) > 1:
+		_, err = s.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, once)
+	case actions[0].Put != nil:
+		put := actions[0].Put
+		_, err = s.client.PutItem(ctx, &dynamodb.PutItemInput{
+			TableName: put.TableName, Item: put.Item,
+			ConditionExpression: put.ConditionExpression, ExpressionAttributeValues: put.ExpressionAttributeValues,
+		}, once)
+	default:
+		del := actions[0].Delete
+		_, err = s.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+			TableName: del.TableName, Key: del.Key,
+			ConditionExpression: del.ConditionExpression, ExpressionAttributeValues: del.ExpressionAttributeValues,
+		}, once)
+	}
+	return err
+}
+
+func (s *Sessions) throttled(ctx context.Context, err error, group string, n int, at time.Time) {
+	if ThrottleScope(err) == KeyRange {
+		s.watch.Throttled(ctx, sessionsKey(group), n, at)
+	}
+}
+
+// conditionFailed returns the item that a failed condition of a single write found,
+// where that was asked for.
+func conditionFailed(err error) (there item, ok bool) {
+	failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err)
+	if !ok {
+		return nil, false
+	}
+	return failed.Item, true
+}
