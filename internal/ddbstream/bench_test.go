@@ -39,7 +39,7 @@ func BenchmarkWriteUnits(b *testing.B) {
 			b.Fatal(err)
 		}
 		for i := range batch.Records {
-			if key, _ := batch.Records[i].Keys.Key("pk"); key == "" {
+			if key, _ := batch.Records[i].Keys.Key("pk"); len(key) == 0 {
 				b.Fatal("no key")
 			}
 			if units, err := batch.Records[i].WriteUnits(); units != 1 || err != nil {

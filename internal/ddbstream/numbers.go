@@ -5,7 +5,7 @@ package ddbstream
 // of another type.
 func (i Image) Numbers(attr string) (map[string]string, bool) {
 	kind, value := sole(i.find(attr))
-	if kind == nil || !is(kind, "M") || kindOf(value) != '{' {
+	if kind == nil || !is(kind, "M") || value[0] != '{' {
 		return nil, false
 	}
 	numbers := make(map[string]string)
@@ -14,7 +14,7 @@ func (i Image) Numbers(attr string) (map[string]string, bool) {
 		if kind == nil {
 			return nil, false
 		}
-		if is(kind, "N") && kindOf(digits) == '"' {
+		if is(kind, "N") && digits[0] == '"' {
 			numbers[string(unquote(name))] = string(unquote(digits))
 		}
 	}

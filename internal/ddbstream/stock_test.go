@@ -121,7 +121,7 @@ func compareRecord(rec *ddbstream.Record, stock events.DynamoDBEventRecord) erro
 	expired := stock.EventName == "REMOVE" && id != nil && id.Type == "Service" && id.PrincipalID == "dynamodb.amazonaws.com"
 	change := stock.Change
 	switch {
-	case rec.Name.String() != stock.EventName, rec.Sequence != change.SequenceNumber, rec.Expired != expired:
+	case rec.Name.String() != stock.EventName, string(rec.Sequence) != change.SequenceNumber, rec.Expired != expired:
 		return fmt.Errorf("%v %s %v, stock has %s %s %v", rec.Name, rec.Sequence, rec.Expired, stock.EventName, change.SequenceNumber, expired)
 	case !rec.Created.Equal(change.ApproximateCreationDateTime.Time):
 		return fmt.Errorf("created %v, stock has %v", rec.Created, change.ApproximateCreationDateTime)

@@ -12,7 +12,7 @@ import (
 // its value. Other values have none.
 func members(raw []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(name, value []byte) bool) {
-		if kindOf(raw) != '{' {
+		if len(raw) == 0 || raw[0] != '{' {
 			return
 		}
 		for at := skipSpace(raw, 1); raw[at] != '}'; at = skipSpace(raw, at) {

@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -61,6 +62,7 @@ type Handler struct {
 	deps     Deps
 	budget   budget
 	shrinker shrinker
+	decoders sync.Pool // of *ddbstream.Decoder
 }
 
 // New returns a Handler, or all faults of the settings.
@@ -71,7 +73,10 @@ func New(settings Settings, deps Deps) (*Handler, error) {
 	if slices.Contains([]any{deps.Items, deps.Rollups, deps.Shards, deps.Metrics}, nil) || deps.Log == nil || deps.Now == nil {
 		return nil, errors.New("hotkey: a dependency is missing")
 	}
-	return &Handler{settings: settings, deps: deps, budget: budget{limit: settings.MetricKeys}}, nil
+	return &Handler{
+		settings: settings, deps: deps, budget: budget{limit: settings.MetricKeys},
+		decoders: sync.Pool{New: func() any { return new(ddbstream.Decoder) }},
+	}, nil
 }
 
 // Invoke counts one batch: Lambda's payload in, its answer out. It takes
@@ -94,7 +99,9 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 		defer r.send(ctx)
 		return r.task(ctx, task)
 	}
-	batch, err := ddbstream.Decode(payload)
+	decoder := h.decoders.Get().(*ddbstream.Decoder)
+	defer h.decoders.Put(decoder)
+	batch, err := decoder.Decode(payload)
 	if err != nil {
 		return nil, fmt.Errorf("hotkey: reading the batch: %w", err)
 	}

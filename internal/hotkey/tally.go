@@ -22,6 +22,8 @@ type tally struct {
 	indexes  []ddbstream.Index // of the table
 	own      *window           // nil without a tumbling window
 	others   map[int64]*window
+
+	writes []ddbstream.IndexWrite // room for those of a record
 }
 
 func newTally(settings Settings, indexes []ddbstream.Index, own *window) *tally {
@@ -39,7 +41,7 @@ func (t *tally) addAll(records []ddbstream.Record) (failed string, err error) {
 			for _, w := range t.all() { // it may be given up, and no one knows whose it was
 				w.marks.incomplete = true
 			}
-			return records[i].Sequence, err
+			return string(records[i].Sequence), err
 		}
 	}
 	return "", nil
@@ -50,7 +52,7 @@ func (t *tally) add(rec *ddbstream.Record) error {
 		return rec.Err
 	}
 	key, ok := rec.Keys.Key(t.settings.PartitionKey)
-	if !ok || key == "" {
+	if !ok || len(key) == 0 {
 		return fmt.Errorf("hotkey: record %.60s: its keys have no %q", rec.Sequence, t.settings.PartitionKey)
 	}
 	if rec.Created.IsZero() {
@@ -60,10 +62,11 @@ func (t *tally) add(rec *ddbstream.Record) error {
 	if err != nil {
 		return err
 	}
-	writes, err := rec.IndexWrites(t.indexes)
+	writes, err := rec.AppendIndexWrites(t.writes[:0], t.indexes)
 	if err != nil {
 		return err
 	}
+	t.writes = writes
 	t.window(rec.Created).add(key, units, writes, rec)
 	return nil
 }

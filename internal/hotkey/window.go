@@ -26,8 +26,9 @@ type window struct {
 	first   string // sequence number of the first record counted
 	records uint64
 	sketch  *topk.Sketch // write units by partition key of the table
-	indexes *topk.Sketch // by partition key of an index, as partition.text has it
+	indexes *topk.Sketch // by partition key of an index, as appendPartition has it
 	marks   marks
+	text    []byte // room for the text of a partition
 }
 
 func newWindow(start time.Time, length time.Duration, limits topk.Limits) *window {
@@ -41,14 +42,15 @@ func indexLimits(table topk.Limits) topk.Limits {
 	return topk.Limits{Entries: table.Entries, Bytes: maxIndexKeyBytes}
 }
 
-func (w *window) add(key string, units int, writes []ddbstream.IndexWrite, rec *ddbstream.Record) {
+func (w *window) add(key []byte, units int, writes []ddbstream.IndexWrite, rec *ddbstream.Record) {
 	if w.records == 0 {
-		w.first = rec.Sequence
+		w.first = string(rec.Sequence)
 	}
 	w.records++
-	w.sketch.Add(key, uint64(units), rec.Created.Unix())
+	w.sketch.AddBytes(key, uint64(units), rec.Created.Unix())
 	for _, x := range writes {
-		w.indexes.Add(partition{x.Index, x.Key}.text(), uint64(x.Units), rec.Created.Unix())
+		w.text = appendPartition(w.text[:0], x.Index, x.Key)
+		w.indexes.AddBytes(w.text, uint64(x.Units), rec.Created.Unix())
 	}
 	w.marks.see(rec, key)
 }

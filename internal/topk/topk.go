@@ -89,17 +89,41 @@ func (s *Sketch) Add(key string, weight uint64, second int64) {
 	if weight == 0 {
 		return
 	}
-	s.total += weight
 	if id, ok := s.index[key]; ok {
-		e := &s.slots[id]
-		e.Count += weight
-		e.tick(weight, second)
-		s.heap[e.at].count = e.Count
-		s.down(e.at)
+		s.raise(id, weight, second)
+	} else {
+		s.insert(strings.Clone(key), weight, second)
+	}
+}
+
+// AddBytes does the same with a key that may change when the call is over. It
+// allocates only where the sketch has no entry for the key.
+func (s *Sketch) AddBytes(key []byte, weight uint64, second int64) {
+	if weight == 0 {
 		return
 	}
+	if id, ok := s.index[string(key)]; ok {
+		s.raise(id, weight, second)
+	} else {
+		s.insert(string(key), weight, second)
+	}
+}
+
+// raise adds weight, not 0, to an entry.
+func (s *Sketch) raise(id int, weight uint64, second int64) {
+	s.total += weight
+	e := &s.slots[id]
+	e.Count += weight
+	e.tick(weight, second)
+	s.heap[e.at].count = e.Count
+	s.down(e.at)
+}
+
+// insert makes an entry, with a weight that is not 0, for a key that has none.
+func (s *Sketch) insert(key string, weight uint64, second int64) {
+	s.total += weight
 	s.makeRoom(1, cost(key))
-	e := Entry{Key: strings.Clone(key), Count: s.floor + weight, Err: s.floor}
+	e := Entry{Key: key, Count: s.floor + weight, Err: s.floor}
 	e.Second, e.SecondWeight, e.PeakSecond, e.Peak = second, weight, second, weight
 	s.push(e)
 }
