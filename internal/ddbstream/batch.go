@@ -37,22 +37,15 @@ const (
 	Remove
 )
 
-var names = map[string]Name{"INSERT": Insert, "MODIFY": Modify, "REMOVE": Remove}
+var names = [...]string{Insert: "INSERT", Modify: "MODIFY", Remove: "REMOVE"}
 
 // String returns the name as DynamoDB writes it, or "" for the zero Name.
-func (n Name) String() string {
-	for text, name := range names {
-		if n == name {
-			return text
-		}
-	}
-	return ""
-}
+func (n Name) String() string { return names[n] }
 
 // Record is one change of one item.
 type Record struct {
 	Name     Name
-	Sequence string    // decimal digits, more than fit in 64 bits; never empty
+	Sequence []byte    // decimal digits, more than fit in 64 bits; never empty; may be a part of the payload
 	Created  time.Time // UTC, at AWS to the second; zero if the record does not say
 	Expired  bool      // a removal by TTL, which costs no write units
 	Keys     Image     // the item's key attributes
@@ -72,20 +65,20 @@ const writeUnit = 1024
 // of the larger of the old and the new item, at least 1, and 0 for a removal by
 // TTL. Where the stream's view type leaves an image out the result is a lower
 // bound; with KEYS_ONLY it is 1. The error says which image can't be read and
-// why. Writes to indexes are not in it: see [Record.IndexWrites].
+// why. Writes to indexes are not in it: see [Record.AppendIndexWrites].
 func (r *Record) WriteUnits() (int, error) {
 	if r.Expired {
 		return 0, nil
 	}
-	size := 0
-	for _, image := range []Image{r.Old, r.New} {
-		n, err := image.Size()
-		if err != nil {
-			return 0, recordError(r.Sequence, err)
-		}
-		size = max(size, n)
+	before, err := r.Old.Size()
+	if err != nil {
+		return 0, recordError(r.Sequence, err)
 	}
-	return unitsOf(size), nil
+	after, err := r.New.Size()
+	if err != nil {
+		return 0, recordError(r.Sequence, err)
+	}
+	return unitsOf(max(before, after)), nil
 }
 
 // unitsOf is what writing so many bytes costs.

@@ -3,6 +3,7 @@ package ddbstream
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -12,28 +13,50 @@ import (
 // wrong and where; a fault in a single record is that record's Err.
 //
 // The batch refers to the payload, which must not change while it is in use.
-func Decode(payload []byte) (*Batch, error) {
-	r := open(payload)
-	defer r.close()
-	d := decoder{reader: r, batch: new(Batch)}
-	err := d.payload()
-	if err != nil {
+func Decode(payload []byte) (*Batch, error) { return new(Decoder).Decode(payload) }
+
+// Decoder reads one payload after the other, in memory that it keeps. The zero
+// Decoder is ready. It is not safe for concurrent use.
+type Decoder struct {
+	scanner
+	batch   Batch
+	records bool // there was a list of records
+
+	lastTime []byte // text of the last creation time
+	last     time.Time
+
+	learner
+	begins [noImage]int // of the images of the record that is being read
+}
+
+// Decode does the same as the function of this name, but the batch is valid only
+// until the decoder reads the next one or is released.
+func (d *Decoder) Decode(payload []byte) (*Batch, error) {
+	d.Release()
+	d.open(payload)
+	if err := d.payload(); err != nil {
 		return nil, fmt.Errorf("ddbstream: payload: %w", err)
 	}
-	return d.batch, nil
+	return &d.batch, nil
 }
 
-type decoder struct {
-	*reader
-	batch   *Batch
-	records bool // there was a list of records
-}
-
-func (d *decoder) payload() error {
-	if err := d.members(d.top); err != nil {
-		return err
+// Release lets go of the payload and of all that refers to it, and keeps the memory.
+func (d *Decoder) Release() {
+	clear(d.batch.Records)
+	for _, s := range d.shapes[:d.known] {
+		*s = shape{holes: s.holes[:0]}
 	}
-	if err := d.end(); err != nil {
+	d.batch, d.records = Batch{Records: d.batch.Records[:0]}, false
+	d.lastTime, d.known, d.misses, d.paused = nil, 0, 0, 0
+	d.open(nil)
+}
+
+func (d *Decoder) payload() error {
+	o := d.enter(d.space(0))
+	for d.member(&o) {
+		o.at = d.top(o.name, o.at)
+	}
+	if err := d.end(o.at); err != nil {
 		return err
 	}
 	if !d.records && !d.batch.Windowed {
@@ -42,105 +65,151 @@ func (d *decoder) payload() error {
 	return nil
 }
 
-func (d *decoder) top(name []byte) error {
+func (d *Decoder) top(name []byte, at int) int {
+	b := &d.batch
 	switch string(name) {
 	case "Records":
-		return d.list()
+		return d.list(at)
 	case "window":
-		return d.window()
+		return d.window(at)
 	case "state":
-		return d.state()
-	}
-	raw, err := d.value()
-	if err != nil || isNull(raw) {
-		return err
-	}
-	b := d.batch
-	switch string(name) {
+		return d.state(at)
 	case "shardId":
-		b.ShardID, err = text(raw)
+		return d.field(at, "shardId", func(raw []byte) (err error) { b.ShardID, err = textOf(raw); return err })
 	case "eventSourceARN":
-		b.SourceARN, err = text(raw)
+		return d.field(at, "eventSourceARN", func(raw []byte) (err error) { b.SourceARN, err = textOf(raw); return err })
 	case "isFinalInvokeForWindow":
-		b.Final, err = boolean(raw)
+		return d.field(at, "isFinalInvokeForWindow", func(raw []byte) (err error) { b.Final, err = boolean(raw); return err })
 	case "isWindowTerminatedEarly":
-		b.TerminatedEarly, err = boolean(raw)
+		return d.field(at, "isWindowTerminatedEarly", func(raw []byte) (err error) { b.TerminatedEarly, err = boolean(raw); return err })
 	}
-	return at(string(name), err)
+	return d.skip(at, 0)
 }
 
-func (d *decoder) list() error {
+// field has fn read a value of the payload's own.
+func (d *Decoder) field(at int, name string, fn func(raw []byte) error) int {
+	raw, next := d.value(at)
+	if raw == nil {
+		return next
+	}
+	if err := fn(raw); err != nil {
+		return d.fail(at, name+": "+err.Error())
+	}
+	return next
+}
+
+// maxRecords is the most that Lambda delivers in a batch, from
+// https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-params.html
+const maxRecords = 10_000
+
+func (d *Decoder) list(at int) int {
 	d.records = true
-	if d.is('n') {
-		_, err := d.value()
-		return err
+	if d.peek(at) == 'n' {
+		return d.skip(at, 0)
 	}
-	return d.elements(func() error {
-		d.batch.Records = append(d.batch.Records, Record{})
-		rec := &d.batch.Records[len(d.batch.Records)-1]
-		if err := d.record(rec); err != nil {
-			return err
-		}
-		if rec.Sequence == "" {
-			return errors.Join(fmt.Errorf("record %d has no SequenceNumber", len(d.batch.Records)-1), rec.Err)
-		}
-		rec.finish()
-		return nil
-	})
+	if d.peek(at) != '[' {
+		return d.unexpected(at, "[")
+	}
+	return d.elements(at, d.element)
 }
 
-func (d *decoder) window() error {
-	if d.is('n') {
-		_, err := d.value()
-		return err
+// element reads one of the records.
+func (d *Decoder) element(at int) int {
+	n := len(d.batch.Records)
+	d.batch.Records = slices.Grow(d.batch.Records, 1)[:n+1]
+	rec := &d.batch.Records[n]
+	next, ok := d.like(at, rec)
+	if !ok {
+		next = d.readNew(at, rec)
 	}
-	b := d.batch
+	if d.err != nil {
+		return next
+	}
+	if len(rec.Sequence) == 0 {
+		d.err = errors.Join(fmt.Errorf("record %d, at byte %d, has no SequenceNumber", n, at), rec.Err)
+		return len(d.data)
+	}
+	rec.finish()
+	if n == 0 { // room for as many like it
+		d.batch.Records = slices.Grow(d.batch.Records, min((len(d.data)-at)/(next-at), maxRecords))
+	}
+	return next
+}
+
+// readNew reads a record that is like none before, and learns its shape.
+func (d *Decoder) readNew(at int, rec *Record) int {
+	d.learning, d.reading, d.holes = d.paused == 0, noImage, d.holes[:0]
+	next := d.record(at, rec)
+	if d.learning && d.err == nil {
+		d.learn(at, next, rec)
+	}
+	d.learning = false
+	return next
+}
+
+// null passes over the null that stands for an object's absence.
+func (d *Decoder) null(at int, name string) int {
+	if d.peek(at) != 'n' {
+		return d.unexpected(at, name+": {")
+	}
+	return d.skip(at, 0)
+}
+
+func (d *Decoder) window(at int) int {
+	if d.peek(at) != '{' {
+		return d.null(at, "window")
+	}
+	b := &d.batch
 	b.Windowed = true
-	err := d.members(func(name []byte) error {
-		raw, err := d.value()
-		if err != nil {
-			return err
-		}
-		switch string(name) {
+	o := d.enter(at)
+	for d.member(&o) {
+		switch string(o.name) {
 		case "start":
-			b.WindowStart, err = rfc3339(raw)
+			o.at = d.field(o.at, "window: start", func(raw []byte) (err error) { b.WindowStart, err = rfc3339(raw); return err })
 		case "end":
-			b.WindowEnd, err = rfc3339(raw)
+			o.at = d.field(o.at, "window: end", func(raw []byte) (err error) { b.WindowEnd, err = rfc3339(raw); return err })
+		default:
+			o.at = d.skip(o.at, 0)
 		}
-		return at(string(name), err)
-	})
-	if err == nil && (b.WindowStart.Unix() < 0 || !b.WindowEnd.After(b.WindowStart)) {
-		err = errors.New("want a start after 1970 and a later end")
 	}
-	return at("window", err)
+	if b.WindowStart.Unix() < 0 || !b.WindowEnd.After(b.WindowStart) {
+		return d.fail(at, "window: want a start after 1970 and a later end")
+	}
+	return o.at
 }
 
 // state keeps the raw text of a value that is not a string: whether it can be
 // used is for its reader to say.
-func (d *decoder) state() error {
-	if d.is('n') {
-		_, err := d.value()
-		return err
+func (d *Decoder) state(at int) int {
+	if d.peek(at) != '{' {
+		return d.null(at, "state")
 	}
 	d.batch.State = make(map[string]string)
-	return at("state", d.members(func(name []byte) error {
-		key := string(name)
-		raw, err := d.value()
-		if err != nil {
-			return err
+	o := d.enter(at)
+	for d.member(&o) {
+		name, next := string(o.name), d.skip(o.at, 0)
+		if raw := d.cut(o.at, next); raw != nil {
+			if text, err := text(raw); err == nil {
+				raw = text
+			}
+			d.batch.State[name] = string(raw)
 		}
-		if d.batch.State[key], err = text(raw); err != nil {
-			d.batch.State[key] = string(raw)
-		}
-		return nil
-	}))
+		o.at = next
+	}
+	return o.at
 }
 
-func text(raw []byte) (string, error) {
+// text is a string's; it may be a part of raw.
+func text(raw []byte) ([]byte, error) {
 	if kind := kindOf(raw); kind != '"' {
-		return "", fmt.Errorf("want a string, found %v", kind)
+		return nil, fmt.Errorf("want a string, found %v", kind)
 	}
-	return string(unquote(raw)), nil
+	return unquote(raw), nil
+}
+
+func textOf(raw []byte) (string, error) {
+	b, err := text(raw)
+	return string(b), err
 }
 
 func boolean(raw []byte) (bool, error) {
@@ -154,7 +223,7 @@ func boolean(raw []byte) (bool, error) {
 
 // rfc3339 reads a window's bound, which is kept to the millisecond.
 func rfc3339(raw []byte) (time.Time, error) {
-	s, err := text(raw)
+	s, err := textOf(raw)
 	if err != nil {
 		return time.Time{}, err
 	}

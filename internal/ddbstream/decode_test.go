@@ -37,7 +37,7 @@ func TestDecodeRecords(t *testing.T) {
 		t.Fatalf("got %+v", batch)
 	}
 	first, second, third := batch.Records[0], batch.Records[1], batch.Records[2]
-	if first.Name != ddbstream.Insert || first.Sequence != "100000000000000000000001" || first.Created != time.Unix(1.7e9, 0).UTC() || first.Err != nil {
+	if first.Name != ddbstream.Insert || string(first.Sequence) != "100000000000000000000001" || first.Created != time.Unix(1.7e9, 0).UTC() || first.Err != nil {
 		t.Errorf("first record: %+v", first)
 	}
 	for _, image := range []ddbstream.Image{first.Keys, first.New} {
@@ -59,7 +59,7 @@ func TestDecodeRecords(t *testing.T) {
 	}
 	keys := []string{"C#é#0", "7", "AAE="}
 	for i, want := range keys {
-		if got, ok := batch.Records[i].Keys.Key("pk"); got != want || !ok {
+		if got, ok := batch.Records[i].Keys.Key("pk"); string(got) != want || !ok {
 			t.Errorf("record %d: Key = %q, %v; want %q", i, got, ok, want)
 		}
 	}
@@ -116,8 +116,8 @@ func TestDecodeMalformed(t *testing.T) {
 		{`{"key1":"value1"}`, "no Records"},
 		{`{"Records":{}}`, "want ["},
 		{`{"Records":[5]}`, "want {"},
-		{`{"Records":[{}]}`, "record 0 has no SequenceNumber"},
-		{`{"Records":[` + record("INSERT", ok) + `,{"dynamodb":{"SequenceNumber":7}}]}`, "record 1 has no SequenceNumber"},
+		{`{"Records":[{}]}`, "record 0, at byte 12, has no SequenceNumber"},
+		{`{"Records":[` + record("INSERT", ok) + `,{"dynamodb":{"SequenceNumber":7}}]}`, "record 1, at byte 249, has no SequenceNumber"},
 		{`{"Records":[` + record("INSERT", ok), "EOF"},
 		{`{"Records":[` + record("INSERT", ok) + `]} x`, "more data"},
 		{`{"Records":[` + record("INSERT", ok) + `]}{}`, "more data"},
@@ -168,10 +168,10 @@ func TestRecordFault(t *testing.T) {
 	for _, c := range cases {
 		batch := decode(t, `{"Records":[`+record(c.name, `"SequenceNumber":"1",`+c.change)+`,`+good+`]}`)
 		bad, good := batch.Records[0], batch.Records[1]
-		if bad.Err == nil || !strings.Contains(bad.Err.Error(), "record 1: ") || !strings.Contains(bad.Err.Error(), c.want) || bad.Sequence != "1" {
+		if bad.Err == nil || !strings.Contains(bad.Err.Error(), "record 1: ") || !strings.Contains(bad.Err.Error(), c.want) || string(bad.Sequence) != "1" {
 			t.Errorf("%s: %v; want %q", c.change, bad.Err, c.want)
 		}
-		if good.Err != nil || good.Sequence != "2" {
+		if good.Err != nil || string(good.Sequence) != "2" {
 			t.Errorf("%s: the next record: %+v", c.change, good)
 		}
 	}

@@ -1,6 +1,9 @@
 package ddbstream
 
-import "slices"
+import (
+	"bytes"
+	"slices"
+)
 
 // Index describes a global secondary index of the stream's table, as far as the
 // cost of writes to it depends on it.
@@ -15,12 +18,12 @@ type Index struct {
 // IndexWrite is one write to an index that a change of an item led to.
 type IndexWrite struct {
 	Index string // its name
-	Key   string // the partition key in the index, as [Image.Key] returns it
+	Key   []byte // the partition key in the index, as [Image.Key] returns it
 	Units int    // write units, at least 1
 }
 
-// IndexWrites returns what the change cost these indexes of the table, in their
-// order. The rules are those of
+// AppendIndexWrites adds to a list what the change cost these indexes of the table, in
+// their order. The rules are those of
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.html#GSI.ThroughputConsiderations
 //
 //   - An item that lacks a key attribute of the index is not in it. One that comes
@@ -32,74 +35,76 @@ type IndexWrite struct {
 //     projected attributes only; where it is replaced, of the larger one.
 //
 // A removal by TTL costs nothing. Where the stream's view type leaves out an image
-// that a change of its kind has, nothing is known and nothing returned. The error
+// that a change of its kind has, nothing is known and nothing added. The error
 // says which image can't be read and why.
-func (r *Record) IndexWrites(indexes []Index) ([]IndexWrite, error) {
+func (r *Record) AppendIndexWrites(to []IndexWrite, indexes []Index) ([]IndexWrite, error) {
 	if r.Expired || r.Name != Insert && !r.Old.Present() || r.Name != Remove && !r.New.Present() {
-		return nil, nil
+		return to, nil
 	}
-	var writes []IndexWrite
 	for i := range indexes {
-		more, err := r.indexWrites(&indexes[i])
-		if err != nil {
+		x := &indexes[i]
+		before, wasIn := x.entry(r.Old)
+		after, isIn := x.entry(r.New)
+		if !wasIn && !isIn {
+			continue
+		}
+		var err error
+		if to, err = r.appendIndexWrites(to, x, before, after); err != nil {
 			return nil, recordError(r.Sequence, err)
 		}
-		writes = append(writes, more...)
 	}
-	return writes, nil
+	return to, nil
 }
 
-func (r *Record) indexWrites(x *Index) ([]IndexWrite, error) {
-	before, after := x.entry(r.Old), x.entry(r.New)
-	if before == nil && after == nil {
-		return nil, nil
-	}
+// appendIndexWrites does it for one index and the item's entries in it. One of the
+// two may be missing.
+func (r *Record) appendIndexWrites(to []IndexWrite, x *Index, before, after entry) ([]IndexWrite, error) {
 	projected := x.projected(r.Keys)
-	stays := before != nil && after != nil && before.key == after.key
+	stays := before.equal(after)
 	if stays && !x.All && before.same(after.Image, projected) { // with All the record itself tells of a change
-		return nil, nil
+		return to, nil
 	}
-	var writes []IndexWrite
-	for _, e := range []*entry{before, after} {
-		if e == nil {
+	first := len(to)
+	for _, e := range [...]entry{before, after} {
+		if !e.Present() {
 			continue
 		}
 		size, err := e.partSize(projected)
 		if err != nil {
 			return nil, err
 		}
-		writes = append(writes, IndexWrite{x.Name, e.key[0], unitsOf(size)})
+		to = append(to, IndexWrite{x.Name, e.key, unitsOf(size)})
 	}
 	if stays {
-		writes[0].Units = max(writes[0].Units, writes[1].Units)
-		writes = writes[:1]
+		to[first].Units = max(to[first].Units, to[first+1].Units)
+		to = to[:first+1]
 	}
-	return writes, nil
+	return to, nil
 }
 
-// entry is an item that is in an index.
+// entry is an item that is in an index; the zero entry is of one that is not.
 type entry struct {
 	Image
-	key [2]string // partition and sort key
+	key, sort []byte
 }
 
-// entry returns nil for an item that is not in the index.
-func (x *Index) entry(i Image) *entry {
-	if !i.mayHave(x.PartitionKey) {
-		return nil
+// entry is false for an item that is not in the index.
+func (x *Index) entry(i Image) (e entry, ok bool) {
+	if e.key, ok = i.Key(x.PartitionKey); !ok || len(e.key) == 0 {
+		return entry{}, false
 	}
-	e := entry{Image: i}
-	for n, attr := range []string{x.PartitionKey, x.SortKey} {
-		if attr == "" {
-			continue
+	if x.SortKey != "" {
+		if e.sort, ok = i.Key(x.SortKey); !ok || len(e.sort) == 0 {
+			return entry{}, false
 		}
-		value, ok := i.Key(attr)
-		if !ok || value == "" {
-			return nil
-		}
-		e.key[n] = value
 	}
-	return &e
+	e.Image = i
+	return e, true
+}
+
+// equal reports whether both are there and have the same key.
+func (e *entry) equal(other entry) bool {
+	return e.Present() && other.Present() && bytes.Equal(e.key, other.key) && bytes.Equal(e.sort, other.sort)
 }
 
 // projected lists the attributes that an entry has; nil for all.
@@ -107,7 +112,7 @@ func (x *Index) projected(keys Image) []string {
 	if x.All {
 		return nil
 	}
-	return slices.Concat(keys.names(), []string{x.PartitionKey, x.SortKey}, x.Include)
+	return slices.Concat(keys.attributes(), []string{x.PartitionKey, x.SortKey}, x.Include)
 }
 
 func (e *entry) same(other Image, attributes []string) bool {

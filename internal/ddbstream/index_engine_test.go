@@ -131,12 +131,12 @@ func (a adder) Invoke(_ context.Context, payload []byte) ([]byte, error) {
 		return nil, err
 	}
 	for i := range batch.Records {
-		writes, err := batch.Records[i].IndexWrites(indexes)
+		writes, err := batch.Records[i].AppendIndexWrites(nil, indexes)
 		if err != nil {
 			return nil, err
 		}
 		for _, w := range writes {
-			a.units[partition{w.Index, w.Key}] += float64(w.Units)
+			a.units[partition{w.Index, string(w.Key)}] += float64(w.Units)
 		}
 	}
 	return ddbstream.Answer(batch.State)

@@ -17,7 +17,9 @@ func TestIndexWrites(t *testing.T) {
 	entry := func(g, r, more string) string { return item(`,"g":{"S":"` + g + `"},"r":{"N":"` + r + `"}` + more) }
 	large := `,"a":{"S":"` + strings.Repeat("x", 2000) + `"}`
 	large3 := `,"a":{"S":"` + strings.Repeat("x", 3000) + `"}`
-	w := func(key string, units int) ddbstream.IndexWrite { return ddbstream.IndexWrite{Key: key, Units: units} }
+	w := func(key string, units int) ddbstream.IndexWrite {
+		return ddbstream.IndexWrite{Key: []byte(key), Units: units}
+	}
 	for name, c := range map[string]struct {
 		indexes  []ddbstream.Index
 		old, new string // images; "" for none
@@ -46,7 +48,7 @@ func TestIndexWrites(t *testing.T) {
 			[]ddbstream.IndexWrite{w("x", 1), w("x", 1)}},
 	} {
 		rec := change(t, c.old, c.new, "")
-		got, err := rec.IndexWrites(c.indexes)
+		got, err := rec.AppendIndexWrites(nil, c.indexes)
 		for i := range got {
 			got[i].Index = ""
 		}
@@ -89,12 +91,12 @@ func TestIndexWritesUnknown(t *testing.T) {
 	inserted, removed := change(t, "", item, ""), change(t, item, "", "")
 	inserted.New, removed.Old = ddbstream.Image{}, ddbstream.Image{}
 	for name, rec := range map[string]ddbstream.Record{"expired": expired, "new image only": half, "keys only": inserted, "removed, keys only": removed} {
-		if got, err := rec.IndexWrites(indexes); len(got) > 0 || err != nil {
+		if got, err := rec.AppendIndexWrites(nil, indexes); len(got) > 0 || err != nil {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
 	broken := change(t, "", `{"g":{"S":"x"},"a":{"Q":1}}`, "")
-	if _, err := broken.IndexWrites(indexes); err == nil || !strings.Contains(err.Error(), "record 7") {
+	if _, err := broken.AppendIndexWrites(nil, indexes); err == nil || !strings.Contains(err.Error(), "record 7") {
 		t.Errorf("a malformed image: %v", err)
 	}
 }

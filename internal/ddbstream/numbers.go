@@ -4,18 +4,18 @@ package ddbstream
 // by name; other members are left out. It is false for an absent attribute and one
 // of another type.
 func (i Image) Numbers(attr string) (map[string]string, bool) {
-	kind, value := sole(i.find(attr))
-	if kind == nil || !is(kind, "M") || kindOf(value) != '{' {
+	kind, value := sole(i.value(attr))
+	if kind == nil || !is(kind, "M") || value[0] != '{' {
 		return nil, false
 	}
 	numbers := make(map[string]string)
-	for name, member := range members(value) {
-		kind, digits := sole(member)
+	for w := walk(value); w.next(); {
+		kind, digits := sole(w.value)
 		if kind == nil {
 			return nil, false
 		}
-		if is(kind, "N") && kindOf(digits) == '"' {
-			numbers[string(unquote(name))] = string(unquote(digits))
+		if is(kind, "N") && digits[0] == '"' {
+			numbers[string(unquote(w.name))] = string(unquote(digits))
 		}
 	}
 	return numbers, true

@@ -1,75 +1,168 @@
 package ddbstream
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 )
 
-// record reads one record. It returns faults of syntax only, and leaves those of
-// the record itself in rec.Err.
-func (d *decoder) record(rec *Record) error {
-	var ttl identity
-	err := d.members(func(name []byte) error {
-		switch string(name) {
+// record reads one record. Faults of the record itself are left in rec.Err.
+func (d *Decoder) record(at int, rec *Record) int {
+	*rec = Record{}
+	var by identity
+	o := d.enter(at)
+	for d.member(&o) {
+		switch string(o.name) {
 		case "dynamodb":
-			return d.object(rec, "dynamodb", func(name []byte) error { return d.change(rec, name) })
-		case "userIdentity":
-			return d.object(rec, "userIdentity", func(name []byte) error { return d.identity(rec, &ttl, name) })
-		}
-		raw, err := d.value()
-		if err != nil || isNull(raw) {
-			return err
-		}
-		switch string(name) {
+			o.at = d.change(o.at, rec)
 		case "eventName":
-			rec.Name, err = eventName(raw)
+			o.at = d.eventName(o.at, rec)
 		case "eventSourceARN":
-			if d.batch.SourceARN == "" {
-				d.batch.SourceARN, err = text(raw)
-			}
+			o.at = d.sourceARN(o.at, rec)
+		case "userIdentity":
+			o.at = d.identity(o.at, rec, &by)
+		case "eventID":
+			o.at = d.ignored(o.at)
+		default:
+			o.at = d.skip(o.at, 0)
 		}
-		if err != nil {
-			rec.fault(string(name), err)
-		}
-		return nil
-	})
-	rec.Expired = rec.Name == Remove && ttl == ttlService
-	return err
+	}
+	rec.Expired = rec.Name == Remove && by == ttlService
+	return o.at
 }
 
-// object reads an object's members, or passes over a value that is none.
-func (d *decoder) object(rec *Record, member string, fn func(name []byte) error) error {
-	if d.is('{') {
-		return d.members(fn)
+// isObject is false for null, which stands for absence, and for what should have
+// been an object.
+func (d *Decoder) isObject(at int, rec *Record, member string) bool {
+	switch d.peek(at) {
+	case '{', 0:
+		return true
+	case 'n':
+		return false
 	}
-	raw, err := d.value()
-	if err == nil && !isNull(raw) {
-		rec.fault(member, fmt.Errorf("want an object, found %v", kindOf(raw)))
-	}
-	return err
+	rec.fault(member, fmt.Errorf("want an object, found %v", kindOf(d.data[at:])))
+	return false
 }
 
-func (d *decoder) change(rec *Record, name []byte) error {
-	raw, err := d.value()
-	if err != nil || isNull(raw) {
-		return err
+// change reads what the stream says of the change itself.
+func (d *Decoder) change(at int, rec *Record) int {
+	if !d.isObject(at, rec, "dynamodb") {
+		return d.skip(at, 0)
 	}
-	switch string(name) {
-	case "ApproximateCreationDateTime":
-		rec.Created, err = epoch(raw)
-	case "SequenceNumber":
+	o := d.enter(at)
+	for d.member(&o) {
+		switch string(o.name) {
+		case "ApproximateCreationDateTime":
+			o.at = d.created(o.at, rec)
+		case "SequenceNumber":
+			o.at = d.sequence(o.at, rec)
+		case "Keys":
+			o.at = d.imageOf(o.at, rec, "Keys", keysImage, &rec.Keys)
+		case "NewImage":
+			o.at = d.imageOf(o.at, rec, "NewImage", newImage, &rec.New)
+		case "OldImage":
+			o.at = d.imageOf(o.at, rec, "OldImage", oldImage, &rec.Old)
+		case "SizeBytes":
+			o.at = d.ignored(o.at)
+		default:
+			o.at = d.skip(o.at, 0)
+		}
+	}
+	return o.at
+}
+
+func (d *Decoder) imageOf(at int, rec *Record, member string, image byte, to *Image) int {
+	if !d.isObject(at, rec, member) {
+		return d.skip(at, 0)
+	}
+	d.reading, d.begins[image] = image, at
+	*to, at = d.image(at)
+	d.reading = noImage
+	return at
+}
+
+// ignored passes over a value that nobody asks for and that differs between records.
+func (d *Decoder) ignored(at int) int {
+	next := d.skip(at, 0)
+	d.note(anyHole, at, next)
+	return next
+}
+
+// value checks a value and returns it, nil for null and after a fault.
+func (d *Decoder) value(at int) (raw []byte, next int) {
+	next = d.skip(at, 0)
+	if raw = d.cut(at, next); raw == nil || isNull(raw) {
+		return nil, next
+	}
+	return raw, next
+}
+
+func (d *Decoder) eventName(at int, rec *Record) int {
+	raw, next := d.value(at)
+	if raw == nil {
+		return next
+	}
+	name, err := text(raw)
+	if err == nil {
+		rec.Name, err = nameOf(name)
+	}
+	rec.fault("eventName", err)
+	return next
+}
+
+func nameOf(text []byte) (Name, error) {
+	switch string(text) {
+	case "INSERT":
+		return Insert, nil
+	case "MODIFY":
+		return Modify, nil
+	case "REMOVE":
+		return Remove, nil
+	}
+	return 0, fmt.Errorf("unknown name %.40q", text)
+}
+
+// sourceARN takes the first one. The others are the same.
+func (d *Decoder) sourceARN(at int, rec *Record) int {
+	raw, next := d.value(at)
+	if raw == nil || d.batch.SourceARN != "" {
+		return next
+	}
+	arn, err := text(raw)
+	d.batch.SourceARN = string(arn)
+	rec.fault("eventSourceARN", err)
+	return next
+}
+
+func (d *Decoder) sequence(at int, rec *Record) int {
+	raw, next := d.value(at)
+	if raw != nil {
+		var err error
 		rec.Sequence, err = text(raw)
-	case "Keys":
-		rec.Keys, err = newImage(raw)
-	case "NewImage":
-		rec.New, err = newImage(raw)
-	case "OldImage":
-		rec.Old, err = newImage(raw)
+		rec.fault("SequenceNumber", err)
 	}
-	if err != nil {
-		rec.fault(string(name), err)
+	d.note(sequenceHole, at, next)
+	return next
+}
+
+// created reads the time of the change. Most records of a batch have the same as the
+// record before, in the same form.
+func (d *Decoder) created(at int, rec *Record) int {
+	raw, next := d.value(at)
+	if raw == nil {
+		return next
 	}
-	return nil
+	if !bytes.Equal(raw, d.lastTime) {
+		t, err := epoch(raw)
+		if err != nil {
+			rec.fault("ApproximateCreationDateTime", err)
+			return next
+		}
+		d.lastTime, d.last = raw, t
+	}
+	rec.Created = d.last
+	d.note(timeHole, at, next)
+	return next
 }
 
 // identity is who made a change, where that was not a caller.
@@ -77,38 +170,32 @@ type identity struct{ kind, principal string }
 
 var ttlService = identity{"Service", "dynamodb.amazonaws.com"}
 
-func (d *decoder) identity(rec *Record, id *identity, name []byte) error {
-	raw, err := d.value()
-	if err != nil || isNull(raw) {
-		return err
+func (d *Decoder) identity(at int, rec *Record, by *identity) int {
+	if !d.isObject(at, rec, "userIdentity") {
+		return d.skip(at, 0)
 	}
-	switch string(name) {
-	case "type":
-		id.kind, err = text(raw)
-	case "principalId":
-		id.principal, err = text(raw)
+	o := d.enter(at)
+	for d.member(&o) {
+		var to *string
+		switch string(o.name) {
+		case "type":
+			to = &by.kind
+		case "principalId":
+			to = &by.principal
+		}
+		raw, next := d.value(o.at)
+		if o.at = next; raw != nil && to != nil {
+			name, err := text(raw)
+			*to = string(name)
+			rec.fault("userIdentity: "+string(o.name), err)
+		}
 	}
-	if err != nil {
-		rec.fault("userIdentity: "+string(name), err)
-	}
-	return nil
+	return o.at
 }
 
-func eventName(raw []byte) (Name, error) {
-	s, err := text(raw)
-	if err != nil {
-		return 0, err
-	}
-	name, ok := names[s]
-	if !ok {
-		return 0, fmt.Errorf("unknown name %.40q", s)
-	}
-	return name, nil
-}
-
-// fault keeps the first fault of a record.
+// fault keeps the first fault of a record, if there is one.
 func (r *Record) fault(member string, err error) {
-	if r.Err == nil {
+	if r.Err == nil && err != nil {
 		r.Err = at(member, err)
 	}
 }
@@ -116,16 +203,18 @@ func (r *Record) fault(member string, err error) {
 // finish looks for what is missing, and names the record in its fault.
 func (r *Record) finish() {
 	if r.Name == 0 {
-		r.fault("eventName", errors.New("missing"))
+		r.fault("eventName", errMissing)
 	}
 	if !r.Keys.Present() {
-		r.fault("Keys", errors.New("missing"))
+		r.fault("Keys", errMissing)
 	}
 	if r.Err != nil {
 		r.Err = recordError(r.Sequence, r.Err)
 	}
 }
 
-func recordError(sequence string, err error) error {
+var errMissing = errors.New("missing")
+
+func recordError(sequence []byte, err error) error {
 	return fmt.Errorf("ddbstream: record %.60s: %w", sequence, err)
 }

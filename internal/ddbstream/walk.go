@@ -2,31 +2,65 @@ package ddbstream
 
 import (
 	"bytes"
-	"iter"
+	"unicode/utf8"
 )
 
 // What an image holds was checked when it was decoded, so looking into it needs
 // no more than to know where values end.
 
-// members walks an object of checked JSON: each member's name, still quoted, and
-// its value. Other values have none.
-func members(raw []byte) iter.Seq2[[]byte, []byte] {
-	return func(yield func(name, value []byte) bool) {
-		if kindOf(raw) != '{' {
-			return
-		}
-		for at := skipSpace(raw, 1); raw[at] != '}'; at = skipSpace(raw, at) {
-			end := skipString(raw, at)
-			start := skipSpace(raw, skipSpace(raw, end)+len(":"))
-			next := skipValue(raw, start)
-			if !yield(raw[at:end:end], raw[start:next:next]) {
-				return
-			}
-			if at = skipSpace(raw, next); raw[at] == ',' {
-				at++
-			}
-		}
+// walker goes through the members of an object of checked JSON:
+//
+//	for w := walk(raw); w.next(); {
+//		fmt.Printf("%s is %s\n", w.name, w.value)
+//	}
+type walker struct {
+	name, value []byte // of the member, the name still quoted
+	raw         []byte
+	at          int
+}
+
+// walk begins with an object; other values have no members.
+func walk(raw []byte) walker {
+	if len(raw) == 0 || raw[0] != '{' {
+		return walker{}
 	}
+	return walker{raw: raw, at: 1}
+}
+
+// next goes to the next member; it is false at the end.
+func (w *walker) next() bool {
+	if !w.nextName() {
+		return false
+	}
+	start := w.at
+	w.pass()
+	w.value = w.raw[start:w.at:w.at]
+	return true
+}
+
+// nextName goes to the next member's value, and only reads the name.
+func (w *walker) nextName() bool {
+	if w.raw == nil {
+		return false
+	}
+	raw, at := w.raw, skipSpace(w.raw, w.at)
+	if raw[at] == ',' {
+		at = skipSpace(raw, at+1)
+	}
+	if raw[at] == '}' {
+		return false
+	}
+	end := skipString(raw, at)
+	w.name, w.at = raw[at:end:end], skipSpace(raw, skipSpace(raw, end)+len(":"))
+	return true
+}
+
+// pass goes behind a value.
+func (w *walker) pass() { w.at = skipValue(w.raw, w.at) }
+
+// isPlainScalar reports whether an attribute's value begins like `{"S":"`.
+func isPlainScalar(raw []byte) bool {
+	return len(raw) > 6 && raw[5] == '"' && raw[4] == ':' && raw[3] == '"' && raw[1] == '"' && raw[0] == '{' && isScalar(raw[2])
 }
 
 func skipSpace(raw []byte, at int) int {
@@ -65,6 +99,11 @@ func skipValue(raw []byte, at int) int {
 }
 
 func skipNested(raw []byte, at int) int {
+	if text := raw[at:]; isPlainScalar(text) { // the usual attribute
+		if end := skipString(text, len(`{"S":`)); text[end] == '}' {
+			return at + end + 1
+		}
+	}
 	for depth := 0; ; {
 		switch raw[at] {
 		case '"':
@@ -85,18 +124,22 @@ func skipNested(raw []byte, at int) int {
 // is tells whether a quoted text is this one, whatever it escapes.
 func is(quoted []byte, text string) bool {
 	inner := quoted[1 : len(quoted)-1]
-	return string(inner) == text && bytes.IndexByte(inner, '\\') < 0 || string(unquote(quoted)) == text
+	for _, c := range inner {
+		if c == '\\' || c >= utf8.RuneSelf {
+			return string(unquote(quoted)) == text
+		}
+	}
+	return string(inner) == text
 }
 
 // sole returns the type and the value of an attribute, which is an object of that
 // one member; nil for all else.
 func sole(raw []byte) (kind, value []byte) {
-	n := 0
-	for name, v := range members(raw) {
-		kind, value = name, v
-		n++
+	w := walk(raw)
+	if !w.next() {
+		return nil, nil
 	}
-	if n != 1 {
+	if kind, value = w.name, w.value; w.next() {
 		return nil, nil
 	}
 	return kind, value

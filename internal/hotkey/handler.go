@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -66,6 +67,7 @@ type Handler struct {
 	budget   *budget
 	shrinker shrinker
 	ages     ages
+	decoders sync.Pool // of *ddbstream.Decoder
 }
 
 // New returns a Handler, or all faults of the settings.
@@ -79,7 +81,10 @@ func New(settings Settings, deps Deps) (*Handler, error) {
 	if err := deps.check(); err != nil {
 		return nil, fmt.Errorf("hotkey: %w", err)
 	}
-	return &Handler{settings: settings, deps: deps, budget: newBudget(settings, deps.Rollups)}, nil
+	return &Handler{
+		settings: settings, deps: deps, budget: newBudget(settings, deps.Rollups),
+		decoders: sync.Pool{New: func() any { return new(ddbstream.Decoder) }},
+	}, nil
 }
 
 func (d *Deps) check() error {
@@ -113,7 +118,10 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 		defer r.send(ctx)
 		return r.task(ctx, task)
 	}
-	batch, err := ddbstream.Decode(payload)
+	decoder := h.decoders.Get().(*ddbstream.Decoder)
+	defer h.decoders.Put(decoder)
+	defer decoder.Release()
+	batch, err := decoder.Decode(payload)
 	if err != nil {
 		return nil, fmt.Errorf("hotkey: reading the batch: %w", err)
 	}

@@ -49,7 +49,7 @@ func (m *marks) empty() bool {
 }
 
 // see takes a record's sighting or beat, if it is one.
-func (m *marks) see(rec *ddbstream.Record, pk string) {
+func (m *marks) see(rec *ddbstream.Record, pk []byte) {
 	if s, ok := parseSighting(rec, pk); ok {
 		m.addSighting(s)
 	} else if name, n, at, ok := parseBeat(rec, pk); ok {

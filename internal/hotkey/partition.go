@@ -13,11 +13,13 @@ type partition struct{ index, key string }
 
 func tablePartition(key string) partition { return partition{key: key} }
 
-// text is the form of an index's partition in a sketch. Names of indexes have no
-// control characters.
-func (p partition) text() string { return p.index + "\x00" + p.key }
+// appendPartition adds the form that an index's partition has in a sketch. Names of
+// indexes have no control characters.
+func appendPartition(to []byte, index string, key []byte) []byte {
+	return append(append(append(to, index...), 0), key...)
+}
 
-// parsePartition is the inverse of text.
+// parsePartition is the inverse.
 func parsePartition(text string) partition {
 	index, key, _ := strings.Cut(text, "\x00")
 	return partition{index, key}

@@ -1,10 +1,10 @@
 package hotkey
 
 import (
+	"bytes"
 	"hash/fnv"
 	"math"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/ddbstream"
@@ -25,12 +25,12 @@ type sighting struct {
 
 // parseSighting reads a sighting. Whatever is not one, in whichever way, is false:
 // a table may be anyone's.
-func parseSighting(rec *ddbstream.Record, pk string) (s sighting, ok bool) {
-	if rec.Name == ddbstream.Remove || !strings.HasPrefix(pk, schema.SightingPrefix) {
+func parseSighting(rec *ddbstream.Record, pk []byte) (s sighting, ok bool) {
+	if rec.Name == ddbstream.Remove || !bytes.HasPrefix(pk, []byte(schema.SightingPrefix)) {
 		return s, false
 	}
 	sk, _ := rec.Keys.String(schema.SK)
-	base, at, writer, err := schema.ParseSightingKey(pk, sk)
+	base, at, writer, err := schema.ParseSightingKey(string(pk), sk)
 	if err != nil {
 		return s, false
 	}
@@ -70,8 +70,11 @@ func amount(image ddbstream.Image, attr string, parts float64) (uint64, bool) {
 }
 
 // parseBeat reads a beat: the write shard that it was put beside and when.
-func parseBeat(rec *ddbstream.Record, pk string) (name string, n int, at time.Time, ok bool) {
-	if sk, _ := rec.Keys.String(schema.SK); sk != schema.BeatSK || rec.Name == ddbstream.Remove {
+func parseBeat(rec *ddbstream.Record, pk []byte) (name string, n int, at time.Time, ok bool) {
+	if rec.Name == ddbstream.Remove || !rec.New.Has(schema.Beat) {
+		return "", 0, at, false
+	}
+	if sk, _ := rec.Keys.Key(schema.SK); string(sk) != schema.BeatSK {
 		return "", 0, at, false
 	}
 	digits, _ := rec.New.Number(schema.Beat)
@@ -79,10 +82,10 @@ func parseBeat(rec *ddbstream.Record, pk string) (name string, n int, at time.Ti
 	if err != nil || ms < 0 {
 		return "", 0, at, false
 	}
-	if _, err := schema.ParseKey(pk); err != nil {
+	if _, err := schema.ParseKey(string(pk)); err != nil {
 		return "", 0, at, false
 	}
-	name, n, err = shard.Hash.Split(pk)
+	name, n, err = shard.Hash.Split(string(pk))
 	return name, n, time.UnixMilli(ms).UTC(), err == nil && n < shard.MaxShards
 }
 

@@ -24,6 +24,8 @@ type tally struct {
 	own      *window // nil without a tumbling window
 	others   map[int64]*window
 	span     span
+
+	writes []ddbstream.IndexWrite // room for those of a record
 }
 
 func newTally(settings Settings, source Source, own *window) *tally {
@@ -44,7 +46,7 @@ func (t *tally) addAll(records []ddbstream.Record, now time.Time) (u unreadable)
 			u.first = err
 		}
 		if !t.miss(&records[i]) {
-			anywhere = records[i].Sequence
+			anywhere = string(records[i].Sequence)
 		}
 	}
 	if anywhere != "" {
@@ -58,7 +60,7 @@ func (t *tally) add(rec *ddbstream.Record) error {
 		return rec.Err
 	}
 	key, ok := rec.Keys.Key(t.source.PartitionKey)
-	if !ok || key == "" {
+	if !ok || len(key) == 0 {
 		return fmt.Errorf("hotkey: record %.60s: its keys have no %q", rec.Sequence, t.source.PartitionKey)
 	}
 	if rec.Created.IsZero() {
@@ -68,10 +70,11 @@ func (t *tally) add(rec *ddbstream.Record) error {
 	if err != nil {
 		return err
 	}
-	writes, err := rec.IndexWrites(t.source.Indexes)
+	writes, err := rec.AppendIndexWrites(t.writes[:0], t.source.Indexes)
 	if err != nil {
 		return err
 	}
+	t.writes = writes
 	t.span.see(rec.Created)
 	w := t.window(rec.Created)
 	w.add(key, units, writes, rec)

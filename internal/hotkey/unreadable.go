@@ -22,7 +22,7 @@ func (t *tally) miss(rec *ddbstream.Record) bool {
 	if rec.Created.IsZero() {
 		return false
 	}
-	t.window(rec.Created).miss(rec.Sequence)
+	t.window(rec.Created).miss(string(rec.Sequence))
 	return true
 }
 

@@ -26,8 +26,9 @@ type window struct {
 	first   string // sequence number of the first record that came, counted or not
 	records uint64
 	sketch  *topk.Sketch // write units by partition key of the table
-	indexes *topk.Sketch // by partition key of an index, as partition.text has it
+	indexes *topk.Sketch // by partition key of an index, as appendPartition has it
 	marks   marks
+	text    []byte // room for the text of a partition
 }
 
 func newWindow(start time.Time, length time.Duration, limits topk.Limits) *window {
@@ -43,19 +44,20 @@ func indexLimits(table topk.Limits) topk.Limits {
 
 // add counts a record. What it wrote to local indexes, which have no name, comes on
 // top of its own units.
-func (w *window) add(key string, units int, writes []ddbstream.IndexWrite, rec *ddbstream.Record) {
+func (w *window) add(key []byte, units int, writes []ddbstream.IndexWrite, rec *ddbstream.Record) {
 	if w.first == "" {
-		w.first = rec.Sequence
+		w.first = string(rec.Sequence)
 	}
 	w.records++
 	for _, x := range writes {
 		if x.Index == "" {
 			units += x.Units
-		} else {
-			w.indexes.Add(partition{x.Index, x.Key}.text(), uint64(x.Units), rec.Created.Unix())
+			continue
 		}
+		w.text = appendPartition(w.text[:0], x.Index, x.Key)
+		w.indexes.AddBytes(w.text, uint64(x.Units), rec.Created.Unix())
 	}
-	w.sketch.Add(key, uint64(units), rec.Created.Unix())
+	w.sketch.AddBytes(key, uint64(units), rec.Created.Unix())
 }
 
 // The window's state: its version, in base64 the counts and, where there are any,

@@ -103,7 +103,7 @@ func (s standings) add(r *ddbstream.Record) error {
 	if name, ok := raised(r); ok {
 		for _, period := range []schema.Period{schema.AllTime, schema.Daily, schema.Weekly} {
 			of := s.of(name, period.Label(r.Created))
-			of.raised = append(of.raised, r.Sequence)
+			of.raised = append(of.raised, string(r.Sequence))
 		}
 		return nil
 	}
@@ -144,8 +144,8 @@ func entryOf(r *ddbstream.Record) (name, period, player string, ok bool) {
 }
 
 func turnOf(r *ddbstream.Record, player string) (t turn, err error) {
-	t.sequence = r.Sequence
-	if t.place, err = placeOf(r.Sequence); err != nil {
+	t.sequence = string(r.Sequence)
+	if t.place, err = placeOf(t.sequence); err != nil {
 		return t, err
 	}
 	newest := r.New

@@ -116,8 +116,8 @@ func (r rule) read(record *ddbstream.Record) (o occurrence, ok bool, err error) 
 	default:
 		return o, false, nil
 	}
-	o.sequence = record.Sequence
-	o.place, err = placeOf(record.Sequence)
+	o.sequence = string(record.Sequence)
+	o.place, err = placeOf(o.sequence)
 	return o, true, err
 }
 

@@ -156,7 +156,7 @@ func (d *delivery) jobs() (jobs []job) {
 			continue
 		}
 		if target, folds := d.targetOf(r); folds {
-			d.lose(target, err, r.Sequence)
+			d.lose(target, err, string(r.Sequence))
 		}
 	}
 	for _, t := range newest(changes) {

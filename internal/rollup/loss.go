@@ -42,7 +42,7 @@ func permanent(err error) bool {
 func (d *delivery) targetOf(r *ddbstream.Record) (target string, ok bool) {
 	pk, readable := r.Keys.String(schema.PK)
 	if !readable {
-		return schema.UnknownTarget(d.batch.ShardID, r.Sequence), true
+		return schema.UnknownTarget(d.batch.ShardID, string(r.Sequence)), true
 	}
 	if key, err := schema.ParseKey(pk); err == nil && key.Base.Type == schema.Counter {
 		return schema.SummaryKey(key.Base.Name, key.Shard), true

@@ -29,7 +29,7 @@ type mark struct{ audit, pk, sk, sequence string }
 func (d *delivery) marks() (list []mark) {
 	for i := range d.batch.Records[:d.folded()] {
 		r := &d.batch.Records[i]
-		m := mark{sequence: r.Sequence}
+		m := mark{sequence: string(r.Sequence)}
 		m.pk, _ = r.Keys.String(schema.PK)
 		m.sk, _ = r.Keys.String(schema.SK)
 		var ok bool
@@ -47,7 +47,7 @@ func (d *delivery) folded() int {
 	for _, sequence := range d.again {
 		again[sequence] = true
 	}
-	at := slices.IndexFunc(d.batch.Records, func(r ddbstream.Record) bool { return again[r.Sequence] })
+	at := slices.IndexFunc(d.batch.Records, func(r ddbstream.Record) bool { return again[string(r.Sequence)] })
 	if at < 0 {
 		return len(d.batch.Records)
 	}

@@ -48,7 +48,7 @@ func read(r *ddbstream.Record) (c change, ok bool, err error) {
 // stateOf reads the new image. A removed write shard is worth 0 from the rev
 // after its last: made again, it goes on from the clock's microseconds, above.
 func stateOf(r *ddbstream.Record) (state, error) {
-	image, s := r.New, state{sequence: r.Sequence}
+	image, s := r.New, state{sequence: string(r.Sequence)}
 	if r.Name == ddbstream.Remove {
 		image = r.Old
 	}

@@ -1,0 +1,222 @@
+package ddbstream
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// scanner reads JSON text. Its methods take the place where something begins and
+// return the place behind it. They read each byte once, check all that JSON asks
+// of it, and allocate nothing for text without escapes in names.
+//
+// The first fault is kept in err, and moves the place to the end of the data, where
+// everything ends. So nobody has to look for faults on the way, but a place behind
+// a fault says nothing, and may be one beyond the end: cut allows for that.
+type scanner struct {
+	data   []byte
+	err    error
+	hashes []uint64 // of the names so far in all objects that are being read
+	size   int      // of the item that is being read
+	flaw   error    // the first in its attributes
+	bytes  []byte   // room for a binary value
+
+	learning bool   // holes are noted
+	holes    []hole // in the record that is being read
+	reading  byte   // the image
+}
+
+// maxDepth bounds how deep values may be nested that nobody asks for. DynamoDB's own
+// bound is 32 levels of documents, and each has two of JSON.
+const maxDepth = 500
+
+// open starts on new data, with the room that earlier data needed.
+func (s *scanner) open(data []byte) {
+	s.data, s.err, s.hashes = data, nil, s.hashes[:0]
+}
+
+// fail keeps a fault that was found at a place.
+func (s *scanner) fail(at int, text string) int {
+	if s.err == nil {
+		s.err = fmt.Errorf("at byte %d: %s", at, text)
+	}
+	return len(s.data)
+}
+
+// unexpected fails for want of something else.
+func (s *scanner) unexpected(at int, want string) int {
+	if at >= len(s.data) {
+		return s.fail(len(s.data), "unexpected EOF, want "+want)
+	}
+	return s.fail(at, fmt.Sprintf("want %s, found %v", want, kindOf(s.data[at:])))
+}
+
+// peek is the byte at a place, 0 at the end.
+func (s *scanner) peek(at int) byte {
+	if at < len(s.data) {
+		return s.data[at]
+	}
+	return 0
+}
+
+// cut is the text between two places, nil after a fault.
+func (s *scanner) cut(from, to int) []byte {
+	if s.err != nil {
+		return nil
+	}
+	return s.data[from:to:to]
+}
+
+// space passes over white space.
+func (s *scanner) space(at int) int {
+	for at < len(s.data) && isSpace(s.data[at]) {
+		at++
+	}
+	return at
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
+
+// word is the next eight bytes as a little-endian number, 0 where there are less.
+func (s *scanner) word(at int) uint64 {
+	if at+8 <= len(s.data) {
+		return binary.LittleEndian.Uint64(s.data[at:])
+	}
+	return 0
+}
+
+// skip checks a value of any kind.
+func (s *scanner) skip(at, depth int) int {
+	switch c := s.peek(at); {
+	case c == '"':
+		end, _ := s.text(at + 1)
+		return min(end+1, len(s.data))
+	case c == '{' || c == '[':
+		return s.skipNested(at, depth+1)
+	case c == 't':
+		return s.literal(at, "true")
+	case c == 'f':
+		return s.literal(at, "false")
+	case c == 'n':
+		return s.literal(at, "null")
+	case c == '-' || isDigit(c):
+		return s.number(at)
+	}
+	return s.unexpected(at, "a value")
+}
+
+func (s *scanner) skipNested(at, depth int) int {
+	if depth > maxDepth {
+		return s.fail(at, fmt.Sprintf("nested more than %d levels", maxDepth))
+	}
+	if s.data[at] == '[' {
+		return s.elements(at, func(at int) int { return s.skip(at, depth) })
+	}
+	o := s.enter(at)
+	for s.member(&o) {
+		o.at = s.skip(o.at, depth)
+	}
+	return o.at
+}
+
+// elements reads an array whose elements fn reads.
+func (s *scanner) elements(at int, fn func(at int) int) int {
+	at = s.space(at + 1)
+	if s.peek(at) == ']' {
+		return at + 1
+	}
+	for {
+		at = s.space(fn(at))
+		switch s.peek(at) {
+		case ',':
+			at = s.space(at + 1)
+		case ']':
+			return at + 1
+		default:
+			return s.unexpected(at, ", or ]")
+		}
+	}
+}
+
+func (s *scanner) literal(at int, text string) int {
+	end := at + len(text)
+	if end > len(s.data) || string(s.data[at:end]) != text {
+		return s.unexpected(at, text)
+	}
+	return end
+}
+
+// number checks a number's form, for which see RFC 8259, section 6.
+func (s *scanner) number(at int) int {
+	if s.peek(at) == '-' {
+		at++
+	}
+	if s.peek(at) == '0' {
+		at++
+	} else {
+		at = s.digits(at)
+	}
+	if s.peek(at) == '.' {
+		at = s.digits(at + 1)
+	}
+	if c := s.peek(at); c == 'e' || c == 'E' {
+		at++
+		if c := s.peek(at); c == '+' || c == '-' {
+			at++
+		}
+		at = s.digits(at)
+	}
+	return at
+}
+
+// digits passes over one digit or more.
+func (s *scanner) digits(at int) int {
+	start := at
+	for isDigit(s.peek(at)) {
+		at++
+	}
+	if at == start {
+		return s.unexpected(at, "a digit")
+	}
+	return at
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// end makes sure that nothing but white space follows.
+func (s *scanner) end(at int) error {
+	if at = s.space(at); s.err == nil && at < len(s.data) {
+		s.err = fmt.Errorf("more data after the value at byte %d", at)
+	}
+	return s.err
+}
+
+// kind says of what kind a value is by its first byte.
+type kind byte
+
+// kindOf is the kind of a value.
+func kindOf(raw []byte) kind {
+	if c := raw[0]; c != '-' && !isDigit(c) {
+		return kind(c)
+	}
+	return '0'
+}
+
+// String names the kind.
+func (k kind) String() string {
+	switch k {
+	case 'n':
+		return "null"
+	case 't', 'f':
+		return "a boolean"
+	case '"':
+		return "a string"
+	case '0':
+		return "a number"
+	case '{', '[':
+		return string(rune(k))
+	}
+	return fmt.Sprintf("%q", byte(k))
+}
+
+// isNull reports a JSON null, which stands for absence everywhere.
+func isNull(raw []byte) bool { return raw[0] == 'n' }
