@@ -2,7 +2,6 @@ package ddb
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"math"
 	"strings"
@@ -20,7 +19,6 @@ type gather struct {
 	name  string
 	span  Span
 	after *position // exclusive
-	only  bool      // leave out items that the layout would not look for where they are
 	most  int       // partitions to read at most; 0 is no bound
 
 	rest *position // where it went on when most was reached
@@ -142,7 +140,7 @@ func (g *gather) merge(ctx context.Context, parts []partition, yield func(sighti
 			return true
 		}
 		s := g.sighting(byOrder[from], it)
-		if g.only && !g.belongs(ctx, s) || g.repeated(last, s) {
+		if g.t.only && !g.belongs(ctx, s) || g.repeated(last, s) {
 			continue
 		}
 		last = s.at.sort
@@ -252,6 +250,9 @@ func (g *gather) cursor(at position) string {
 
 // count adds up the range without reading its items' contents into memory.
 func (g *gather) count(ctx context.Context) (int, error) {
+	if g.t.only {
+		return g.countOnly(ctx)
+	}
 	if g.span.empty() {
 		return 0, nil
 	}
@@ -272,10 +273,18 @@ func (g *gather) count(ctx context.Context) (int, error) {
 			return 0, err
 		}
 	}
-	if total.Load() > math.MaxInt {
-		return 0, fmt.Errorf("there are more items than an int holds")
-	}
 	return int(total.Load()), nil
+}
+
+func (g *gather) countOnly(ctx context.Context) (int, error) {
+	n := 0
+	for _, err := range g.all(ctx) {
+		if err != nil {
+			return 0, err
+		}
+		n++
+	}
+	return n, nil
 }
 
 func (s *stream) count(ctx context.Context, total *atomic.Int64) error {

@@ -38,12 +38,14 @@ type TableClient interface {
 type Table struct {
 	Client       TableClient
 	Name         string
-	PartitionKey string       // the attribute's name; its type is S
-	SortKey      string       // the attribute's name; its type is S, N or B
-	Format       shard.Format // default [shard.Hash]
-	Shards       Counts       // how many write shards a name has
-	Layout       Layout       // which of them an item goes to
-	Now          func() time.Time
+	PartitionKey string           // the attribute's name; its type is S
+	SortKey      string           // the attribute's name; its type is S, N or B
+	Format       shard.Format     // default [shard.Hash]
+	Shards       Counts           // how many write shards a name has
+	Layout       Layout           // which of them an item goes to
+	Now          func() time.Time // default time.Now
+
+	only bool // reads leave out items that the layout would not look for where they are
 }
 
 // Counts says how many write shards a name has: [Fixed], or a [Map], which many

@@ -2,12 +2,10 @@ package ddb
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
 // Put writes an item to its write shard, and returns once it is durable or an error.
@@ -104,19 +102,16 @@ func (t *Table) Delete(ctx context.Context, key Item) error {
 		return err
 	}
 	for _, p := range places {
-		if err := t.remove(ctx, p, nil); err != nil {
+		if err := t.remove(ctx, p); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// remove deletes what is at a place, if a condition on it holds.
-func (t *Table) remove(ctx context.Context, p place, in *dynamodb.DeleteItemInput) error {
-	if in == nil {
-		in = &dynamodb.DeleteItemInput{}
-	}
-	in.TableName, in.Key = &t.Name, t.key(p)
+// remove deletes what is at a place.
+func (t *Table) remove(ctx context.Context, p place) error {
+	in := &dynamodb.DeleteItemInput{TableName: &t.Name, Key: t.key(p)}
 	err := persist(ctx, func(ctx context.Context) error {
 		_, err := t.Client.DeleteItem(ctx, in, once)
 		return err
@@ -125,10 +120,4 @@ func (t *Table) remove(ctx context.Context, p place, in *dynamodb.DeleteItemInpu
 		return t.describe("deleting an item of", p.pk, err)
 	}
 	return nil
-}
-
-// refused tells whether a condition did not hold.
-func refused(err error) bool {
-	_, ok := errors.AsType[*types.ConditionalCheckFailedException](err)
-	return ok
 }
