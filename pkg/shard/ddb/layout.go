@@ -14,12 +14,12 @@ import (
 
 // Layout is a sharding pattern: where the items of a name go, and where a range of
 // them is to be looked for. It is one of [RandomSuffix], [CalculatedSuffix],
-// [TimeBuckets] and [HybridBuckets].
+// [TimeBuckets], [HybridBuckets] and [Unsharded].
 type Layout interface {
 	// fault is what is wrong with the layout on this table.
 	fault(t *Table) error
 	// places returns where an item goes, and after it where else it may be when
-	// shard counts change; after a call with random draws, only the first counts.
+	// shard counts change; a random place is another one at each call.
 	places(ctx context.Context, t *Table, name string, it Item) ([]place, error)
 	// found tells whether places depends on the item alone, so that it is found again,
 	// and a repeated put is the same item.
@@ -35,6 +35,27 @@ type partition struct {
 	shard  int
 	prefix string   // of the stored sort key; not shown to callers
 	edge   position // before everything in its bucket; zero without buckets
+}
+
+// Unsharded keeps a name's items under the plain name: a table as it is before
+// sharding, for a [Migration] to begin from. Its Table's Shards must be Fixed(1).
+type Unsharded struct{}
+
+func (Unsharded) found() bool { return true }
+
+func (Unsharded) fault(t *Table) error {
+	if t.Shards != Counts(Fixed(1)) {
+		return fmt.Errorf("an Unsharded table has Fixed(1) write shards")
+	}
+	return nil
+}
+
+func (Unsharded) places(_ context.Context, t *Table, name string, it Item) ([]place, error) {
+	return []place{{name, it[t.SortKey]}}, nil
+}
+
+func (Unsharded) partitions(_ context.Context, _ *Table, name string, _ Span) (iter.Seq[[]partition], error) {
+	return func(yield func([]partition) bool) { yield([]partition{{pk: name}}) }, nil
 }
 
 // RandomSuffix spreads a name's items over name#0 to name#N-1 by chance: for writes

@@ -192,6 +192,7 @@ func TestMigrationsUnderTraffic(t *testing.T) {
 	}{
 		"grown in place":       {table(a, "", 4, ddb.CalculatedSuffix{}), table(a, "", 9, ddb.CalculatedSuffix{}), true},
 		"shrunk in place":      {table(a, "_", 9, ddb.CalculatedSuffix{}), table(a, "_", 2, ddb.CalculatedSuffix{}), true},
+		"sharded in place":     {table(a, "", 1, ddb.Unsharded{}), table(a, "", 5, ddb.CalculatedSuffix{}), true},
 		"random to calculated": {table(a, "", 5, ddb.RandomSuffix{}), table(a, shard.HashShard, 3, ddb.CalculatedSuffix{}), false},
 		"suffix to buckets":    {table(a, "", 3, ddb.CalculatedSuffix{}), table(a, "", 2, ddb.TimeBuckets{Bucket: shard.Hour, By: "placed"}), true},
 		"buckets to hybrid":    {table(a, "", 3, ddb.TimeBuckets{Bucket: shard.Hour, By: "placed"}), table(b, "_", 4, ddb.HybridBuckets{Bucket: shard.Day}), true},
