@@ -31,6 +31,6 @@ func main() {
 		log.Fatal("the copy differs: ", same, err)
 	}
 	move.Phase = ddb.WriteNew // with programs at work, each phase is a deployment of theirs
-	done, err := move.Drop(ctx, args[3], ddb.Span{}, false, func(ddb.Progress) {})
+	done, err := move.Drop(ctx, args[3], ddb.Span{}, false, nil)
 	log.Println(done.Changed, "moved;", err)
 }

@@ -90,7 +90,8 @@ func (b TimeBuckets) partitions(ctx context.Context, t *Table, name string, s Sp
 type HybridBuckets struct {
 	Bucket shard.Bucket // the width of a bucket; required
 	Stamp  shard.Stamp  // how sort keys begin, which must be text; default [shard.Millis]
-	// Group is the key under which Shards holds the count of all names together.
+	// Group is the key under which Shards holds the count of all names together; it
+	// may be empty only with a Fixed count.
 	Group string
 	// Offset is as in TimeBuckets.
 	Offset bool
@@ -99,6 +100,9 @@ type HybridBuckets struct {
 func (h HybridBuckets) fault(t *Table) error {
 	if h.Stamp.Number() {
 		return fmt.Errorf("HybridBuckets.Stamp %s is a number, but the sort key holds the name", h.Stamp)
+	}
+	if _, fixed := t.Shards.(Fixed); !fixed && h.Group == "" {
+		return fmt.Errorf("HybridBuckets.Group is empty: a shard map needs a key for the count of all names together")
 	}
 	return bucketFault(h.Bucket, h.Stamp)
 }

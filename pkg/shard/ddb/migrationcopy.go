@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -17,15 +18,11 @@ type Progress struct {
 	After   string // Span.After to go on from here
 }
 
-// chunk is how many items a Copy, a Verify or a Drop has under way between two
-// reports; up to maxParallel at a time.
-const chunk = 100
-
 // Copy makes the new items of a name equal to the old ones in a span, the zero value
-// for all, while programs write both. It reports after each hundred items, and goes on
-// from Progress.After of a copy that failed. Done again it changes nothing. It costs
-// four read units and, for an item that is missing, four write units for each 4 and
-// 1 KB. Phase WriteBoth only.
+// for all, while programs write both. It reports, unless report is nil, after each
+// hundred items, and goes on from Progress.After of a copy that failed. Done again it
+// changes nothing. It costs four read units and, for an item that is missing, four
+// write units for each 4 and 1 KB. Phase WriteBoth only.
 //
 // Two old items with equal sort keys, which a RandomSuffix may have, can't both
 // be copied: that is an error, before anything is deleted.
@@ -33,85 +30,108 @@ func (m *Migration) Copy(ctx context.Context, name string, s Span, report func(P
 	if err := m.need("Copy", WriteBoth); err != nil {
 		return Progress{}, err
 	}
-	var done Progress
-	each := func(ctx context.Context, p pair, _ sighting) (bool, error) { return m.sync(ctx, p) }
-	err := m.walk(ctx, name, s, &done, report, each)
-	if err != nil {
-		return done, m.From.describe("copying items of", name, err)
+	w := m.walk(name, s, report, m.sync)
+	if err := w.both(ctx); err != nil {
+		return w.done, m.From.describe("copying items of", name, err)
 	}
-	return done, nil
+	return w.done, nil
+}
+
+// walk goes through the items of a name, each with its place in the other table.
+type walk struct {
+	m      *Migration
+	name   string
+	span   Span
+	report func(Progress)
+	each   func(context.Context, pair) (changed bool, err error) // called in parallel
+
+	done Progress
+	part []sighting           // collected, and not handled yet
+	last types.AttributeValue // sort key
+}
+
+func (m *Migration) walk(name string, s Span, report func(Progress), each func(context.Context, pair) (bool, error)) *walk {
+	s.Consistent, s.Desc, s.Limit = true, false, 0
+	if report == nil {
+		report = func(Progress) {}
+	}
+	return &walk{m: m, name: name, span: s, report: report, each: each}
 }
 
 // onlyNew begins the After of a walk that has gone through the old items.
 const onlyNew = "new:"
 
-// walk calls each for all pairs, first those of the old items, then, if the old ones
-// can be found singly, those of the new. It reads at one's ease: not in the truth's
-// order of time, but each item that stays there is met.
-func (m *Migration) walk(ctx context.Context, name string, s Span, done *Progress, report func(Progress),
-	each func(context.Context, pair, sighting) (bool, error)) error {
-	s.Consistent, s.Desc, s.Limit = true, false, 0
-	after, second := strings.CutPrefix(s.After, onlyNew)
-	s.After = after
-	if !second {
-		if err := m.half(ctx, m.From, "", name, s, done, report, each); err != nil {
+// both walks through the old items and then, if the old ones can be found singly,
+// through the new. It meets every item that stays where it is.
+func (w *walk) both(ctx context.Context) error {
+	after, second := strings.CutPrefix(w.span.After, onlyNew)
+	if w.span.After = after; !second {
+		if err := w.through(ctx, w.m.From, ""); err != nil {
 			return err
 		}
-		s.After = ""
+		w.span.After = ""
 	}
-	if !m.From.Layout.found() {
+	if !w.m.From.Layout.found() {
 		return nil
 	}
-	return m.half(ctx, m.To, onlyNew, name, s, done, report, each)
+	return w.through(ctx, w.m.To, onlyNew)
 }
 
-// half walks through the items of one of the tables.
-func (m *Migration) half(ctx context.Context, t *Table, mark, name string, s Span, done *Progress, report func(Progress),
-	each func(context.Context, pair, sighting) (bool, error)) error {
-	g, err := m.view(t).gather(name, s)
+// chunk is how many items a walk handles between two reports, maxParallel at a time.
+const chunk = 100
+
+// through walks through the items of one of the tables.
+func (w *walk) through(ctx context.Context, t *Table, mark string) error {
+	g, err := w.m.view(t).gather(w.name, w.span)
 	if err != nil {
 		return err
 	}
-	var part []sighting
-	flush := func() error {
-		changed, err := m.each(ctx, t, name, part, each)
-		done.Seen, done.Changed = done.Seen+len(part), done.Changed+changed
-		if err == nil && len(part) > 0 {
-			done.After = mark + g.cursor(part[len(part)-1].at)
-			report(*done)
-		}
-		part = part[:0]
-		return err
-	}
-	var last sighting
+	w.part, w.last = nil, nil
 	for found, err := range g.all(ctx) {
 		if err != nil {
 			return err
 		}
-		if !t.Layout.found() && last.item != nil && compareValues(last.at.sort, found.at.sort) == 0 {
-			return fmt.Errorf("%q and %q both hold an item with one sort key: they would become one", last.pk, found.pk)
+		if !t.Layout.found() && w.last != nil && compareValues(w.last, found.at.sort) == 0 {
+			return fmt.Errorf("%q holds an item with the sort key of one before: they would become one", found.pk)
 		}
-		if part, last = append(part, found), found; len(part) == chunk {
-			if err := flush(); err != nil {
-				return err
-			}
+		if w.part, w.last = append(w.part, found), found.at.sort; len(w.part) < chunk {
+			continue
+		}
+		if err := w.flush(ctx, g, mark); err != nil {
+			return err
 		}
 	}
-	return flush()
+	return w.flush(ctx, g, mark)
 }
 
-// each calls a function for pairs in parallel, and counts those it changed.
-func (m *Migration) each(ctx context.Context, t *Table, name string, part []sighting, call func(context.Context, pair, sighting) (bool, error)) (int, error) {
+// flush handles what was collected, and reports.
+func (w *walk) flush(ctx context.Context, g *gather, mark string) error {
+	if len(w.part) == 0 {
+		return nil
+	}
+	changed, err := w.handle(ctx, mark == "")
+	w.done.Seen += len(w.part)
+	w.done.Changed += changed
+	if err != nil {
+		return err
+	}
+	w.done.After = mark + g.cursor(w.part[len(w.part)-1].at)
+	w.part = nil
+	w.report(w.done)
+	return nil
+}
+
+func (w *walk) handle(ctx context.Context, old bool) (int, error) {
 	var changed atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxParallel)
-	for _, s := range part {
+	for _, s := range w.part {
 		group.Go(func() error {
-			p, err := m.pairOf(ctx, t, name, s)
-			if err != nil || p == nil {
+			p, moves, err := w.m.pairOf(ctx, old, w.name, s)
+			if err != nil || !moves {
 				return err
 			}
-			did, err := call(ctx, *p, s)
+			did, err := w.each(ctx, p)
 			if did {
 				changed.Add(1)
 			}
@@ -122,25 +142,20 @@ func (m *Migration) each(ctx context.Context, t *Table, name string, part []sigh
 	return int(changed.Load()), err
 }
 
-// pairOf returns the places of an item that was read from one of the tables, nil when
-// it stays where it is.
-func (m *Migration) pairOf(ctx context.Context, t *Table, name string, s sighting) (*pair, error) {
-	read := place{s.pk, s.sort}
-	other := m.To
-	if t == m.To {
-		other = m.From
+// pairOf returns the places of an item that was read, old or new, and whether it
+// moves at all.
+func (m *Migration) pairOf(ctx context.Context, old bool, name string, s sighting) (p pair, moves bool, err error) {
+	read, other := place{s.pk, s.sort}, m.From
+	if old {
+		other = m.To
 	}
 	list, err := other.Layout.places(ctx, other, name, s.item)
 	if err != nil {
-		return nil, err
+		return pair{}, false, err
 	}
-	from, to := read, list[0]
-	if t == m.To {
-		from, to = list[0], read
+	from, to := list[0], read
+	if old {
+		from, to = read, list[0]
 	}
-	if m.same(from, to) {
-		return nil, nil
-	}
-	p := m.pair(from, to)
-	return &p, nil
+	return m.pair(from, to), !m.same(from, to), nil
 }

@@ -4,15 +4,16 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 )
 
 // Comparison is what a Verify found.
 type Comparison struct {
-	Compared  int // items looked at, the old and the new
-	Missing   int // old items without a new one
-	Extra     int // new items without an old one; unknown with an old RandomSuffix
-	Different int // items whose old and new attributes differ
-	Examples  []string
+	Compared  int      // items looked at, the old and the new
+	Missing   int      // old items without a new one
+	Extra     int      // new items without an old one; unknown with an old RandomSuffix
+	Different int      // items whose old and new attributes differ
+	Examples  []string // up to ten: where they are
 }
 
 // Equal tells whether nothing differs.
@@ -30,7 +31,7 @@ func (m *Migration) Verify(ctx context.Context, name string, s Span) (Comparison
 	}
 	var c Comparison
 	var mu sync.Mutex
-	each := func(ctx context.Context, p pair, s sighting) (bool, error) {
+	each := func(ctx context.Context, p pair) (bool, error) {
 		truth, other, err := m.read(ctx, p)
 		if err != nil || p.equal(truth, other) {
 			return false, err
@@ -40,18 +41,18 @@ func (m *Migration) Verify(ctx context.Context, name string, s Span) (Comparison
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		c.add(truth, other, s)
+		c.add(truth, other, p)
 		return false, nil
 	}
-	var done Progress
-	if err := m.walk(ctx, name, s, &done, func(Progress) {}, each); err != nil {
+	w := m.walk(name, s, nil, each)
+	if err := w.both(ctx); err != nil {
 		return Comparison{}, m.From.describe("comparing items of", name, err)
 	}
-	c.Compared = done.Seen
+	c.Compared = w.done.Seen
 	return c, nil
 }
 
-func (c *Comparison) add(old, new Item, s sighting) {
+func (c *Comparison) add(old, new Item, p pair) {
 	kind := "different"
 	switch {
 	case new == nil:
@@ -64,7 +65,7 @@ func (c *Comparison) add(old, new Item, s sighting) {
 		c.Different++
 	}
 	if len(c.Examples) < maxExamples {
-		c.Examples = append(c.Examples, fmt.Sprintf("%s: %s", kind, position{s.at.sort, s.at.shard}))
+		c.Examples = append(c.Examples, fmt.Sprintf("%s: %q and %q", kind, p.at.pk, p.otherAt.pk))
 	}
 }
 
@@ -76,27 +77,22 @@ func (m *Migration) Drop(ctx context.Context, name string, s Span, orphans bool,
 	if err := m.need("Drop", WriteNew); err != nil {
 		return Progress{}, err
 	}
-	var done Progress
-	var kept int
-	var mu sync.Mutex
-	each := func(ctx context.Context, p pair, _ sighting) (bool, error) {
+	var kept atomic.Int64
+	w := m.walk(name, s, report, func(ctx context.Context, p pair) (bool, error) {
 		it, err := p.truth.read(ctx, p.at)
 		if err != nil {
 			return false, err
 		}
 		if it == nil && !orphans {
-			mu.Lock()
-			defer mu.Unlock()
-			kept++
+			kept.Add(1)
 			return false, nil
 		}
 		return true, p.other.remove(ctx, p.otherAt)
-	}
-	s.Consistent, s.Desc, s.Limit = true, false, 0
-	err := m.half(ctx, m.From, "", name, s, &done, report, each)
-	done.Kept = kept
+	})
+	err := w.through(ctx, m.From, "")
+	w.done.Kept = int(kept.Load())
 	if err != nil {
-		return done, m.From.describe("dropping old items of", name, err)
+		return w.done, m.From.describe("dropping old items of", name, err)
 	}
-	return done, nil
+	return w.done, nil
 }
