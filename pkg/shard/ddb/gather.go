@@ -112,10 +112,8 @@ func batches(groups iter.Seq[[]partition]) iter.Seq[[]partition] {
 // merge yields the items of some partitions in order, and tells whether to go on.
 func (g *gather) merge(ctx context.Context, parts []partition, yield func(sighting, error) bool) bool {
 	streams := make([]*stream, len(parts))
-	byOrder := map[int]partition{}
 	for i, p := range parts {
 		streams[i] = g.stream(p, len(parts), i)
-		byOrder[i] = p
 	}
 	merged, err := newMerge(ctx, streams, g.span.Desc)
 	if err != nil {
@@ -137,8 +135,13 @@ func (g *gather) merge(ctx context.Context, parts []partition, yield func(sighti
 		case it == nil:
 			return true
 		}
-		s := g.sighting(byOrder[from], it)
-		if g.t.only && !g.belongs(ctx, s) || g.repeated(last, s) {
+		s := g.sighting(parts[from], it)
+		leave, err := g.leaves(ctx, last, s)
+		if err != nil {
+			yield(sighting{}, err)
+			return false
+		}
+		if leave {
 			continue
 		}
 		last = s.at.sort
@@ -223,16 +226,18 @@ func (g *gather) sighting(p partition, it item) sighting {
 	return s
 }
 
-// belongs tells whether the layout would look for the item first where it was read.
-func (g *gather) belongs(ctx context.Context, s sighting) bool {
-	places, err := g.t.Layout.places(ctx, g.t, g.name, s.item)
-	return err == nil && places[0].pk == s.pk
-}
-
-// repeated tells whether an item is seen on a second write shard, which happens only
-// when writers did not agree on a change of the shard count.
-func (g *gather) repeated(last types.AttributeValue, s sighting) bool {
-	return g.t.Layout.found() && last != nil && compareValues(last, s.at.sort) == 0
+// leaves tells whether to leave an item out: one that the layout would not look for
+// first where it was read, if the table is to be read so, or one that is seen on a
+// second write shard, which happens only when writers did not agree on a change of the
+// shard count.
+func (g *gather) leaves(ctx context.Context, last types.AttributeValue, s sighting) (bool, error) {
+	if g.t.only {
+		places, err := g.t.Layout.places(ctx, g.t, g.name, s.item)
+		if err != nil || places[0].pk != s.pk {
+			return true, err
+		}
+	}
+	return g.t.Layout.found() && last != nil && compareValues(last, s.at.sort) == 0, nil
 }
 
 // cursor is the position after an item.
