@@ -11,7 +11,7 @@
 FUNCTIONS   := ingest hotkeys aggregator query
 ARCHS       := arm64 amd64
 DIST        := dist
-SOURCES     := cmd functions internal pkg
+SOURCES     := cmd examples functions internal pkg
 FUZZTIME    := 30s
 ROUNDS      := 9
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0

@@ -78,3 +78,12 @@ func (b Bucket) Offset(name string) time.Duration {
 	steps := uint64(b.Width() / time.Millisecond)
 	return time.Duration(binary.BigEndian.Uint64(digest[:8])%steps) * time.Millisecond
 }
+
+// Valid reports a bucket that is none of this package's, the zero value included.
+func (b Bucket) Valid() error {
+	switch b {
+	case Minute, Hour, Day:
+		return nil
+	}
+	return fmt.Errorf("shard: no bucket %q: want %s, %s or %s", string(b), Minute, Hour, Day)
+}

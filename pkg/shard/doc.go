@@ -12,8 +12,9 @@
 //
 // The package has the key format ([Format]), the two ways to choose a write
 // shard ([Random] for writes that nobody looks up singly, [Calculated] for items
-// that are found again by an attribute), time buckets ([Bucket]) and the write
-// shard count as a function of time ([History]).
+// that are found again by an attribute), time buckets ([Bucket]), sort keys that
+// begin with a time ([Stamp]), composite keys ([Compose]), TTL stamps ([Expiry])
+// and the write shard count as a function of time ([History]).
 //
 // It needs the standard library only and does no input or output; package ddb,
 // below this one, works on DynamoDB tables.

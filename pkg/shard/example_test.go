@@ -68,3 +68,31 @@ func ExampleHistory() {
 	fmt.Println(h.At(grown.Add(-time.Second)), h.At(grown), h.Newest())
 	// Output: 4 10 10
 }
+
+// A sort key that begins with a time keeps a series in order; the bounds of a
+// range are what DynamoDB's BETWEEN takes.
+func ExampleStamp() {
+	at := time.Date(2026, 1, 5, 12, 0, 0, 125e6, time.UTC)
+	fmt.Println(shard.Millis.Key(at, "#", "order-1234"))
+	first, last, ok := shard.UnixSeconds.Bounds(at, at.Add(time.Minute))
+	fmt.Println(first, last, ok)
+	// Output:
+	// 2026-01-05T12:00:00.125Z#order-1234
+	// 1767614401 1767614460 true
+}
+
+func ExampleCompose() {
+	key, err := shard.Compose("#", "user", "42", "orders")
+	fmt.Println(key, err)
+	parts, err := shard.Decompose("#", key, 3)
+	fmt.Println(parts, err)
+	// Output:
+	// user#42#orders <nil>
+	// [user 42 orders] <nil>
+}
+
+// TTL takes Unix seconds in an attribute of type number.
+func ExampleExpiry() {
+	fmt.Println(shard.Expiry(time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC), 24*time.Hour))
+	// Output: 1767657600
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Format joins a name and a write shard's number into a partition key: the
@@ -50,12 +51,22 @@ func (f Format) Split(key string) (name string, shard int, err error) {
 	return key[:at], shard, nil
 }
 
-// KeyError says why a partition key could not be read.
+// Separator is what stands between the parts of a name: the format's text up to its
+// first letter or digit. For HashShard it is #.
+func (f Format) Separator() string {
+	at := strings.IndexFunc(string(f), func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
+	if at < 1 {
+		return string(f)
+	}
+	return string(f)[:at]
+}
+
+// KeyError says why a key could not be read.
 type KeyError struct {
 	Key    string
 	Reason string
 }
 
 func (e *KeyError) Error() string {
-	return fmt.Sprintf("shard: partition key %q: %s", e.Key, e.Reason)
+	return fmt.Sprintf("shard: key %q: %s", e.Key, e.Reason)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
+	"time"
 )
 
 // Random returns a write shard from 0 to n-1, each with the same chance. It
@@ -38,4 +39,14 @@ func mustCount(n int) {
 	if n < 1 {
 		panic(fmt.Sprintf("shard: shard count %d is not positive", n))
 	}
+}
+
+// Jitter returns a random delay in [0, most), for clients that would otherwise all
+// write at the same instant: on the minute, at a deploy, after an outage. It is 0
+// when most is not positive. [Bucket.Offset] is the delay that stays the same.
+func Jitter(most time.Duration) time.Duration {
+	if most <= 0 {
+		return 0
+	}
+	return rand.N(most)
 }

@@ -12,6 +12,7 @@ package enginetest
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"os"
 	"sync"
 	"testing"
@@ -56,6 +57,16 @@ func Endpoint(t testing.TB) string {
 func Client(t testing.TB, optFns ...func(*dynamodb.Options)) *dynamodb.Client {
 	t.Helper()
 	return local.DynamoDB(Endpoint(t), "t"+rand.Text(), optFns...)
+}
+
+// ForExamples is Client for Example functions, which have no testing.TB; without an
+// engine it panics.
+func ForExamples() *dynamodb.Client {
+	endpoint, err := start()
+	if err != nil {
+		panic(fmt.Sprintf("%v\n%s", err, hint))
+	}
+	return local.DynamoDB(endpoint, "t"+rand.Text())
 }
 
 // Streams returns a client for the streams of the tables that db sees.

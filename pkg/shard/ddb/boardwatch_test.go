@@ -163,8 +163,8 @@ func TestThrottleScope(t *testing.T) {
 		{hot(indexHot), ddb.IndexKeyRange},
 		{hot(tableHot, indexHot, "TableWriteAccountLimitExceeded"), ddb.IndexKeyRange},
 		{hot("IndexWriteMaxOnDemandThroughputExceeded", tableHot), ddb.KeyRange},
-		{hot("IndexWriteProvisionedThroughputExceeded"), ddb.Table},
-		{hot("TableWriteAccountLimitExceeded"), ddb.Table},
+		{hot("IndexWriteProvisionedThroughputExceeded"), ddb.WholeTable},
+		{hot("TableWriteAccountLimitExceeded"), ddb.WholeTable},
 	} {
 		if got := ddb.ThrottleScope(c.err); got != c.want {
 			t.Errorf("%v: %d, want %d", c.err, got, c.want)

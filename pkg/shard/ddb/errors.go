@@ -36,8 +36,8 @@ const (
 	// IndexKeyRange is the limit of one of an index's partitions. It is cured by
 	// spreading the index's key.
 	IndexKeyRange
-	// Table is the table's, index's or account's limit, which they don't.
-	Table
+	// WholeTable is the table's, index's or account's limit, which they don't.
+	WholeTable
 	// Unknown is a throttle that came without a reason.
 	Unknown
 )
@@ -64,7 +64,7 @@ func ThrottleScope(err error) Scope {
 func scopeOf(reason string) Scope {
 	switch {
 	case !strings.HasSuffix(reason, "KeyRangeThroughputExceeded"):
-		return Table
+		return WholeTable
 	case strings.HasPrefix(reason, "Index"):
 		return IndexKeyRange
 	}
@@ -73,7 +73,7 @@ func scopeOf(reason string) Scope {
 
 // narrower returns the scope that says more.
 func narrower(a, b Scope) Scope {
-	for _, s := range []Scope{IndexKeyRange, KeyRange, Table} {
+	for _, s := range []Scope{IndexKeyRange, KeyRange, WholeTable} {
 		if a == s || b == s {
 			return s
 		}

@@ -57,29 +57,39 @@ func (e *EventReader) Get(ctx context.Context, entity, id string, t, now time.Ti
 // candidates lists where an event may be: first the one place where it should be,
 // then all the others, if any.
 func candidates(entry Entry, entity, id string, t time.Time) [][]item {
-	first := shard.Calculated(id, entry.History.At(t))
-	var rest []int
-	if entry.forgotten(t) {
+	var keys []item
+	for _, n := range calculatedShards(entry, id, t) {
+		keys = append(keys, eventKey(entity, id, t, n))
+	}
+	if len(keys) == 1 {
+		return [][]item{keys}
+	}
+	return [][]item{keys[:1], keys[1:]}
+}
+
+// calculatedShards lists the write shards on which an item of time t may be that has
+// attr: first the one where it should be, then those of other counts near t.
+func calculatedShards(entry Entry, attr string, t time.Time) []int {
+	first := shard.Calculated(attr, entry.History.At(t))
+	rest := spreadShards(entry, attr, t.Add(-margin), t.Add(margin))
+	return append([]int{first}, slices.DeleteFunc(rest, func(n int) bool { return n == first })...)
+}
+
+// spreadShards lists, in order, the write shards on which items of times from from
+// to to may be that have attr.
+func spreadShards(entry Entry, attr string, from, to time.Time) []int {
+	var list []int
+	if entry.forgotten(from) {
 		for n := range entry.Most() {
-			rest = append(rest, n)
+			list = append(list, n)
 		}
-	} else {
-		for _, count := range entry.History.Counts(t.Add(-margin), t.Add(margin)) {
-			rest = append(rest, shard.Calculated(id, count))
-		}
+		return list
 	}
-	slices.Sort(rest)
-	lists := [][]item{{eventKey(entity, id, t, first)}}
-	var others []item
-	for _, n := range slices.Compact(rest) {
-		if n != first {
-			others = append(others, eventKey(entity, id, t, n))
-		}
+	for _, count := range entry.History.Counts(from, to) {
+		list = append(list, shard.Calculated(attr, count))
 	}
-	if len(others) > 0 {
-		lists = append(lists, others)
-	}
-	return lists
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // margin is how far around an instant readers mind other shard counts than the

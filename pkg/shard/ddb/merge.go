@@ -3,7 +3,9 @@ package ddb
 import (
 	"container/heap"
 	"context"
+	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"golang.org/x/sync/errgroup"
@@ -22,24 +24,36 @@ type stream struct {
 	input  *dynamodb.QueryInput // of the next page
 	sort   string               // the sort key's name
 	drop   func(item) bool      // what is not to be seen; nil for nothing
+	order  int                  // among equal sort keys
 	buf    []item
+	page   int // how many items came last
 	done   bool
 }
 
 // fill reads pages until there is an item or the partition is at its end.
 func (s *stream) fill(ctx context.Context) error {
 	for len(s.buf) == 0 && !s.done {
-		out, err := s.query(ctx)
-		if err != nil {
+		if err := s.more(ctx); err != nil {
 			return err
 		}
-		s.buf = out.Items
-		if s.drop != nil {
-			s.buf = slices.DeleteFunc(s.buf, s.drop)
-		}
-		s.input.ExclusiveStartKey = out.LastEvaluatedKey
-		s.done = len(out.LastEvaluatedKey) == 0
 	}
+	return nil
+}
+
+// more reads another page.
+func (s *stream) more(ctx context.Context) error {
+	out, err := s.query(ctx)
+	if err != nil {
+		return err
+	}
+	items := out.Items
+	if s.drop != nil {
+		items = slices.DeleteFunc(items, s.drop)
+	}
+	s.page = len(items)
+	s.buf = append(s.buf, items...)
+	s.input.ExclusiveStartKey = out.LastEvaluatedKey
+	s.done = len(out.LastEvaluatedKey) == 0
 	return nil
 }
 
@@ -48,10 +62,24 @@ func (s *stream) query(ctx context.Context) (out *dynamodb.QueryOutput, err erro
 		out, err = s.client.Query(ctx, s.input, once)
 		return err
 	})
-	return out, err
+	if err != nil {
+		return nil, fmt.Errorf("querying %s: %w", s.name(), err)
+	}
+	return out, nil
 }
 
-func (s *stream) head() string { return text(s.buf[0], s.sort) }
+// name is the partition key's value, for errors.
+func (s *stream) name() string {
+	for _, placeholder := range []string{":pk", ":shard"} {
+		if pk := text(s.input.ExpressionAttributeValues, placeholder); pk != "" {
+			return strconv.Quote(pk)
+		}
+	}
+	return "a partition"
+}
+
+// position is the first item's.
+func (s *stream) position() position { return position{s.buf[0][s.sort], s.order} }
 
 // isMark tells what an audit puts among the events for a while.
 func isMark(it item) bool {
@@ -64,6 +92,7 @@ func isMark(it item) bool {
 type merge struct {
 	streams []*stream
 	desc    bool
+	ahead   bool // all will be read: let streams that are short of items read together
 }
 
 func newMerge(ctx context.Context, streams []*stream, desc bool) (*merge, error) {
@@ -98,7 +127,7 @@ func (m *merge) next(ctx context.Context) (item, error) {
 	s := m.streams[0]
 	first := s.buf[0]
 	s.buf = s.buf[1:]
-	if err := s.fill(ctx); err != nil {
+	if err := m.refill(ctx, s); err != nil {
 		return nil, err
 	}
 	if len(s.buf) == 0 {
@@ -107,6 +136,27 @@ func (m *merge) next(ctx context.Context) (item, error) {
 		heap.Fix(m, 0)
 	}
 	return first, nil
+}
+
+// refill fills a stream whose buffer has run out.
+func (m *merge) refill(ctx context.Context, s *stream) error {
+	if len(s.buf) > 0 || s.done {
+		return nil
+	}
+	if !m.ahead {
+		return s.fill(ctx)
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxParallel)
+	for _, other := range m.streams {
+		switch {
+		case other == s:
+			group.Go(func() error { return s.fill(ctx) })
+		case !other.done && len(other.buf) <= other.page/4:
+			group.Go(func() error { return other.more(ctx) })
+		}
+	}
+	return group.Wait()
 }
 
 // The methods of heap.Interface.
@@ -123,9 +173,17 @@ func (m *merge) Pop() any {
 }
 
 func (m *merge) Less(i, j int) bool {
-	a, b := m.streams[i].head(), m.streams[j].head()
+	c := m.streams[i].position().compare(m.streams[j].position())
 	if m.desc {
-		return a > b
+		return c > 0
 	}
-	return a < b
+	return c < 0
+}
+
+// first is the order of the stream that the next item comes from, -1 at the end.
+func (m *merge) first() int {
+	if len(m.streams) == 0 {
+		return -1
+	}
+	return m.streams[0].order
 }

@@ -1,0 +1,257 @@
+package ddb_test
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"golang.org/x/sync/errgroup"
+	"pgregory.net/rapid"
+
+	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+// strategy is a way to shard that the conformance suite tries.
+type strategy struct {
+	name    string
+	sort    types.ScalarAttributeType
+	stamp   shard.Stamp
+	formats []shard.Format
+	layout  func(b shard.Bucket, group string, offset bool) ddb.Layout
+}
+
+var (
+	all = []shard.Format{"", shard.HashShard, shard.Underscore}
+
+	strategies = []strategy{
+		{"random suffix, text", "S", shard.Millis, all, func(shard.Bucket, string, bool) ddb.Layout { return ddb.RandomSuffix{} }},
+		{"random suffix, numbers", "N", shard.UnixMillis, all, func(shard.Bucket, string, bool) ddb.Layout { return ddb.RandomSuffix{} }},
+		{"calculated suffix by the sort key", "S", shard.Nanos, all, func(shard.Bucket, string, bool) ddb.Layout {
+			return ddb.CalculatedSuffix{Time: ddb.SortTime("placed", shard.Nanos)}
+		}},
+		{"calculated suffix by an id", "N", shard.UnixSeconds, all, func(shard.Bucket, string, bool) ddb.Layout {
+			return ddb.CalculatedSuffix{By: "id", Time: ddb.AttributeTime("placed")}
+		}},
+		{"time buckets, random", "S", shard.Seconds, all, func(b shard.Bucket, _ string, offset bool) ddb.Layout {
+			return ddb.TimeBuckets{Bucket: b, Stamp: shard.Seconds, Offset: offset}
+		}},
+		{"time buckets, calculated", "S", "", all, func(b shard.Bucket, _ string, offset bool) ddb.Layout {
+			return ddb.TimeBuckets{Bucket: b, By: "id", Offset: offset}
+		}},
+		{"time buckets, numbers", "N", shard.UnixSeconds, all, func(b shard.Bucket, _ string, offset bool) ddb.Layout {
+			return ddb.TimeBuckets{Bucket: b, Stamp: shard.UnixSeconds, By: "id", Offset: offset}
+		}},
+		{"hybrid buckets", "S", "", all, func(b shard.Bucket, group string, offset bool) ddb.Layout {
+			return ddb.HybridBuckets{Bucket: b, Group: group, Offset: offset}
+		}},
+	}
+)
+
+// steps is a shard count that changes: a shard map as its readers see it.
+type steps struct{ history shard.History }
+
+func (s steps) Lookup(context.Context, string, time.Time) (ddb.Entry, error) {
+	return ddb.Entry{History: s.history, Max: s.history.Max(time.Time{}, time.Unix(1e10, 0)), Version: int64(len(s.history))}, nil
+}
+
+var epoch = time.Date(2026, 1, 5, 22, 0, 0, 0, time.UTC)
+
+// TestConformance: whatever the strategy and the shard counts, what was written is
+// read, once, in order, over buckets, pages and changes of the count.
+func TestConformance(t *testing.T) {
+	fewer(t, "15")
+	client := enginetest.Client(t)
+	tables := map[types.ScalarAttributeType]string{"S": theirs(t, client, "S"), "N": theirs(t, client, "N")}
+	for _, s := range strategies {
+		t.Run(s.name, func(t *testing.T) {
+			rapid.Check(t, func(r *rapid.T) {
+				newWorld(t, r, client, tables[s.sort], s).run(r)
+			})
+		})
+	}
+}
+
+// world is a name with items, and what is known of them.
+type world struct {
+	ctx     context.Context
+	table   *ddb.Table
+	s       strategy
+	found   bool // a repeated put is the same item
+	name    string
+	clock   time.Time
+	counts  *steps
+	width   time.Duration
+	items   []made // in the order of sort keys
+	another string
+}
+
+type made struct {
+	at   time.Time
+	item ddb.Item
+}
+
+func newWorld(t *testing.T, r *rapid.T, client *dynamodb.Client, table string, s strategy) *world {
+	w := &world{
+		ctx: t.Context(), s: s, clock: epoch, name: rand.Text(),
+		counts: &steps{shard.History{{Count: rapid.IntRange(1, 64).Draw(r, "shards")}}},
+	}
+	if rapid.Bool().Draw(r, "odd name") && s.name != "hybrid buckets" {
+		w.name += "#7_3"
+	}
+	w.another = w.name + "x"
+	bucket := rapid.SampledFrom([]shard.Bucket{shard.Minute, shard.Hour, shard.Day}).Draw(r, "bucket")
+	w.width = bucket.Width()
+	w.table = &ddb.Table{
+		Client: client, Name: table, PartitionKey: "customer", SortKey: "placed",
+		Format: rapid.SampledFrom(s.formats).Draw(r, "format"), Shards: w.counts,
+		Layout: s.layout(bucket, w.name, rapid.Bool().Draw(r, "offset")),
+		Now:    func() time.Time { return w.clock },
+	}
+	w.found = !strings.Contains(s.name, "random")
+	return w
+}
+
+// run writes, changes the count, and reads, some rounds.
+func (w *world) run(r *rapid.T) {
+	for range rapid.IntRange(1, 3).Draw(r, "rounds") {
+		w.write(r, rapid.IntRange(0, 25).Draw(r, "items"))
+		w.check(r)
+		w.clock = w.clock.Add(time.Duration(rapid.IntRange(1, 100).Draw(r, "pause")) * w.width / 20).Truncate(time.Second)
+		w.counts.history = append(w.counts.history, shard.Change{At: w.clock.Add(ddb.LeadTime), Count: rapid.IntRange(1, 64).Draw(r, "shards")})
+		if rapid.Bool().Draw(r, "in force") {
+			w.clock = w.clock.Add(ddb.LeadTime + time.Second)
+		}
+	}
+	w.check(r)
+}
+
+// write puts new items about now, some of them twice.
+func (w *world) write(r *rapid.T, n int) {
+	var group errgroup.Group
+	group.SetLimit(8)
+	for i := range n {
+		m := w.make(len(w.items)+i, rapid.Int64Range(-int64(ddb.MaxAhead), int64(2*w.width)).Draw(r, "ago"))
+		if slices.ContainsFunc(w.items, func(o made) bool { return sortText(o) == sortText(m) }) {
+			continue // the same identity
+		}
+		w.items = append(w.items, m)
+		again := w.found && rapid.Bool().Draw(r, "again")
+		group.Go(func() error {
+			err := w.table.Put(w.ctx, m.item)
+			if again {
+				err = errors.Join(err, w.table.Put(w.ctx, m.item))
+			}
+			return errors.Join(err, w.decoy(m))
+		})
+	}
+	if err := group.Wait(); err != nil {
+		r.Fatal(err)
+	}
+	slices.SortFunc(w.items, func(a, b made) int {
+		return cmp.Or(a.at.Compare(b.at), cmp.Compare(sortText(a), sortText(b)))
+	})
+}
+
+// decoy puts an item of another name with the same sort key.
+func (w *world) decoy(m made) error {
+	if w.s.name == "hybrid buckets" {
+		return w.table.Put(w.ctx, ddb.Item{"customer": str(w.another), "placed": m.item["placed"], "id": m.item["id"]})
+	}
+	return nil
+}
+
+func (w *world) make(i int, ago int64) made {
+	at := w.clock.Add(-time.Duration(ago)).Truncate(w.s.stamp.Unit())
+	id := fmt.Sprintf("id-%03d", i)
+	m := made{at: at, item: ddb.Item{"customer": str(w.name), "id": str(id), "n": num(int64(i))}}
+	if w.s.stamp.Number() {
+		m.item["placed"] = &types.AttributeValueMemberN{Value: w.s.stamp.Format(at)}
+	} else {
+		m.item["placed"] = str(w.s.stamp.Key(at, "#", id))
+	}
+	return m
+}
+
+func (w *world) check(r *rapid.T) {
+	from := w.clock.Add(-time.Duration(rapid.Int64Range(-int64(w.width), int64(4*w.width)).Draw(r, "from")))
+	to := from.Add(time.Duration(rapid.Int64Range(-1e9, int64(4*w.width)).Draw(r, "length")))
+	var want []made
+	for _, m := range w.items {
+		if !m.at.Before(from) && m.at.Before(to) {
+			want = append(want, m)
+		}
+	}
+	s := ddb.During(w.s.stamp, from, to)
+	s.Consistent = rapid.Bool().Draw(r, "consistent")
+	if s.Desc = rapid.Bool().Draw(r, "desc"); s.Desc {
+		slices.Reverse(want)
+	}
+	w.same(r, "streamed", w.stream(r, s), want)
+	if n, err := w.table.Count(w.ctx, w.name, s); err != nil || n != len(want) {
+		r.Fatalf("counted %d, %v, want %d", n, err, len(want))
+	}
+	s.Limit = rapid.IntRange(1, 20).Draw(r, "limit")
+	w.same(r, "limited", w.stream(r, s), want[:min(len(want), s.Limit)])
+	w.same(r, "in pages", w.pages(r, s), want)
+	for _, m := range want[:min(3, len(want))] {
+		w.checkOne(r, m)
+	}
+}
+
+func (w *world) stream(r *rapid.T, s ddb.Span) []ddb.Item {
+	var got []ddb.Item
+	for it, err := range w.table.Query(w.ctx, w.name, s) {
+		if err != nil {
+			r.Fatal(err)
+		}
+		got = append(got, it)
+	}
+	return got
+}
+
+func (w *world) pages(r *rapid.T, s ddb.Span) []ddb.Item {
+	var got []ddb.Item
+	for {
+		page, err := w.table.Page(w.ctx, w.name, s)
+		if err != nil || len(page.Items) > s.Limit {
+			r.Fatalf("a page of %d with limit %d, %v", len(page.Items), s.Limit, err)
+		}
+		got = append(got, page.Items...)
+		if s.After = page.Next; s.After == "" {
+			return got
+		}
+	}
+}
+
+func (w *world) same(r *rapid.T, how string, got []ddb.Item, want []made) {
+	for i, m := range want {
+		if i >= len(got) || text(got[i]["id"]) != text(m.item["id"]) || text(got[i]["customer"]) != w.name || text(got[i]["placed"]) != sortText(m) {
+			r.Fatalf("%s: place %d of %d: got %v, want %v", how, i, len(got), got[min(i, len(got)):], m.item)
+		}
+	}
+	if len(got) != len(want) {
+		r.Fatalf("%s: %d items, want %d", how, len(got), len(want))
+	}
+}
+
+// checkOne finds an item singly, if the strategy can.
+func (w *world) checkOne(r *rapid.T, m made) {
+	key := ddb.Item{"customer": m.item["customer"], "placed": m.item["placed"], "id": m.item["id"]}
+	got, err := w.table.Get(w.ctx, key)
+	if errors.Is(err, ddb.ErrMisused) && !w.found {
+		return
+	}
+	if err != nil || text(got["n"]) != text(m.item["n"]) || text(got["customer"]) != w.name || text(got["placed"]) != sortText(m) {
+		r.Fatalf("got %v, %v, want %v", got, err, m.item)
+	}
+}

@@ -1,0 +1,109 @@
+package ddb_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+// exampleTables makes tables of hotshard's form.
+func exampleTables() (*dynamodb.Client, schema.Names) {
+	client, names := enginetest.ForExamples(), schema.NamesFor("hotshard-")
+	if err := local.CreateTables(context.Background(), client, names); err != nil {
+		panic(err)
+	}
+	return client, names
+}
+
+// Many programs share the shard counts of a map; a change is known to all within
+// seconds, and old items stay where they are.
+func ExampleMap() {
+	ctx, now := context.Background(), time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+	client, names := exampleTables()
+	shards := ddb.NewMap(client, names.ShardMap)
+	orders := ddb.Table{
+		Client: client, Name: names.Items, PartitionKey: "pk", SortKey: "sk",
+		Shards: ddb.Namespace{Prefix: "orders/", Counts: shards}, Layout: ddb.RandomSuffix{},
+		Now: func() time.Time { return now },
+	}
+	fmt.Println(orders.Put(ctx, ddb.Item{"pk": str("acme"), "sk": str("before")}))
+	changer := ddb.NewMapChanger(client, shards, ddb.ChangerOptions{})
+	entry, err := changer.Pin(ctx, "orders/acme", 20, ddb.Note{By: "me", Why: "a sale"}, now)
+	fmt.Println(entry.History.Newest(), err)
+	now = entry.Effective() // LeadTime later: all programs know of it by then
+	fmt.Println(orders.Put(ctx, ddb.Item{"pk": str("acme"), "sk": str("with twenty")}))
+	fmt.Println(orders.Count(ctx, "acme", ddb.Span{}))
+	// Output:
+	// <nil>
+	// 20 <nil>
+	// <nil>
+	// 2 <nil>
+}
+
+// Counters of hotshard's form: a sum reads all write shards, consistently.
+func ExampleCounterWriter() {
+	ctx, now := context.Background(), time.Now()
+	client, names := exampleTables()
+	shards := ddb.NewMap(client, names.ShardMap)
+	writer := ddb.NewCounterWriter(client, names.Items, shards, ddb.Unwatched{})
+	for range 5 {
+		if err := writer.Add(ctx, "page/home", 2, now); err != nil {
+			fmt.Println(err)
+		}
+	}
+	sum, err := ddb.NewCounterReader(client, names.Items, shards).Sum(ctx, "page/home")
+	fmt.Println(sum.Value, sum.Shards, err)
+	// Output: 10 1 <nil>
+}
+
+// Events of hotshard's form, as a stream.
+func ExampleEventReader_All() {
+	ctx, noon := context.Background(), time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+	client, names := exampleTables()
+	shards := ddb.NewMap(client, names.ShardMap)
+	writer := ddb.NewEventWriter(client, names.Items, shards, 0, ddb.Unwatched{})
+	fmt.Println(errors.Join(writer.Put(ctx, []ddb.Event{
+		{Entity: "sensor-1", ID: "b", Time: noon.Add(time.Second)}, {Entity: "sensor-1", ID: "a", Time: noon},
+	}, noon)...))
+	reader := ddb.NewEventReader(client, names.Items, shards)
+	for event, err := range reader.All(ctx, ddb.Range{Entity: "sensor-1", From: noon, To: noon.Add(time.Hour), Limit: 100}, noon) {
+		fmt.Println(event.ID, event.Time.Format(time.TimeOnly), err)
+	}
+	// Output:
+	// <nil>
+	// a 12:00:00 <nil>
+	// b 12:00:01 <nil>
+}
+
+// A board of hotshard's form: the first places and a player's.
+func ExampleLeaderboards() {
+	ctx, now := context.Background(), time.Now()
+	client, names := exampleTables()
+	shards := ddb.NewMap(client, names.ShardMap)
+	boards := ddb.NewLeaderboards(client, names.Items, shards, ddb.Unwatched{}, 0)
+	var scores []ddb.PlayerScore
+	for player, points := range map[string]string{"ann": "12.5", "bob": "9", "cid": "31"} {
+		score, err := ddb.ParseScore(points)
+		if err != nil {
+			fmt.Println(err)
+		}
+		scores = append(scores, ddb.PlayerScore{Player: player, Score: score})
+	}
+	fmt.Println(errors.Join(boards.Submit(ctx, "game/1", scores, now)...))
+	first, err := boards.Top(ctx, "game/1", ddb.AllTime.Label(now), 2, now)
+	for _, place := range first {
+		fmt.Println(place.Player, place.Score, err)
+	}
+	// Output:
+	// <nil>
+	// cid 31 <nil>
+	// ann 12.5 <nil>
+}

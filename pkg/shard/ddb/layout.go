@@ -1,0 +1,212 @@
+package ddb
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// Layout is a sharding pattern: where the items of a name go, and where a range of
+// them is to be looked for. It is one of [RandomSuffix], [CalculatedSuffix],
+// [TimeBuckets], [HybridBuckets] and [Unsharded].
+type Layout interface {
+	// fault is what is wrong with the layout on this table.
+	fault(t *Table) error
+	// places returns where an item goes, and after it where else it may be when
+	// shard counts change; a random place is another one at each call.
+	places(ctx context.Context, t *Table, name string, it Item) ([]place, error)
+	// found tells whether places depends on the item alone, so that it is found again,
+	// and a repeated put is the same item.
+	found() bool
+	// partitions returns groups of partitions that hold a range, in the range's
+	// order from group to group; within a group they are to be merged.
+	partitions(ctx context.Context, t *Table, name string, s Span) (iter.Seq[[]partition], error)
+}
+
+// partition is one partition key of a range.
+type partition struct {
+	pk     string
+	shard  int
+	prefix string   // of the stored sort key; not shown to callers
+	edge   position // before everything in its bucket; zero without buckets
+}
+
+// Unsharded keeps a name's items under the plain name: a table as it is before
+// sharding, for a [Migration] to begin from. Its Table's Shards must be Fixed(1).
+type Unsharded struct{}
+
+func (Unsharded) found() bool { return true }
+
+func (Unsharded) fault(t *Table) error {
+	if t.Shards != Counts(Fixed(1)) {
+		return fmt.Errorf("an Unsharded table has Fixed(1) write shards")
+	}
+	return nil
+}
+
+func (Unsharded) places(_ context.Context, t *Table, name string, it Item) ([]place, error) {
+	return []place{{name, it[t.SortKey]}}, nil
+}
+
+func (Unsharded) partitions(_ context.Context, _ *Table, name string, _ Span) (iter.Seq[[]partition], error) {
+	return func(yield func([]partition) bool) { yield([]partition{{pk: name}}) }, nil
+}
+
+// RandomSuffix spreads a name's items over name#0 to name#N-1 by chance: for writes
+// that nobody looks up singly, such as log lines and clicks. A read of a range asks
+// all N. An item that is put again may be on two write shards then, and read twice.
+//
+// When a [Map] gives the count, N may grow and shrink at any time. Reads go on asking
+// the largest N that the name ever had.
+type RandomSuffix struct{}
+
+func (RandomSuffix) fault(*Table) error { return nil }
+func (RandomSuffix) found() bool        { return false }
+
+func (RandomSuffix) places(ctx context.Context, t *Table, name string, it Item) ([]place, error) {
+	entry, err := t.lookup(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	n := shard.Random(entry.History.At(t.now()))
+	return []place{{t.format().Join(name, n), it[t.SortKey]}}, nil
+}
+
+func (RandomSuffix) partitions(ctx context.Context, t *Table, name string, _ Span) (iter.Seq[[]partition], error) {
+	return t.suffixes(ctx, name)
+}
+
+// suffixes is one group of all write shards that a name ever had.
+func (t *Table) suffixes(ctx context.Context, name string) (iter.Seq[[]partition], error) {
+	entry, err := t.lookup(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	all := t.numbered(name, entry.Most())
+	return func(yield func([]partition) bool) { yield(all) }, nil
+}
+
+// numbered lists the write shards 0 to n-1 of what stands before the suffix.
+func (t *Table) numbered(base string, n int) []partition {
+	list := make([]partition, n)
+	for i := range list {
+		list[i] = partition{pk: t.format().Join(base, i), shard: i}
+	}
+	return list
+}
+
+// CalculatedSuffix spreads a name's items over name#0 to name#N-1 by an attribute of
+// theirs ([shard.Calculated]), so that whoever knows it finds the item with one
+// GetItem, and a repeated write replaces it. Keys of a Get, an Update or a Delete
+// must have the attribute, too. A read of a range asks all N.
+type CalculatedSuffix struct {
+	// By is the attribute, text or a number; default the sort key.
+	By string
+	// Time gives an item's or key's own time, which never changes. When shard counts
+	// change, an item's write shard is calculated with the count at this time, which
+	// must not lie over MaxAhead ahead. It may be nil only with a Fixed count.
+	Time func(Item) (time.Time, error)
+}
+
+func (c CalculatedSuffix) fault(t *Table) error {
+	if _, fixed := t.Shards.(Fixed); !fixed && c.Time == nil {
+		return fmt.Errorf("CalculatedSuffix.Time is nil: when the shard count changes, only an item's own time tells its write shard")
+	}
+	return nil
+}
+
+func (CalculatedSuffix) found() bool { return true }
+
+func (c CalculatedSuffix) by(t *Table) string {
+	if c.By == "" {
+		return t.SortKey
+	}
+	return c.By
+}
+
+func (c CalculatedSuffix) places(ctx context.Context, t *Table, name string, it Item) ([]place, error) {
+	by, ok := attribute(it, c.by(t))
+	if !ok {
+		return nil, fmt.Errorf("%w: an item of %q has no text or number %s to calculate its write shard from", ErrMisused, name, c.by(t))
+	}
+	entry, err := t.lookup(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	var at time.Time
+	if c.Time != nil {
+		if at, err = c.Time(it); err != nil {
+			return nil, fmt.Errorf("%w: the time of item %q of %q: %w", ErrMisused, by, name, err)
+		}
+		if err := t.notAhead(at); err != nil {
+			return nil, err
+		}
+	}
+	return t.calculated(name, it[t.SortKey], entry, by, at), nil
+}
+
+// calculated lists where an item may be whose write shard is calculated: first where
+// it belongs.
+func (t *Table) calculated(base string, sort types.AttributeValue, entry Entry, by string, at time.Time) []place {
+	numbers := calculatedShards(entry, by, at)
+	list := make([]place, len(numbers))
+	for i, n := range numbers {
+		list[i] = place{t.format().Join(base, n), sort}
+	}
+	return list
+}
+
+// MaxAhead is how far ahead of now the times of items may lie whose write shard
+// depends on them: by LeadTime before a new count is in force, everyone knows it.
+const MaxAhead = 5 * time.Second
+
+// notAhead refuses an item's time for which the shard count may change yet.
+func (t *Table) notAhead(at time.Time) error {
+	if _, fixed := t.Shards.(Fixed); !fixed && at.After(t.now().Add(MaxAhead)) {
+		return fmt.Errorf("%w: table %s: an item's time %s is over %s ahead, and its shard count may change before", ErrMisused, t.Name, at, MaxAhead)
+	}
+	return nil
+}
+
+func (c CalculatedSuffix) partitions(ctx context.Context, t *Table, name string, _ Span) (iter.Seq[[]partition], error) {
+	return t.suffixes(ctx, name)
+}
+
+// attribute is the text of a text or number attribute.
+func attribute(it Item, name string) (string, bool) {
+	switch v := it[name].(type) {
+	case *types.AttributeValueMemberS:
+		return v.Value, true
+	case *types.AttributeValueMemberN:
+		return v.Value, true
+	}
+	return "", false
+}
+
+// SortTime is a CalculatedSuffix.Time for sort keys that begin with a stamp.
+func SortTime(sortKey string, stamp shard.Stamp) func(Item) (time.Time, error) {
+	return func(it Item) (time.Time, error) {
+		text, _ := attribute(it, sortKey)
+		at, _, err := stamp.Parse(text)
+		return at, err
+	}
+}
+
+// AttributeTime is a CalculatedSuffix.Time for a number attribute of Unix seconds
+// that keys must have, too.
+func AttributeTime(name string) func(Item) (time.Time, error) {
+	return func(it Item) (time.Time, error) {
+		text, _ := attribute(it, name)
+		seconds, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return time.Time{}, fmt.Errorf("attribute %s is not a number of Unix seconds: %w", name, err)
+		}
+		return time.Unix(seconds, 0), nil
+	}
+}

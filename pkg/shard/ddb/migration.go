@@ -1,0 +1,156 @@
+package ddb
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+)
+
+// MigrationClient is what a Migration calls of DynamoDB, beside what its tables call.
+// Both tables are in its account and Region.
+type MigrationClient interface {
+	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
+	TransactGetItems(context.Context, *dynamodb.TransactGetItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactGetItemsOutput, error)
+}
+
+// Phase is how far a Migration has come. The zero value changes nothing yet.
+type Phase int
+
+// The phases, in their order. All programs must have come to one before any goes on
+// to the next; while they go, some are in the one and some in the other.
+const (
+	// WriteOld writes and reads the old shards.
+	WriteOld Phase = iota
+	// WriteBoth writes both, in one transaction, and reads the old. Once all programs
+	// are there, Copy brings the new up to the old.
+	WriteBoth
+	// ReadNew writes both and reads the new. It needs a Verify without differences.
+	// The way back to WriteBoth is open.
+	ReadNew
+	// WriteNew writes and reads the new. There is no way back. Once all programs are
+	// there, Drop deletes the old, and then the new Table does without a Migration.
+	WriteNew
+)
+
+// Migration moves the items of a table that was sharded with a fixed count, or in
+// another format or layout, to new write shards, while programs read and write: dual
+// write, then read new, then drop old. It stands in for the Table in a program:
+//
+//	orders := ddb.Migration{Client: client, From: &old, To: &new, Phase: ddb.WriteBoth}
+//	err := orders.Put(ctx, item)
+//
+// Writes to both cost four times the write units of one. From and To may be one
+// table. To must find items by what is in them (not a RandomSuffix), so that an item
+// that is copied and written at once is one item. A random suffix of one format needs
+// no migration to have another count: first readers get the larger one, then writers.
+type Migration struct {
+	Client   MigrationClient
+	From, To *Table
+	Phase    Phase
+}
+
+func (m *Migration) fault() error {
+	if m.Client == nil || m.From == nil || m.To == nil {
+		return fmt.Errorf("%w: a Migration needs Client, From and To", ErrMisused)
+	}
+	if m.Phase < WriteOld || m.Phase > WriteNew {
+		return fmt.Errorf("%w: a Migration has no phase %d", ErrMisused, m.Phase)
+	}
+	for _, t := range []*Table{m.From, m.To} {
+		if err := t.fault(); err != nil {
+			return err
+		}
+	}
+	switch {
+	case m.From.PartitionKey != m.To.PartitionKey || m.From.SortKey != m.To.SortKey:
+		return fmt.Errorf("%w: a Migration from %s to %s: their keys have different names", ErrMisused, m.From.Name, m.To.Name)
+	case !m.To.Layout.found():
+		return fmt.Errorf("%w: a Migration to %s: its layout can't find an item again", ErrMisused, m.To.Name)
+	case !m.From.Layout.found() && m.From.Name == m.To.Name && m.From.format() == m.To.format():
+		return fmt.Errorf("%w: a Migration within %s: the old items' places are random, so the new ones need another Format", ErrMisused, m.To.Name)
+	}
+	return nil
+}
+
+// need tells whether the migration is sound and in one of the phases.
+func (m *Migration) need(operation string, phases ...Phase) error {
+	if err := m.fault(); err != nil {
+		return err
+	}
+	for _, p := range phases {
+		if m.Phase == p {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: %s is not for phase %d of a Migration", ErrMisused, operation, m.Phase)
+}
+
+// dual tells whether both are written.
+func (m *Migration) dual() bool { return m.Phase == WriteBoth || m.Phase == ReadNew }
+
+// view is a table as the migration reads it: in one table the other's items are
+// beside its own.
+func (m *Migration) view(t *Table) *Table {
+	if m.From.Name != m.To.Name || !t.Layout.found() {
+		return t
+	}
+	own := *t
+	own.only = true
+	return &own
+}
+
+// truth is the table that is read, and the other one.
+func (m *Migration) truth() (truth, other *Table) {
+	if m.Phase >= ReadNew {
+		return m.To, m.From
+	}
+	return m.From, m.To
+}
+
+// reads is the table that is read.
+func (m *Migration) reads() (*Table, error) {
+	if err := m.fault(); err != nil {
+		return nil, err
+	}
+	truth, _ := m.truth()
+	return m.view(truth), nil
+}
+
+// Query streams a range as [Table.Query] does.
+func (m *Migration) Query(ctx context.Context, name string, s Span) iter.Seq2[Item, error] {
+	t, err := m.reads()
+	if err != nil {
+		return func(yield func(Item, error) bool) { yield(nil, err) }
+	}
+	return t.Query(ctx, name, s)
+}
+
+// Page reads a page as [Table.Page] does. Pages go on over a change of phase when
+// the old items can be found by what is in them.
+func (m *Migration) Page(ctx context.Context, name string, s Span) (ItemPage, error) {
+	t, err := m.reads()
+	if err != nil {
+		return ItemPage{}, err
+	}
+	return t.Page(ctx, name, s)
+}
+
+// Count counts a range as [Table.Count] does. Within one table it reads all items.
+func (m *Migration) Count(ctx context.Context, name string, s Span) (int, error) {
+	t, err := m.reads()
+	if err != nil {
+		return 0, err
+	}
+	return t.Count(ctx, name, s)
+}
+
+// Get reads one item as [Table.Get] does.
+func (m *Migration) Get(ctx context.Context, key Item) (Item, error) {
+	t, err := m.reads()
+	if err != nil {
+		return nil, err
+	}
+	return t.Get(ctx, key)
+}

@@ -1,0 +1,148 @@
+package ddb_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+func TestMigrationRefuses(t *testing.T) {
+	client := enginetest.Client(t)
+	old := ddb.Table{Client: client, Name: "a", PartitionKey: "p", SortKey: "s", Shards: ddb.Fixed(2), Layout: ddb.RandomSuffix{}}
+	to := old
+	to.Layout, to.Format = ddb.CalculatedSuffix{}, shard.Underscore
+	sound := ddb.Migration{Client: client, From: &old, To: &to}
+	random, renamed, inPlace := to, to, to
+	random.Layout, renamed.SortKey, inPlace.Format = ddb.RandomSuffix{}, "x", ""
+	for name, spoil := range map[string]func(m *ddb.Migration){
+		"no client": func(m *ddb.Migration) { m.Client = nil }, "no table": func(m *ddb.Migration) { m.To = nil },
+		"phase": func(m *ddb.Migration) { m.Phase = 4 }, "to random": func(m *ddb.Migration) { m.To = &random },
+		"renamed": func(m *ddb.Migration) { m.To = &renamed }, "random in place": func(m *ddb.Migration) { m.To = &inPlace },
+	} {
+		m := sound
+		spoil(&m)
+		if err := m.Put(t.Context(), ddb.Item{"p": str("x"), "s": str("y")}); !errors.Is(err, ddb.ErrMisused) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	_, err1 := sound.Copy(t.Context(), "x", ddb.Span{}, nil)
+	_, err2 := sound.Verify(t.Context(), "x", ddb.Span{})
+	_, err3 := sound.Drop(t.Context(), "x", ddb.Span{}, false, nil)
+	for _, err := range []error{err1, err2, err3} {
+		if !errors.Is(err, ddb.ErrMisused) {
+			t.Errorf("in the first phase: %v", err)
+		}
+	}
+}
+
+// TestMigrationTellsWhatDiffers: what was written by the old alone, after a copy, is
+// found, and copied again; what only the new has is found, and deleted.
+func TestMigrationTellsWhatDiffers(t *testing.T) {
+	client := enginetest.Client(t)
+	a, b := theirs(t, client, "S"), theirs(t, client, "S")
+	old := ddb.Table{Client: client, Name: a, PartitionKey: "customer", SortKey: "placed", Shards: ddb.Fixed(3), Layout: ddb.CalculatedSuffix{}}
+	to := old
+	to.Name, to.Shards = b, ddb.Fixed(5)
+	m := ddb.Migration{Client: client, From: &old, To: &to, Phase: ddb.WriteBoth}
+	put := func(t *testing.T, put func(context.Context, ddb.Item) error, sort string, n int64) {
+		t.Helper()
+		if err := put(t.Context(), ddb.Item{"customer": str("acme"), "placed": str(sort), "n": num(n)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, m.Put, "same", 1)
+	put(t, m.Put, "changed", 1)
+	put(t, old.Put, "changed", 2)
+	put(t, old.Put, "uncopied", 3)
+	put(t, to.Put, "extra", 4)
+	c, err := m.Verify(t.Context(), "acme", ddb.Span{})
+	if err != nil || c.Equal() || c.Missing != 1 || c.Extra != 1 || c.Different != 2 || len(c.Examples) != 4 {
+		t.Fatalf("%+v, %v", c, err) // what differs is met on both sides
+	}
+	done, err := m.Copy(t.Context(), "acme", ddb.Span{}, nil)
+	if err != nil || done.Changed != 3 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	if c, err = m.Verify(t.Context(), "acme", ddb.Span{}); err != nil || !c.Equal() {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	m.Phase = ddb.WriteNew
+	if err := m.Delete(t.Context(), ddb.Item{"customer": str("acme"), "placed": str("same")}); err != nil {
+		t.Fatal(err)
+	}
+	done, err = m.Drop(t.Context(), "acme", ddb.Span{}, false, nil)
+	if err != nil || done.Kept != 1 || done.Changed != 2 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+}
+
+// TestMigrationUpdates: conditions, and items that are not copied yet.
+func TestMigrationUpdates(t *testing.T) {
+	client := enginetest.Client(t)
+	a := theirs(t, client, "S")
+	old := ddb.Table{Client: client, Name: a, PartitionKey: "customer", SortKey: "placed", Shards: ddb.Fixed(3), Layout: ddb.CalculatedSuffix{}}
+	to := old
+	to.Shards = ddb.Fixed(40)
+	for _, phase := range []ddb.Phase{ddb.WriteOld, ddb.WriteBoth, ddb.ReadNew, ddb.WriteNew} {
+		m := ddb.Migration{Client: client, From: &old, To: &to, Phase: phase}
+		key := ddb.Item{"customer": str("acme"), "placed": str(fmt.Sprint("x", phase))}
+		first := &to
+		if phase <= ddb.WriteBoth {
+			first = &old
+		}
+		if err := first.Put(t.Context(), ddb.Item{"customer": key["customer"], "placed": key["placed"], "n": num(5), "word": str("kept")}); err != nil {
+			t.Fatal(err)
+		}
+		update := func(least int64) error {
+			return m.Update(t.Context(), key, &dynamodb.UpdateItemInput{
+				UpdateExpression: aws.String("ADD n :one"), ConditionExpression: aws.String("n >= :least"),
+				ExpressionAttributeValues: ddb.Item{":one": num(1), ":least": num(least)},
+			})
+		}
+		if err := update(5); err != nil {
+			t.Fatalf("phase %d: %v", phase, err)
+		}
+		if err := update(7); !isConditional(err) {
+			t.Fatalf("phase %d: %v", phase, err)
+		}
+		it, err := m.Get(t.Context(), key)
+		if err != nil || text(it["n"]) != "6" || text(it["word"]) != "kept" {
+			t.Fatalf("phase %d: %v, %v", phase, it, err)
+		}
+	}
+}
+
+func isConditional(err error) bool {
+	_, ok := errors.AsType[*types.ConditionalCheckFailedException](err)
+	return ok
+}
+
+// TestCopyRefusesToMergeItems: two old items with one sort key are not made one.
+func TestCopyRefusesToMergeItems(t *testing.T) {
+	client := enginetest.Client(t)
+	a := theirs(t, client, "S")
+	old := ddb.Table{Client: client, Name: a, PartitionKey: "customer", SortKey: "placed", Shards: ddb.Fixed(50), Layout: ddb.RandomSuffix{}}
+	to := old
+	to.Format, to.Layout = shard.Underscore, ddb.CalculatedSuffix{}
+	m := ddb.Migration{Client: client, From: &old, To: &to, Phase: ddb.WriteBoth}
+	for range 10 {
+		if err := old.Put(t.Context(), ddb.Item{"customer": str("acme"), "placed": str("x")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := m.Copy(t.Context(), "acme", ddb.Span{}, nil); err == nil {
+		t.Fatal("the copy made several items one")
+	}
+	if n, err := to.Count(t.Context(), "acme", ddb.Span{}); err != nil || n > 1 {
+		t.Fatal(n, err)
+	}
+}

@@ -1,0 +1,298 @@
+package ddb_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+// process is a program that takes part in a migration; its phase changes between its
+// calls, as by a deployment.
+type process struct {
+	mu sync.RWMutex
+	m  ddb.Migration
+}
+
+func (p *process) do(call func(m *ddb.Migration) error) error {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return call(&p.m)
+}
+
+func (p *process) enter(phase ddb.Phase) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.m.Phase = phase
+}
+
+// traffic is programs that read and write while a migration goes through its phases.
+type traffic struct {
+	ctx       context.Context
+	processes []*process
+	name      string
+	span      ddb.Span
+	find      bool // items can be found singly
+	old       []string
+
+	mu   sync.Mutex
+	want map[string]int // by sort key, what was accepted
+	ops  int
+}
+
+func (w *traffic) process() *process { return w.processes[rand.IntN(len(w.processes))] }
+
+// put, and what else changes items, goes to one program, and the next read of the
+// item to another.
+func (w *traffic) work(worker int, stop <-chan struct{}) error {
+	for i := 0; ; i++ {
+		select {
+		case <-stop:
+			return nil
+		default:
+		}
+		sort := shard.Millis.Key(epoch.Add(time.Duration(rand.IntN(8))*time.Hour), "#", fmt.Sprintf("w%d-%d", worker, i%7))
+		if !w.find {
+			sort = fmt.Sprintf("%s-%d", sort, i)
+		}
+		if err := w.step(sort); err != nil {
+			return err
+		}
+	}
+}
+
+func (w *traffic) step(sort string) error {
+	w.mu.Lock()
+	n, there := w.want[sort]
+	w.mu.Unlock()
+	key := ddb.Item{"customer": str(w.name), "placed": str(sort)}
+	next, gone := n+1, false
+	err := w.process().do(func(m *ddb.Migration) error {
+		switch k := rand.IntN(6); {
+		case k == 0 && w.find:
+			next, gone = 0, true
+			return m.Delete(w.ctx, key)
+		case k < 3 && w.find:
+			return m.Update(w.ctx, key, &dynamodb.UpdateItemInput{
+				UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: ddb.Item{":one": num(1)},
+			})
+		case !there || w.find:
+			it := maps.Clone(key)
+			it["n"], it["word"] = num(int64(next)), str("x")
+			return m.Put(w.ctx, it)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", sort, err)
+	}
+	w.mu.Lock()
+	w.ops++
+	if w.want[sort] = next; gone {
+		delete(w.want, sort)
+	}
+	w.mu.Unlock()
+	if !w.find {
+		return nil
+	}
+	return w.process().do(func(m *ddb.Migration) error {
+		it, err := m.Get(w.ctx, key)
+		if gone && errors.Is(err, ddb.ErrNotFound) {
+			return nil
+		}
+		if err != nil || gone || text(it["n"]) != fmt.Sprint(next) {
+			return fmt.Errorf("phase %d: %s reads as %v, %v, want %d (gone: %t)", m.Phase, sort, it, err, next, gone)
+		}
+		return nil
+	})
+}
+
+// watch reads everything again and again: in order, each once, and all that was there
+// from the beginning.
+func (w *traffic) watch(stop <-chan struct{}) error {
+	for {
+		select {
+		case <-stop:
+			return nil
+		default:
+		}
+		err := w.process().do(func(m *ddb.Migration) error {
+			got, err := w.read(m)
+			if err != nil {
+				return err
+			}
+			for _, sort := range w.old {
+				if _, ok := got[sort]; !ok {
+					return fmt.Errorf("phase %d: %s is missing", m.Phase, sort)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (w *traffic) read(m *ddb.Migration) (map[string]int, error) {
+	got := map[string]int{}
+	last := ""
+	s := w.span
+	s.Consistent = true
+	for it, err := range m.Query(w.ctx, w.name, s) {
+		if err != nil {
+			return nil, err
+		}
+		sort := text(it["placed"])
+		if sort <= last {
+			return nil, fmt.Errorf("phase %d: %s after %s", m.Phase, sort, last)
+		}
+		last = sort
+		if _, err := fmt.Sscan(text(it["n"]), new(int)); err != nil {
+			return nil, fmt.Errorf("%s is half an item: %v", sort, it)
+		}
+		n := 0
+		fmt.Sscan(text(it["n"]), &n)
+		got[sort] = n
+	}
+	return got, nil
+}
+
+// enter takes the programs to a phase, one after the other, while they work.
+func (w *traffic) enter(phase ddb.Phase) {
+	for _, p := range w.processes {
+		time.Sleep(50 * time.Millisecond) // lets both phases do some work
+		p.enter(phase)
+	}
+	time.Sleep(50 * time.Millisecond)
+}
+
+func TestMigrationsUnderTraffic(t *testing.T) {
+	client := enginetest.Client(t)
+	a, b := theirs(t, client, "S"), theirs(t, client, "S")
+	table := func(name string, format shard.Format, n ddb.Fixed, layout ddb.Layout) *ddb.Table {
+		return &ddb.Table{Client: client, Name: name, PartitionKey: "customer", SortKey: "placed", Format: format, Shards: n, Layout: layout}
+	}
+	for name, c := range map[string]struct {
+		from, to *ddb.Table
+		find     bool
+	}{
+		"grown in place":       {table(a, "", 4, ddb.CalculatedSuffix{}), table(a, "", 9, ddb.CalculatedSuffix{}), true},
+		"shrunk in place":      {table(a, "_", 9, ddb.CalculatedSuffix{}), table(a, "_", 2, ddb.CalculatedSuffix{}), true},
+		"sharded in place":     {table(a, "", 1, ddb.Unsharded{}), table(a, "", 5, ddb.CalculatedSuffix{}), true},
+		"random to calculated": {table(a, "", 5, ddb.RandomSuffix{}), table(a, shard.HashShard, 3, ddb.CalculatedSuffix{}), false},
+		"suffix to buckets":    {table(a, "", 3, ddb.CalculatedSuffix{}), table(a, "", 2, ddb.TimeBuckets{Bucket: shard.Hour, By: "placed"}), true},
+		"buckets to hybrid":    {table(a, "", 3, ddb.TimeBuckets{Bucket: shard.Hour, By: "placed"}), table(b, "_", 4, ddb.HybridBuckets{Bucket: shard.Day}), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			migrate(t, client, c.from, c.to, c.find)
+		})
+	}
+}
+
+// migrate goes through all phases under traffic, and compares what is left.
+func migrate(t *testing.T, client *dynamodb.Client, from, to *ddb.Table, find bool) {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	w := &traffic{
+		ctx: ctx, name: fmt.Sprintf("acme-%d", rand.Uint64()), find: find, want: map[string]int{},
+		span: ddb.During(shard.Millis, epoch, epoch.Add(9*time.Hour)),
+	}
+	for range 3 {
+		w.processes = append(w.processes, &process{m: ddb.Migration{Client: client, From: from, To: to}})
+	}
+	for i := range 110 { // more than a chunk
+		sort := shard.Millis.Key(epoch.Add(time.Duration(i)*time.Minute), "#", "old")
+		w.old, w.want[sort] = append(w.old, sort), i
+		if err := from.Put(ctx, ddb.Item{"customer": str(w.name), "placed": str(sort), "n": num(int64(i))}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop := make(chan struct{})
+	var group errgroup.Group
+	for worker := range 3 {
+		group.Go(func() error { return w.work(worker, stop) })
+	}
+	group.Go(func() error { return w.watch(stop) })
+	err := w.phases(t)
+	close(stop)
+	if err := errors.Join(err, group.Wait()); err != nil {
+		t.Fatal(err)
+	}
+	w.checkEnd(t, from, to)
+	t.Logf("%d writes during the phases", w.ops)
+}
+
+func (w *traffic) phases(t *testing.T) error {
+	w.enter(ddb.WriteBoth)
+	copying := w.processes[0].m
+	var reports []ddb.Progress
+	failed := errors.New("the copy is cut off")
+	ctx, cut := context.WithCancelCause(w.ctx)
+	_, err := copying.Copy(ctx, w.name, w.span, func(p ddb.Progress) {
+		reports = append(reports, p)
+		cut(failed)
+	})
+	if err == nil {
+		return fmt.Errorf("a copy ended although it was cut off: %v", reports)
+	}
+	s := w.span
+	s.After = reports[0].After
+	done, err := copying.Copy(w.ctx, w.name, s, nil)
+	if err != nil || done.Seen == 0 {
+		return fmt.Errorf("the copy's second part saw %d, %w", done.Seen, err)
+	}
+	for _, phase := range []ddb.Phase{ddb.WriteBoth, ddb.ReadNew} {
+		w.enter(phase)
+		m := w.processes[0].m
+		c, err := m.Verify(w.ctx, w.name, w.span)
+		if err != nil || !c.Equal() || c.Compared < len(w.old) {
+			return fmt.Errorf("phase %d: %+v, %w", phase, c, err)
+		}
+	}
+	w.enter(ddb.WriteNew)
+	dropping := w.processes[0].m
+	if _, err := dropping.Drop(w.ctx, w.name, w.span, true, nil); err != nil {
+		return err
+	}
+	time.Sleep(50 * time.Millisecond)
+	return nil
+}
+
+// checkEnd reads the new table without the migration, and the old one.
+func (w *traffic) checkEnd(t *testing.T, from, to *ddb.Table) {
+	t.Helper()
+	plain := ddb.Migration{Client: to.Client.(*dynamodb.Client), From: from, To: to, Phase: ddb.WriteNew}
+	if got, err := w.read(&plain); err != nil || !maps.Equal(got, w.want) {
+		t.Fatalf("%v; got %d items, want %d", err, len(got), len(w.want))
+	}
+	n, err := to.Count(t.Context(), w.name, w.span)
+	if err != nil || n != len(w.want) {
+		t.Fatalf("the table has %d items beside the migration, want %d, %v", n, len(w.want), err)
+	}
+	old := *from
+	left := 0
+	for it, err := range old.Query(t.Context(), w.name, w.span) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := w.want[text(it["placed"])]; !ok || from.Name != to.Name || from.Format != to.Format {
+			left++
+		}
+	}
+	if left > 0 {
+		t.Fatalf("%d old items are left", left)
+	}
+}

@@ -1,0 +1,209 @@
+package ddb
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"iter"
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// Span is a part of the order of a name's sort keys. The zero value is all of it.
+type Span struct {
+	Low, High  types.AttributeValue // both included; nil is open
+	Desc       bool                 // from high to low
+	Limit      int                  // at most so many items; 0 is all, and for Page 100
+	After      string               // ItemPage.Next of the page before; "" for the first
+	Consistent bool                 // strongly consistent, at twice the read units
+}
+
+// During is the span of the sort keys whose times are from from to before to.
+func During(s shard.Stamp, from, to time.Time) Span {
+	low, high, ok := s.Bounds(from, to)
+	if !ok { // a span that holds nothing
+		low, high = s.Format(to.Add(s.Unit())), s.Format(to)
+	}
+	if s.Number() {
+		return Span{Low: &types.AttributeValueMemberN{Value: low}, High: &types.AttributeValueMemberN{Value: high}}
+	}
+	return Span{Low: &types.AttributeValueMemberS{Value: low}, High: &types.AttributeValueMemberS{Value: high}}
+}
+
+// cut is a span over buckets.
+type cut struct {
+	bucket   shard.Bucket
+	offset   time.Duration
+	from, to time.Time // both included
+}
+
+// window is the part of a span that lies in one bucket.
+type window struct {
+	label      string
+	start, end time.Time // the bucket's
+	from, to   time.Time
+}
+
+// edge is the position before everything in the bucket, in the order of reading.
+func (w window) edge(stamp shard.Stamp, desc bool) position {
+	s := During(stamp, w.start, w.end)
+	if desc {
+		return position{s.High, math.MaxInt}
+	}
+	return position{s.Low, -1}
+}
+
+func cutSpan(b shard.Bucket, stamp shard.Stamp, offset time.Duration, s Span) (cut, error) {
+	from, err1 := boundTime(stamp, s.Low)
+	to, err2 := boundTime(stamp, s.High)
+	if err1 != nil || err2 != nil {
+		return cut{}, fmt.Errorf("%w: a range over time buckets needs both ends, as During makes them: %w", ErrMisused, firstError(err1, err2))
+	}
+	return cut{b, offset, from, to}, nil
+}
+
+func firstError(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+func boundTime(stamp shard.Stamp, bound types.AttributeValue) (time.Time, error) {
+	text, ok := attribute(Item{"": bound}, "")
+	if !ok {
+		return time.Time{}, fmt.Errorf("an end is open")
+	}
+	at, _, err := stamp.Parse(text)
+	return at, err
+}
+
+// windows goes through the span's buckets in order.
+func (c cut) windows(desc bool) iter.Seq[window] {
+	step, at, end := c.bucket.Width(), c.floor(c.from), c.floor(c.to)
+	if desc {
+		step, at, end = -step, end, at
+	}
+	return func(yield func(window) bool) {
+		if c.to.Before(c.from) {
+			return
+		}
+		for ; ; at = at.Add(step) {
+			next := at.Add(c.bucket.Width())
+			w := window{label: c.bucket.Label(at, c.offset), start: at, end: next, from: at, to: next}
+			if c.from.After(w.from) {
+				w.from = c.from
+			}
+			if c.to.Before(w.to) {
+				w.to = c.to
+			}
+			if !yield(w) || at.Equal(end) {
+				return
+			}
+		}
+	}
+}
+
+// floor is the start of the bucket that holds t.
+func (c cut) floor(t time.Time) time.Time {
+	return t.Add(-c.offset).UTC().Truncate(c.bucket.Width()).Add(c.offset)
+}
+
+// position is a place in the order of (sort key, write shard).
+type position struct {
+	sort  types.AttributeValue
+	shard int
+}
+
+func (p position) compare(q position) int {
+	if c := compareValues(p.sort, q.sort); c != 0 {
+		return c
+	}
+	return cmp.Compare(p.shard, q.shard)
+}
+
+// String is the form of Span.After: <shard>:<type>:<sort key>.
+func (p position) String() string {
+	head := strconv.Itoa(p.shard) + ":"
+	switch v := p.sort.(type) {
+	case *types.AttributeValueMemberS:
+		return head + "S:" + v.Value
+	case *types.AttributeValueMemberN:
+		return head + "N:" + v.Value
+	case *types.AttributeValueMemberB:
+		return head + "B:" + string(v.Value)
+	}
+	return ""
+}
+
+func parsePosition(s string) (position, error) {
+	parts, err := shard.Decompose(":", s, 3)
+	if err != nil {
+		return position{}, fmt.Errorf("%w: Span.After %q is not what a page gave", ErrMisused, s)
+	}
+	n, err := strconv.Atoi(parts[0])
+	p := position{shard: n}
+	switch parts[1] {
+	case "S":
+		p.sort = &types.AttributeValueMemberS{Value: parts[2]}
+	case "N":
+		if _, err = strconv.ParseFloat(parts[2], 64); err != nil {
+			break
+		}
+		p.sort = &types.AttributeValueMemberN{Value: parts[2]}
+	case "B":
+		p.sort = &types.AttributeValueMemberB{Value: []byte(parts[2])}
+	}
+	if err != nil || p.sort == nil {
+		return position{}, fmt.Errorf("%w: Span.After %q is not what a page gave", ErrMisused, s)
+	}
+	return p, nil
+}
+
+// compareValues orders sort keys as DynamoDB does: text and binary by their bytes,
+// numbers by their value. Values of one table have one type.
+func compareValues(a, b types.AttributeValue) int {
+	switch a := a.(type) {
+	case *types.AttributeValueMemberS:
+		if b, ok := b.(*types.AttributeValueMemberS); ok {
+			return strings.Compare(a.Value, b.Value)
+		}
+	case *types.AttributeValueMemberB:
+		if b, ok := b.(*types.AttributeValueMemberB); ok {
+			return bytes.Compare(a.Value, b.Value)
+		}
+	case *types.AttributeValueMemberN:
+		if b, ok := b.(*types.AttributeValueMemberN); ok {
+			return compareNumbers(a.Value, b.Value)
+		}
+	}
+	return 0
+}
+
+// compareNumbers is exact: DynamoDB's numbers have 38 digits.
+func compareNumbers(a, b string) int {
+	x, err1 := strconv.ParseInt(a, 10, 64)
+	y, err2 := strconv.ParseInt(b, 10, 64)
+	if err1 == nil && err2 == nil {
+		switch {
+		case x < y:
+			return -1
+		case x > y:
+			return 1
+		}
+		return 0
+	}
+	r, ok1 := new(big.Rat).SetString(a)
+	s, ok2 := new(big.Rat).SetString(b)
+	if !ok1 || !ok2 {
+		return strings.Compare(a, b)
+	}
+	return r.Cmp(s)
+}

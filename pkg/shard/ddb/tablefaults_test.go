@@ -1,0 +1,96 @@
+package ddb_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+// faulty answers puts with errors, one after another, and then with success; queries
+// fail when it has a fault for them.
+type faulty struct {
+	ddb.TableClient
+	mu    sync.Mutex
+	fail  []error
+	keys  []string
+	query error
+}
+
+func (f *faulty) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.keys = append(f.keys, text(in.Item["customer"]))
+	if len(f.fail) == 0 {
+		return &dynamodb.PutItemOutput{}, nil
+	}
+	err := f.fail[0]
+	f.fail = f.fail[1:]
+	return nil, err
+}
+
+func (f *faulty) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	if f.query != nil {
+		return nil, f.query
+	}
+	return f.TableClient.Query(ctx, in, o...)
+}
+
+// TestRetriesOfRandomPuts: a throttle moves a put to another write shard, unless an
+// attempt before may have been applied, which would make two items.
+func TestRetriesOfRandomPuts(t *testing.T) {
+	throttle := &types.ProvisionedThroughputExceededException{}
+	lost := &types.InternalServerError{}
+	for name, c := range map[string]struct {
+		fail  []error
+		fixed bool
+	}{
+		"throttled":         {[]error{throttle, throttle, throttle}, false},
+		"lost":              {[]error{lost, lost, lost}, true},
+		"lost, throttled":   {[]error{lost, throttle, throttle}, true},
+		"calculated, never": {[]error{throttle, throttle, throttle}, true},
+	} {
+		f := &faulty{fail: c.fail}
+		table := ddb.Table{Client: f, Name: "t", PartitionKey: "customer", SortKey: "placed", Shards: ddb.Fixed(1000), Layout: ddb.RandomSuffix{}}
+		if strings.HasPrefix(name, "calculated") {
+			table.Layout = ddb.CalculatedSuffix{}
+		}
+		if err := table.Put(t.Context(), ddb.Item{"customer": str("a"), "placed": str("b")}); err != nil {
+			t.Fatal(name, err)
+		}
+		slices.Sort(f.keys)
+		if one := len(slices.Compact(f.keys)) == 1; one != c.fixed {
+			t.Errorf("%s: written to %v", name, f.keys)
+		}
+	}
+}
+
+// TestErrorsSayWhat: the operation, the key and the table, with the SDK's error inside.
+func TestErrorsSayWhat(t *testing.T) {
+	cause := &types.ResourceNotFoundException{Message: aws.String("no such table")}
+	f := &faulty{fail: []error{cause}, query: cause}
+	table := ddb.Table{Client: f, Name: "orders", PartitionKey: "customer", SortKey: "placed", Shards: ddb.Fixed(3), Layout: ddb.RandomSuffix{}}
+	_, pageErr := table.Page(t.Context(), "acme", ddb.Span{})
+	_, countErr := table.Count(t.Context(), "acme", ddb.Span{})
+	var queryErr error
+	for _, err := range table.Query(t.Context(), "acme", ddb.Span{}) {
+		queryErr = err
+	}
+	for what, err := range map[string]error{
+		"putting":        table.Put(t.Context(), ddb.Item{"customer": str("acme"), "placed": str("b")}),
+		"reading a page": pageErr, "counting": countErr, "reading a range": queryErr,
+	} {
+		found, ok := errors.AsType[*types.ResourceNotFoundException](err)
+		if !ok || found != cause || !strings.Contains(err.Error(), what) || !strings.Contains(err.Error(), `"acme`) || !strings.Contains(err.Error(), "orders") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package shard_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+var stamps = []shard.Stamp{"", shard.Millis, shard.Seconds, shard.Nanos, shard.UnixSeconds, shard.UnixMillis}
+
+func instants() *rapid.Generator[time.Time] {
+	return rapid.Custom(func(t *rapid.T) time.Time {
+		return time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "s"), rapid.Int64Range(0, 999_999_999).Draw(t, "ns")).UTC()
+	})
+}
+
+// TestBoundsHoldTheirTimes: a key lies between the bounds exactly when its time is in
+// the range, with and without an id.
+func TestBoundsHoldTheirTimes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.SampledFrom(stamps).Draw(t, "stamp")
+		from := instants().Draw(t, "from")
+		to := from.Add(time.Duration(rapid.Int64Range(-1e9, 5e9).Draw(t, "length")))
+		at := from.Add(time.Duration(rapid.Int64Range(-2e9, 7e9).Draw(t, "at"))).Truncate(s.Unit())
+		id := rapid.SampledFrom([]string{"", "a", "\U0010ffff"}).Draw(t, "id")
+		if s.Number() {
+			id = ""
+		}
+		key := s.Key(at, "#", id)
+		first, last, ok := s.Bounds(from, to)
+		got := ok && compareKeys(s, first, key) <= 0 && compareKeys(s, key, last) <= 0
+		want := !at.Before(from) && at.Before(to)
+		if got != want {
+			t.Fatalf("%q: %s in [%s, %s): %t, want %t (%q to %q)", s, key, from, to, got, want, first, last)
+		}
+		back, rest, err := s.Parse(key)
+		if err != nil || !back.Equal(at) || strings.TrimPrefix(rest, "#") != id {
+			t.Fatalf("%q: %s was read as %s, %q, %v", s, key, back, rest, err)
+		}
+	})
+}
+
+// compareKeys compares as DynamoDB does.
+func compareKeys(s shard.Stamp, a, b string) int {
+	if s.Number() && len(a) != len(b) {
+		return len(a) - len(b)
+	}
+	return strings.Compare(a, b)
+}
+
+func TestStampRefuses(t *testing.T) {
+	for stamp, keys := range map[shard.Stamp][]string{
+		shard.Millis:     {"", "2026-01-05", "2026-01-05T12:00:00.1234Z", "2026-02-30T12:00:00.000Z", "x026-01-05T12:00:00.000Z"},
+		shard.UnixMillis: {"", "1.5", "x"},
+	} {
+		for _, key := range keys {
+			if at, _, err := stamp.Parse(key); err == nil {
+				t.Errorf("%q was read as %s", key, at)
+			}
+		}
+	}
+	if err := shard.Stamp("15:04").Valid(); err == nil {
+		t.Error("a layout that does not sort is a stamp")
+	}
+}
+
+func TestCompositeKeys(t *testing.T) {
+	key, err := shard.Compose("#", "user", "42", "a#b")
+	parts, back := shard.Decompose("#", key, 3)
+	if err != nil || back != nil || !slices.Equal(parts, []string{"user", "42", "a#b"}) {
+		t.Fatalf("%q, %q, %v, %v", key, parts, err, back)
+	}
+	if key, err := shard.Compose("#", "a#b", "c"); err == nil {
+		t.Errorf("%q can be read in two ways", key)
+	}
+	if _, err := shard.Compose("", "a", "b"); err == nil {
+		t.Error("a key without a separator")
+	}
+	for _, bad := range []struct {
+		sep, key string
+		n        int
+	}{{"#", "a#b", 3}, {"", "a", 1}, {"#", "a", 0}} {
+		if parts, err := shard.Decompose(bad.sep, bad.key, bad.n); err == nil {
+			t.Errorf("%v was read as %q", bad, parts)
+		}
+	}
+}
+
+func TestExpiryIsNeverEarly(t *testing.T) {
+	at := time.Unix(100, 1)
+	if got := shard.Expiry(at, time.Second); got != 102 {
+		t.Errorf("%d, want 102", got)
+	}
+	if got := shard.Expiry(time.Unix(100, 0), time.Hour); got != 3700 {
+		t.Errorf("%d, want 3700", got)
+	}
+}
+
+func TestSeparators(t *testing.T) {
+	for format, want := range map[shard.Format]string{shard.Hash: "#", shard.HashShard: "#", shard.Underscore: "_", "x": "x", "": ""} {
+		if got := format.Separator(); got != want {
+			t.Errorf("%q: %q, want %q", format, got, want)
+		}
+	}
+}
+
+func TestJitterStaysBelow(t *testing.T) {
+	for range 1000 {
+		if d := shard.Jitter(time.Second); d < 0 || d >= time.Second {
+			t.Fatal(d)
+		}
+	}
+	if shard.Jitter(0) != 0 || shard.Jitter(-1) != 0 {
+		t.Error("a jitter of nothing is something")
+	}
+}
