@@ -56,13 +56,13 @@ func (t *task) clearBoard(ctx context.Context) error {
 
 // standing is what the rollups table has of a board's period.
 type standing struct {
-	top      item // nil for none
-	parts    []item
-	entries  int // in the top
-	whole    bool
-	cells    board.Histogram // of all parts
-	full     bool            // some part is not as emptyHistogram leaves it
-	expired  []item          // what TTL is late with
+	top     item // nil for none
+	parts   []item
+	entries int // in the top
+	whole   bool
+	cells   board.Histogram // of all parts
+	full    bool            // some part is not as emptyHistogram leaves it
+	expired []item          // what TTL is late with
 }
 
 func (t *task) expired(it item) bool {

@@ -126,6 +126,7 @@ const (
 	WriteShards What = "write shards" // of a counter
 	Entries     What = "entries"      // of a board, with their places in the index
 	Sessions    What = "sessions"
+	Windows     What = "windows" // of a limit
 	Sightings   What = "sightings"
 	Others      What = "other items" // beats, probes, marks
 	Settings    What = "settings"    // of a board

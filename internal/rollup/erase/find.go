@@ -41,8 +41,8 @@ const (
 // found.
 //
 // Counters and sessions can only be on so many partitions, whatever the shard map says,
-// so those are asked. Entities and boards may be at any day or player, for which the
-// table is scanned.
+// so those are asked. The others may be at any day, player or window, for which
+// the table is scanned.
 func (t *task) find(ctx context.Context, emit func(what What, k key) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxReads)
@@ -101,8 +101,10 @@ func (t *task) match(k key) (what What, ok bool) {
 			return Others, true
 		}
 		return Events, true
+	case schema.Sessions:
+		return Sessions, true
 	}
-	return Sessions, true
+	return Windows, true
 }
 
 func (t *task) matchBoard(k key) (what What, ok bool) {
