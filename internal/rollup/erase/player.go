@@ -18,7 +18,7 @@ var firstPeriod = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // Player deletes one player's entries on a board in all periods that there ever were,
 // and waits until no top has the player. The board's other entries stay. It reads one
-// entry for each day and week since 2025, half a read unit each.
+// entry for each day and week since 2025, a read unit each.
 func (e *Eraser) Player(ctx context.Context, name, player string) (*Report, error) {
 	t := e.task(schema.BaseKey{Type: schema.Board, Name: name})
 	if err := t.player(ctx, player); err != nil {
