@@ -9,14 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/config"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/jedib0t/go-pretty/v6/table"
 
-	"github.com/hotshard/hotshard/internal/local"
-	"github.com/hotshard/hotshard/internal/local/system"
 	"github.com/hotshard/hotshard/internal/rollup"
 	"github.com/hotshard/hotshard/internal/rollup/audit"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -53,8 +47,7 @@ func (c *AuditCmd) Run(ctx context.Context, std streams) error {
 
 // deployment says which tables are audited, and by which settings they are kept.
 type deployment struct {
-	Endpoint        string        `env:"HOTSHARD_ENDPOINT" placeholder:"URL" help:"DynamoDB-compatible engine, such as hotshard local prints. Default: DynamoDB in the AWS Region and with the credentials of the environment."`
-	Prefix          string        `default:"hotshard-" help:"Of the tables' names."`
+	tables
 	Rules           rollup.Rules  `env:"HOTSHARD_ROLLUP_RULES" default:"[{\"every\":\"1h\"}]" placeholder:"JSON" help:"Which events are rolled up, as the aggregator has it. Default: all, by the hour."`
 	EventRetention  time.Duration `env:"HOTSHARD_EVENT_RETENTION" default:"720h" help:"How long events are kept, as ingest has it; the shortest that it had. 0 is for ever. What is older is not compared."`
 	RollupRetention time.Duration `env:"HOTSHARD_ROLLUP_RETENTION" default:"0" help:"How long event rollups are kept, as the aggregator has it. 0 is for ever."`
@@ -75,10 +68,8 @@ func (d *deployment) Validate() error {
 		return fmt.Errorf("--wait %v: want 0 to 1h", d.Wait)
 	case d.Concurrency < 1 || d.Concurrency > 1000:
 		return fmt.Errorf("--concurrency %d: want 1 to 1000", d.Concurrency)
-	case d.Endpoint != "":
-		return system.CheckEndpoint(d.Endpoint)
 	}
-	return nil
+	return d.tables.Validate()
 }
 
 func (d *deployment) options() audit.Options {
@@ -86,29 +77,6 @@ func (d *deployment) options() audit.Options {
 		Names: schema.NamesFor(d.Prefix), Rules: d.Rules, EventRetention: d.EventRetention, RollupRetention: d.RollupRetention,
 		Fewer: d.Fewer, Wait: d.Wait, Concurrency: d.Concurrency,
 	}
-}
-
-// callAttempts are for a table whose capacity others use, too.
-const callAttempts = 10
-
-// client reaches the deployment's tables. It slows down when it is throttled.
-func (d *deployment) client(ctx context.Context) (*dynamodb.Client, error) {
-	if d.Endpoint != "" {
-		if err := system.CheckEngine(ctx, d.Endpoint); err != nil {
-			return nil, err
-		}
-		return local.DynamoDB(d.Endpoint, "", func(o *dynamodb.Options) {
-			o.RetryMode, o.RetryMaxAttempts = aws.RetryModeAdaptive, callAttempts
-		}), nil
-	}
-	c, err := config.LoadDefaultConfig(ctx, config.WithRetryMode(aws.RetryModeAdaptive), config.WithRetryMaxAttempts(callAttempts))
-	if err != nil {
-		return nil, fmt.Errorf("configuring the DynamoDB client: %w", err)
-	}
-	if c.Region == "" {
-		return nil, errors.New("no AWS Region is set: set AWS_REGION, or --endpoint for hotshard local")
-	}
-	return dynamodb.NewFromConfig(c), nil
 }
 
 func (d *deployment) auditor(ctx context.Context, o audit.Options) (*audit.Auditor, error) {
@@ -169,14 +137,6 @@ func (d *deployment) audit(ctx context.Context, std streams, o audit.Options, t 
 		return nil, err
 	}
 	return report, errors.Join(err, d.print(std.out, report))
-}
-
-// explain says what it means that there are no such tables.
-func (d *deployment) explain(err error) error {
-	if absent, ok := errors.AsType[*types.ResourceNotFoundException](err); ok {
-		return fmt.Errorf("no tables of hotshard with the prefix %q: %s", d.Prefix, absent.ErrorMessage())
-	}
-	return err
 }
 
 func (d *deployment) print(out io.Writer, report *audit.Report) error {

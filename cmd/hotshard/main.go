@@ -34,6 +34,8 @@ type cli struct {
 	Audit   AuditCmd   `cmd:"" help:"Compare summaries with what they sum up, and repair them with --repair."`
 	Rebuild RebuildCmd `cmd:"" help:"Compute summaries anew, after a gap in the stream or a restore."`
 	Replay  ReplayCmd  `cmd:"" help:"Compute the summaries anew that lack records, and clear the failure destination."`
+	Delete  DeleteCmd  `cmd:"" help:"Delete every trace of a base key, or of a player of a board."`
+	Plan    PlanCmd    `cmd:"" help:"Write shards, partitions, read cost and monthly cost for a peak."`
 }
 
 // streams are where commands write: results to out, all else to err.

@@ -20,9 +20,10 @@ import (
 
 // ShardsCmd is hotshard shards.
 type ShardsCmd struct {
-	List ShardsListCmd `cmd:"" help:"All base keys whose shard count ever was not 1."`
-	Get  ShardsGetCmd  `cmd:"" help:"A base key's shard count and its history."`
-	Set  ShardsSetCmd  `cmd:"" help:"Pin a base key's shard count ahead of a known peak, or hand it back."`
+	List  ShardsListCmd  `cmd:"" help:"All base keys whose shard count ever was not 1."`
+	Get   ShardsGetCmd   `cmd:"" help:"A base key's shard count and its history."`
+	Set   ShardsSetCmd   `cmd:"" help:"Pin a base key's shard count ahead of a known peak, or hand it back."`
+	Check ShardsCheckCmd `cmd:"" help:"How evenly a base key's write shards are used."`
 }
 
 // api is where the shard map is asked for, and how answers are printed.

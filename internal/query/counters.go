@@ -87,7 +87,7 @@ func (s *Service) readSummaries(ctx context.Context, names []string, now time.Ti
 	answer := make(countersAnswer, len(names))
 	for i, sum := range summaries {
 		if sum.AsOf.IsZero() {
-			sum.AsOf = now // nothing was ever folded: it is 0 as of this read
+			sum.AsOf = sum.ReadAt // nothing was ever folded: it is 0 as of its reading
 		}
 		answer[i] = counterValue{httpapi.Name(names[i]), whole{sum.Value}, httpapi.FormatTime(sum.AsOf), sum.Shards, eventual}
 	}

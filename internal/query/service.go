@@ -28,6 +28,10 @@ type Settings struct {
 	// RollupRetention is how long event rollups are kept after the end of their
 	// bucket, as the aggregator has it; 0 is for ever.
 	RollupRetention time.Duration `env:"HOTSHARD_ROLLUP_RETENTION" envDefault:"0"`
+	// SummaryAge is how long a counter's summary that was read is given to others who
+	// ask for it; 0 to 1h, and 0 reads it for each. It adds to how far behind the
+	// write shards a value may be; as_of tells.
+	SummaryAge time.Duration `env:"HOTSHARD_SUMMARY_AGE" envDefault:"0"`
 }
 
 // Validate reports all faults at once.
@@ -41,6 +45,9 @@ func (s Settings) Validate() error {
 	}
 	if s.RollupRetention < 0 {
 		faults = append(faults, fmt.Errorf("HOTSHARD_ROLLUP_RETENTION is %v: want 0 or more", s.RollupRetention))
+	}
+	if s.SummaryAge < 0 || s.SummaryAge > time.Hour {
+		faults = append(faults, fmt.Errorf("HOTSHARD_SUMMARY_AGE is %v: want 0 to 1h", s.SummaryAge))
 	}
 	return errors.Join(faults...)
 }
@@ -61,7 +68,7 @@ type Service struct {
 	counter   *ddb.CounterReader
 	boards    *ddb.BoardReader
 	sessions  *ddb.SessionReader
-	summaries *ddb.Summaries
+	summaries *ddb.CachedSummaries
 	now       func() time.Time
 }
 
@@ -79,7 +86,7 @@ func New(settings Settings, client Client) (*Service, error) {
 		counter:   ddb.NewCounterReader(client, settings.ItemsTable, shards),
 		boards:    ddb.NewBoardReader(client, settings.ItemsTable, shards),
 		sessions:  ddb.NewSessionReader(client, settings.ItemsTable, shards),
-		summaries: ddb.NewSummaries(client, settings.RollupsTable, shards),
+		summaries: ddb.NewCachedSummaries(ddb.NewSummaries(client, settings.RollupsTable, shards), settings.SummaryAge),
 		now:       time.Now,
 	}, nil
 }

@@ -69,7 +69,7 @@ func readable(s storedTop, err error) (storedTop, error) {
 // store writes a top anew, on condition that it still is as it was read. If so it
 // returns what is stored now; if not, what is there instead, and that it has lost.
 func (f *topFolder) store(ctx context.Context, s *standing, was storedTop, next *board.Top) (now storedTop, won bool, err error) {
-	now = storedTop{Top: next, version: was.version + 1, lifetime: was.lifetime.with(s.lifetime)}
+	now = storedTop{Top: next, version: f.after(was), lifetime: was.lifetime.with(s.lifetime)}
 	_, err = f.client.UpdateItem(ctx, f.update(s, was.version, now))
 	if refused, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
 		now, err = readable(parseTop(refused.Item))
@@ -79,6 +79,15 @@ func (f *topFolder) store(ctx context.Context, s *standing, was storedTop, next 
 		return storedTop{}, false, fmt.Errorf("storing it: %w", err)
 	}
 	return now, true, nil
+}
+
+// after is the version that follows one. The first is the clock's microsecond, so that
+// a top that was deleted and made again has no version that any container remembers.
+func (f *topFolder) after(was storedTop) int64 {
+	if was.version == 0 {
+		return f.now().UnixMicro()
+	}
+	return was.version + 1
 }
 
 func (f *topFolder) update(s *standing, was int64, next storedTop) *dynamodb.UpdateItemInput {

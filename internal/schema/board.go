@@ -193,7 +193,8 @@ func SettingsKey(board string) (pk, sk string) { return BoardPrefix + board, Sol
 //
 // The top:
 //
-//	version  N  raised by each change, which is conditional on it
+//	version  N  raised by each change, which is conditional on it; starts at the
+//	            microsecond of the first
 //	places   B  the first in rank, packed, with the rev of each entry
 //	whole    BOOL  true when places has all entries of the period
 //	as_of    N  Unix milliseconds of the last change

@@ -77,7 +77,8 @@ const (
 	attrEffective = "effective_at"
 	attrPinned    = "pinned"
 	attrNotes     = "notes"
-	attrKey       = "key" // log items: the base key that changed
+	attrKey       = "key"     // log items: the base key that changed
+	attrDeletion  = "deleted" // log items: a base key was deleted
 )
 
 const logPrefix = "log#"
@@ -155,7 +156,7 @@ func (e Entry) attributes() item {
 		attrHistory:   list,
 		attrVersion:   number(e.Version),
 		attrMax:       number(int64(e.Max)),
-		attrEffective: number(e.Effective().Unix()),
+		attrEffective: number(max(0, e.Effective().Unix())), // 0 without a change
 		attrPinned:    &types.AttributeValueMemberBOOL{Value: e.Pinned},
 		attrNotes:     notes,
 	}

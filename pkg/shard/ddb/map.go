@@ -2,6 +2,7 @@ package ddb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -138,7 +139,9 @@ func (m *Map) bringUp(ctx context.Context, now time.Time) error {
 	young := m.keys != nil && now.Sub(m.at) < reloadAge
 	m.mu.RUnlock()
 	if young {
-		return m.follow(ctx, now)
+		if err := m.follow(ctx, now); !errors.Is(err, errDeletion) {
+			return err
+		}
 	}
 	return m.load(ctx, now)
 }

@@ -251,18 +251,29 @@ func (m *Map) latest(ctx context.Context, now time.Time) (int64, error) {
 func (c *MapChanger) commit(ctx context.Context, old, next Entry, seq int64) error {
 	it := next.attributes()
 	it[schema.PK] = &types.AttributeValueMemberS{Value: next.Key}
-	entry := &types.Put{TableName: &c.table, Item: it, ConditionExpression: aws.String("attribute_not_exists(pk)")}
-	if old.Version > 0 {
-		entry.ConditionExpression = aws.String("version = :old")
-		entry.ExpressionAttributeValues = item{":old": number(old.Version)}
-	}
+	entry := &types.Put{TableName: &c.table, Item: it}
+	entry.ConditionExpression, entry.ExpressionAttributeValues = unchanged(old)
 	log := next.attributes()
-	log[schema.PK] = logKey(seq)[schema.PK]
 	log[attrKey] = &types.AttributeValueMemberS{Value: next.Key}
-	actions := []types.TransactWriteItem{
-		{Put: entry},
-		{Put: &types.Put{TableName: &c.table, Item: log, ConditionExpression: aws.String("attribute_not_exists(pk)")}},
+	return c.append(ctx, seq, log, types.TransactWriteItem{Put: entry})
+}
+
+// unchanged is the condition that a key's item still is what was read. One that was
+// written by other means may have no version.
+func unchanged(e Entry) (condition *string, values item) {
+	if e.Version == 0 {
+		return aws.String("attribute_not_exists(version)"), nil
 	}
+	return aws.String("version = :old"), item{":old": number(e.Version)}
+}
+
+// append puts the next item into the log, on condition that there is none, in one
+// transaction with what it says.
+func (c *MapChanger) append(ctx context.Context, seq int64, log item, actions ...types.TransactWriteItem) error {
+	log[schema.PK] = logKey(seq)[schema.PK]
+	actions = append(actions, types.TransactWriteItem{
+		Put: &types.Put{TableName: &c.table, Item: log, ConditionExpression: aws.String("attribute_not_exists(pk)")},
+	})
 	if seq > keptChanges {
 		actions = append(actions, types.TransactWriteItem{Delete: &types.Delete{TableName: &c.table, Key: logKey(seq - keptChanges)}})
 	}

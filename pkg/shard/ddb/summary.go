@@ -25,6 +25,7 @@ func NewSummaries(client BatchGetter, table string, shards *Map) *Summaries {
 type Summary struct {
 	Value  *big.Int
 	AsOf   time.Time // of the newest fold; zero if there was none
+	ReadAt time.Time // the time of the call that read it
 	Shards int       // the newest shard count
 }
 
@@ -40,7 +41,7 @@ func (s *Summaries) Read(ctx context.Context, names []string, now time.Time) ([]
 		if err != nil {
 			return nil, fmt.Errorf("reading the summary of %q: %w", name, err)
 		}
-		summaries[i] = Summary{Value: new(big.Int), Shards: entry.History.Newest()}
+		summaries[i] = Summary{Value: new(big.Int), ReadAt: now, Shards: entry.History.Newest()}
 		for source := 0; source < entry.Most(); source += schema.SourcesPerPartial {
 			pk := schema.SummaryKey(name, source)
 			if _, again := owner[pk]; !again {

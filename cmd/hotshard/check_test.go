@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// tablesAt makes a deployment's tables, as commands without a database of their own
+// see them, and deletes them with the test.
+func tablesAt(t *testing.T) (db *dynamodb.Client, names schema.Names, flags []string) {
+	t.Helper()
+	endpoint := enginetest.Endpoint(t)
+	db = local.DynamoDB(endpoint, "")
+	prefix := "cli" + strings.ReplaceAll(time.Now().Format("150405.000000"), ".", "-") + "-"
+	names = schema.NamesFor(prefix)
+	if err := local.CreateTables(t.Context(), db, names); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, table := range local.Tables(names) {
+			if _, err := db.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &table.Name}); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return db, names, []string{"--endpoint", endpoint, "--prefix", prefix}
+}
+
+func putItem(t *testing.T, db *dynamodb.Client, table string, item map[string]types.AttributeValue) {
+	t.Helper()
+	if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: item}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
+// TestShardsCheck: events that hide on few write shards are found, by exit code,
+// table and JSON.
+func TestShardsCheck(t *testing.T) {
+	db, names, flags := tablesAt(t)
+	putItem(t, db, names.ShardMap, map[string]types.AttributeValue{
+		"pk": text("E#sensor"), "version": &types.AttributeValueMemberN{Value: "1"},
+		"shard_history": &types.AttributeValueMemberL{Value: []types.AttributeValue{text("1:3")}},
+	})
+	at := time.Now().UTC().Add(-time.Hour)
+	for i := range 60 {
+		key := schema.Key{Base: schema.BaseKey{Type: schema.Entity, Name: "sensor"}, Bucket: schema.EventBucket.Label(at, 0), Shard: i % 6 / 5}
+		putItem(t, db, names.Items, map[string]types.AttributeValue{"pk": text(key.String()), "sk": text(schema.EventSortKey(at, fmt.Sprint(i)))})
+	}
+	args := append([]string{"shards", "check", "--type", "entity", "--name", "sensor"}, flags...)
+	code, out, err := hotshard(t, args...)
+	if code != exitBad || err != "hotshard: 1 of 1 spreads are uneven\n" {
+		t.Errorf("exit %d with %q", code, err)
+	}
+	for _, want := range []string{"60 events on 3 write shards, ", "│           0 │     50 │ +150.0 %    │", "uneven: at most 150.0 % off the mean (write shard 0); chi-square 70.00, p = 6.31e-16"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("output lacks %q:\n%s", want, out)
+		}
+	}
+	code, out, _ = hotshard(t, append(args, "--json")...)
+	var got checked
+	if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitBad {
+		t.Fatalf("exit %d, %v in %s", code, err, out)
+	}
+	if s := got.Spreads; len(s) != 1 || !slices.Equal(s[0].Counts, []int64{50, 10, 0}) || s[0].ChiSquare != 70 || s[0].Verdict != "uneven" {
+		t.Errorf("%s", out)
+	}
+	for _, other := range []struct{ args, want string }{
+		{"--type counter --name none --watch 1s", "0 writes on 1 write shards"},
+		{"--type board --name none --period week", "not sharded"},
+		{"--type sessions --name none", "not sharded"},
+	} {
+		code, out, err := hotshard(t, append(append([]string{"shards", "check"}, strings.Fields(other.args)...), flags...)...)
+		if code != exitOK || !strings.Contains(out, other.want) {
+			t.Errorf("%s: exit %d with %s%s", other.args, code, out, err)
+		}
+	}
+}
+
+func TestChecksWrongUsageIsOneLine(t *testing.T) {
+	for args, want := range map[string]string{
+		"--type entity": "missing flags: --name=STRING",
+		"--type counter --name x --from 2026-01-05T00:00:00Z":                          "--from and --to are for an entity's events",
+		"--type counter --name x --watch 1ms":                                          "--watch 1ms: want 1s to 1h",
+		"--type board --name x --period month":                                         "--period must be one of",
+		"--type entity --name x --endpoint nonsense":                                   `endpoint "nonsense": want a URL`,
+		"--type entity --name x --from 2026-01-05T00:00:00Z --to 2026-01-05T00:00:00Z": "--from must be before --to",
+	} {
+		code, out, err := hotshard(t, append([]string{"shards", "check"}, strings.Fields(args)...)...)
+		if code != exitUsage || out != "" || strings.Count(err, "\n") != 1 || !strings.Contains(err, want) {
+			t.Errorf("%q: exit %d with %q, want %q", args, code, err, want)
+		}
+	}
+	endpoint := enginetest.Endpoint(t)
+	code, _, err := hotshard(t, "shards", "check", "--type", "entity", "--name", "x", "--prefix", "nowhere-", "--endpoint", endpoint)
+	if code != exitBad || strings.Count(err, "\n") != 1 || !strings.Contains(err, `no tables of hotshard with the prefix "nowhere-"`) {
+		t.Errorf("no tables: exit %d with %q", code, err)
+	}
+}

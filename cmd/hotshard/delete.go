@@ -1,0 +1,140 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"golang.org/x/term"
+
+	"github.com/hotshard/hotshard/internal/rollup/erase"
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// DeleteCmd is hotshard delete.
+type DeleteCmd struct {
+	tables
+	baseKey
+	Player string        `placeholder:"NAME" help:"Of a board: this player's entries only."`
+	DryRun bool          `help:"Say what there is, and delete nothing."`
+	Yes    bool          `help:"Don't ask."`
+	Settle time.Duration `default:"30s" help:"How long requests may go on that began before: the functions' longest deadline and 5s, up to 1h."`
+	Wait   time.Duration `default:"30s" help:"For folds that may be on their way, up to 1h."`
+	JSON   bool          `name:"json" help:"Print the result as JSON."`
+}
+
+// Validate finds faults of the command line.
+func (c *DeleteCmd) Validate() error {
+	switch {
+	case c.Name == "":
+		return errors.New("--name must not be empty")
+	case c.Player != "" && schema.Type(c.Type) != schema.Board:
+		return errors.New("--player is for a board")
+	case c.Settle < time.Second || c.Settle > time.Hour:
+		return fmt.Errorf("--settle %v: want 1s to 1h", c.Settle)
+	case c.Wait < time.Second || c.Wait > time.Hour:
+		return fmt.Errorf("--wait %v: want 1s to 1h", c.Wait)
+	}
+	return c.tables.Validate()
+}
+
+// Run deletes, and prints what.
+func (c *DeleteCmd) Run(ctx context.Context, std streams) error {
+	client, err := c.client(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.confirm(os.Stdin, std); err != nil {
+		return err
+	}
+	progress, finish := newProgress(std.err, -1, "items")
+	eraser, err := erase.New(erase.Options{
+		Names: schema.NamesFor(c.Prefix), Settle: c.Settle, Wait: c.Wait, DryRun: c.DryRun, Progress: progress,
+	}, client)
+	if err != nil {
+		return err
+	}
+	report, err := c.erase(ctx, eraser)
+	finish()
+	if err = c.explain(err); err != nil && len(report.Deleted) == 0 {
+		return err
+	}
+	if err := errors.Join(err, c.show(std.out, report)); err != nil {
+		return err
+	}
+	if len(report.Left) > 0 {
+		return errors.New("not all of it is deleted: run the command again once nothing writes to it and folds have come")
+	}
+	return nil
+}
+
+func (c *DeleteCmd) erase(ctx context.Context, eraser *erase.Eraser) (*erase.Report, error) {
+	if c.Player != "" {
+		return eraser.Player(ctx, c.Name, c.Player)
+	}
+	return eraser.Key(ctx, schema.BaseKey{Type: schema.Type(c.Type), Name: c.Name})
+}
+
+func (c *DeleteCmd) what() string {
+	if c.Player != "" {
+		return fmt.Sprintf("player %q of board %q", c.Player, c.Name)
+	}
+	return fmt.Sprintf("%s %q", c.Type, c.Name)
+}
+
+// confirm asks on a terminal. Elsewhere --yes has to be given.
+func (c *DeleteCmd) confirm(in *os.File, std streams) error {
+	if c.Yes || c.DryRun {
+		return nil
+	}
+	if !term.IsTerminal(int(in.Fd())) {
+		return fmt.Errorf("%s would be deleted, with all that belongs to it: say --yes, or --dry-run to see what there is", c.what())
+	}
+	return ask(in, std.err, c.what())
+}
+
+func ask(in io.Reader, out io.Writer, what string) error {
+	fmt.Fprintf(out, "Delete %s, with all that belongs to it? Type yes: ", what)
+	answer, err := bufio.NewReader(in).ReadString('\n')
+	if strings.TrimSpace(answer) == "yes" {
+		return nil
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("reading the answer: %w", err)
+	}
+	return errors.New("nothing was deleted")
+}
+
+// show prints the outcome.
+func (c *DeleteCmd) show(out io.Writer, r *erase.Report) error {
+	if c.JSON {
+		return printJSON(out, r)
+	}
+	done := "deleted"
+	if c.DryRun {
+		done = "there"
+	}
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.AppendHeader(table.Row{done, "of " + c.what()})
+	for _, what := range slices.Sorted(maps.Keys(r.Deleted)) {
+		t.AppendRow(table.Row{r.Deleted[what], what})
+	}
+	text := t.Render()
+	if len(r.Deleted) == 0 {
+		text = fmt.Sprintf("nothing of %s is there", c.what())
+	}
+	for _, left := range r.Left {
+		text += "\nleft: " + left
+	}
+	_, err := fmt.Fprintln(out, text)
+	return err
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/rollup/erase"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+func TestDelete(t *testing.T) {
+	db, names, flags := tablesAt(t)
+	shards := ddb.NewMap(db, names.ShardMap)
+	writer := ddb.NewCounterWriter(db, names.Items, shards, ddb.Unwatched{})
+	for range 3 {
+		for _, name := range []string{"page/home", "page/about"} {
+			if err := writer.Add(t.Context(), name, 1, time.Now()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	args := append([]string{"delete", "--type", "counter", "--name", "page/home"}, flags...)
+	code, out, err := hotshard(t, args...)
+	if code != exitBad || out != "" || !strings.Contains(err, `counter "page/home" would be deleted, with all that belongs to it: say --yes`) {
+		t.Errorf("without --yes: exit %d with %s%s", code, out, err)
+	}
+	code, out, err = hotshard(t, append(args, "--dry-run")...)
+	if code != exitOK || !strings.Contains(out, "│     1 │ write shards           │") {
+		t.Errorf("a dry run: exit %d with %s%s", code, out, err)
+	}
+	code, out, err = hotshard(t, append(args, "--yes", "--json")...)
+	var report erase.Report
+	if jsonErr := json.Unmarshal([]byte(out), &report); jsonErr != nil || code != exitOK || report.Deleted[erase.WriteShards] != 1 {
+		t.Errorf("exit %d with %s%s", code, out, err)
+	}
+	code, out, _ = hotshard(t, append(args, "--yes")...)
+	if code != exitOK || out != "nothing of counter \"page/home\" is there\n" {
+		t.Errorf("again: exit %d with %s", code, out)
+	}
+	items, scanErr := db.Scan(t.Context(), &dynamodb.ScanInput{TableName: &names.Items})
+	if scanErr != nil || len(items.Items) != 1 {
+		t.Errorf("%v items are left, %v", items.Items, scanErr)
+	}
+}
+
+// TestDeleteSaysWhatIsLeft: no aggregator runs, so that a rollup can't be known to be
+// at rest.
+func TestDeleteSaysWhatIsLeft(t *testing.T) {
+	db, names, flags := tablesAt(t)
+	events := ddb.NewEventWriter(db, names.Items, ddb.NewMap(db, names.ShardMap), 0, ddb.Unwatched{})
+	if err := events.Put(t.Context(), []ddb.Event{{Entity: "x", ID: "1", Time: time.Now()}}, time.Now())[0]; err != nil {
+		t.Fatal(err)
+	}
+	args := append(strings.Fields("delete --type entity --name x --yes --wait 1s"), flags...)
+	for _, events := range []string{"│       1 │ events", "nothing of entity \"x\" is there"} { // and again
+		code, out, err := hotshard(t, args...)
+		if code != exitBad || !strings.Contains(out, events) || !strings.Contains(out, "marks did not come through the stream within 1s") ||
+			!strings.Contains(err, "not all of it is deleted") {
+			t.Errorf("exit %d with %s%s", code, out, err)
+		}
+	}
+}
+
+func TestAsk(t *testing.T) {
+	for answer, want := range map[string]bool{"yes\n": true, " yes": true, "y\n": false, "": false, "no\nyes\n": false} {
+		var out bytes.Buffer
+		err := ask(strings.NewReader(answer), &out, "counter \"x\"")
+		if (err == nil) != want || out.String() != "Delete counter \"x\", with all that belongs to it? Type yes: " {
+			t.Errorf("%q: %v after %q", answer, err, out.String())
+		}
+	}
+}
+
+func TestDeletesWrongUsageIsOneLine(t *testing.T) {
+	for args, want := range map[string]string{
+		"--type counter":                        "--name must not be empty",
+		"--type book --name x":                  "--type must be one of",
+		"--type counter --name x --player y":    "--player is for a board",
+		"--type counter --name x --settle 1ms":  "--settle 1ms: want 1s to 1h",
+		"--type counter --name x --wait 2h":     "--wait 2h0m0s: want 1s to 1h",
+		"--type counter --name x --endpoint hm": `endpoint "hm": want a URL`,
+	} {
+		code, out, err := hotshard(t, append([]string{"delete"}, strings.Fields(args)...)...)
+		if code != exitUsage || out != "" || strings.Count(err, "\n") != 1 || !strings.Contains(err, want) {
+			t.Errorf("%q: exit %d with %q, want %q", args, code, err, want)
+		}
+	}
+	_, _, flags := tablesAt(t)
+	flags[3] = "nowhere-"
+	for _, kind := range []string{"counter", "entity", "board", "sessions"} {
+		code, _, err := hotshard(t, append([]string{"delete", "--yes", "--type", kind, "--name", "x"}, flags...)...)
+		if code != exitBad || strings.Count(err, "\n") != 1 || !strings.Contains(err, fmt.Sprintf("no tables of hotshard with the prefix %q", flags[3])) {
+			t.Errorf("%s without tables: exit %d with %q", kind, code, err)
+		}
+	}
+}

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// PlanCmd is hotshard plan.
+type PlanCmd struct {
+	PeakWCU    float64 `name:"peak-wcu" placeholder:"N" help:"The hottest key's peak, write units a second."`
+	Rate       float64 `placeholder:"N" help:"Instead: items written to it a second; --item-bytes says how large."`
+	ItemBytes  int     `default:"1024" help:"An item's size, names and values; up to 409600."`
+	Safety     float64 `default:"1.5" help:"How many times the peak there is to be room for; 1 or more."`
+	RCU        float64 `name:"rcu" placeholder:"N" help:"The table's peak, read units a second."`
+	WCU        float64 `name:"wcu" placeholder:"N" help:"The table's peak, write units a second. Default: the key's."`
+	GB         float64 `name:"gb" placeholder:"N" help:"What the table holds."`
+	LoadFactor float64 `default:"1" help:"The table's mean load as a part of its peak: on demand pays for the mean, provisioned capacity for the peak."`
+	ReadItems  int     `default:"100" help:"Items that a read gathers over all write shards."`
+	JSON       bool    `name:"json" help:"Print the plan as JSON."`
+	priceFlags
+}
+
+// priceFlags are the prices; what is not given is an assumption.
+type priceFlags struct {
+	OnDemandWrite    *float64 `placeholder:"USD" help:"Price of a million write request units."`
+	OnDemandRead     *float64 `placeholder:"USD" help:"Price of a million read request units."`
+	ProvisionedWrite *float64 `placeholder:"USD" help:"Price of a write capacity unit, an hour."`
+	ProvisionedRead  *float64 `placeholder:"USD" help:"Price of a read capacity unit, an hour."`
+	Storage          *float64 `placeholder:"USD" help:"Price of a GB, a month."`
+}
+
+// Validate finds faults of the command line.
+func (c *PlanCmd) Validate() error {
+	if (c.PeakWCU == 0) == (c.Rate == 0) {
+		return errors.New("want one of --peak-wcu and --rate, more than 0")
+	}
+	// A flag that is 0 would pass for one that is not given.
+	if c.ItemBytes == 0 || c.Safety == 0 || c.LoadFactor == 0 || c.ReadItems == 0 {
+		return errors.New("--item-bytes, --safety, --load-factor and --read-items must be more than 0")
+	}
+	_, err := c.plan()
+	return err
+}
+
+func (c *PlanCmd) plan() (shard.Plan, error) {
+	p, err := shard.NewPlan(shard.Demand{
+		WriteUnits: c.PeakWCU, Rate: c.Rate, ItemBytes: c.ItemBytes, Safety: c.Safety,
+		TableWriteUnits: c.WCU, TableReadUnits: c.RCU, TableGB: c.GB, LoadFactor: c.LoadFactor, ReadItems: c.ReadItems,
+	}, c.prices())
+	if fault, ok := errors.AsType[*shard.DemandError](err); ok {
+		return p, fmt.Errorf("%s %v: %s", demandFlags[fault.Field], fault.Value, fault.Reason)
+	}
+	return p, err
+}
+
+// demandFlags are the flags of fields.
+var demandFlags = map[string]string{
+	"WriteUnits": "--peak-wcu", "Rate": "--rate", "ItemBytes": "--item-bytes", "Safety": "--safety",
+	"TableWriteUnits": "--wcu", "TableReadUnits": "--rcu", "TableGB": "--gb", "LoadFactor": "--load-factor", "ReadItems": "--read-items",
+	"OnDemandWrite": "--on-demand-write", "OnDemandRead": "--on-demand-read",
+	"ProvisionedWrite": "--provisioned-write", "ProvisionedRead": "--provisioned-read", "Storage": "--storage",
+}
+
+func (f *priceFlags) prices() shard.Prices {
+	p := shard.DefaultPrices()
+	given := 0
+	for _, price := range []struct {
+		flag *float64
+		into *float64
+	}{
+		{f.OnDemandWrite, &p.OnDemandWrite}, {f.OnDemandRead, &p.OnDemandRead},
+		{f.ProvisionedWrite, &p.ProvisionedWrite}, {f.ProvisionedRead, &p.ProvisionedRead}, {f.Storage, &p.Storage},
+	} {
+		if price.flag != nil {
+			*price.into = *price.flag
+			given++
+		}
+	}
+	switch given {
+	case 0:
+	case 5:
+		p.Region, p.AsOf = "as given", ""
+	default:
+		p.Region += ", partly as given"
+	}
+	return p
+}
+
+// planned is a plan as it is printed.
+type planned struct {
+	PeakWriteUnits   float64     `json:"peak_write_units"`
+	Safety           float64     `json:"safety"`
+	Shards           int         `json:"shards"`
+	RandomShards     int         `json:"shards_random"`
+	CalculatedShards int         `json:"shards_calculated"`
+	Capped           bool        `json:"capped"`
+	Partitions       partitions  `json:"partitions"`
+	Read             fanOut      `json:"read"`
+	MonthlyCost      monthlyCost `json:"monthly_cost"`
+}
+
+type partitions struct {
+	Throughput int `json:"throughput"`
+	Size       int `json:"size"`
+	Expected   int `json:"expected"`
+}
+
+type fanOut struct {
+	Items           int     `json:"items"`
+	Queries         int     `json:"queries"`
+	ReadUnits       float64 `json:"read_units"`
+	StrongReadUnits float64 `json:"read_units_strong"`
+}
+
+type monthlyCost struct {
+	OnDemand    cost   `json:"on_demand"`
+	Provisioned cost   `json:"provisioned"`
+	Prices      prices `json:"prices"`
+}
+
+type cost struct {
+	Write   float64 `json:"write"`
+	Read    float64 `json:"read"`
+	Storage float64 `json:"storage"`
+	Total   float64 `json:"total"`
+}
+
+type prices struct {
+	Region           string  `json:"region"`
+	AsOf             string  `json:"as_of,omitempty"`
+	OnDemandWrite    float64 `json:"on_demand_write_million"`
+	OnDemandRead     float64 `json:"on_demand_read_million"`
+	ProvisionedWrite float64 `json:"provisioned_write_hour"`
+	ProvisionedRead  float64 `json:"provisioned_read_hour"`
+	Storage          float64 `json:"storage_gb_month"`
+}
+
+// Run prints the plan.
+func (c *PlanCmd) Run(_ context.Context, std streams) error {
+	p, err := c.plan()
+	if err != nil {
+		return err
+	}
+	shown := planned{
+		PeakWriteUnits: p.WriteUnits, Safety: c.Safety,
+		Shards: p.Shards, RandomShards: p.RandomShards, CalculatedShards: p.CalculatedShards, Capped: p.Capped,
+		Partitions: partitions(p.Partitions),
+		Read:       fanOut{c.ReadItems, p.Read.Queries, p.Read.ReadUnits, p.Read.StrongReadUnits},
+		MonthlyCost: monthlyCost{
+			OnDemand: cents(p.OnDemand), Provisioned: cents(p.Provisioned), Prices: prices(c.prices()),
+		},
+	}
+	if c.JSON {
+		return printJSON(std.out, shown)
+	}
+	return shown.print(std.out)
+}
+
+// cents rounds amounts to what can be paid.
+func cents(c shard.Cost) cost {
+	round := func(x float64) float64 { return math.Round(x*100) / 100 }
+	return cost{round(c.Write), round(c.Read), round(c.Storage), round(c.Total)}
+}
+
+func (p planned) print(out io.Writer) error {
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	capped := ""
+	if p.Capped {
+		capped = fmt.Sprintf("; a count was cut off at %d", shard.MaxShards)
+	}
+	t.AppendRows([]table.Row{
+		{"peak of the key", fmt.Sprintf("%v write units a second", p.PeakWriteUnits)},
+		{"write shards", fmt.Sprintf("%d: a partition each has room for %v times the peak%s", p.Shards, p.Safety, capped)},
+		{"with room to meet", fmt.Sprintf("%d for counters, %d for events: write shards share partitions by chance", p.RandomShards, p.CalculatedShards)},
+		{"a read of it", fmt.Sprintf("%d queries, %v read units for %d items (%v strongly consistent)", p.Read.Queries, p.Read.ReadUnits, p.Read.Items, p.Read.StrongReadUnits)},
+		{"partitions of the table", fmt.Sprintf("%d: %d for throughput, %d for size", p.Partitions.Expected, p.Partitions.Throughput, p.Partitions.Size)},
+		{"a month on demand", p.MonthlyCost.OnDemand.String()},
+		{"a month provisioned", p.MonthlyCost.Provisioned.String()},
+		{"prices", p.MonthlyCost.Prices.String()},
+	})
+	_, err := fmt.Fprintln(out, t.Render())
+	return err
+}
+
+func (c cost) String() string {
+	return fmt.Sprintf("$%.2f: writes %.2f, reads %.2f, storage %.2f", c.Total, c.Write, c.Read, c.Storage)
+}
+
+func (p prices) String() string {
+	if p.AsOf == "" {
+		return p.Region
+	}
+	return fmt.Sprintf("assumed: %s, as of %s; flags set others", p.Region, p.AsOf)
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestPlanPrintsATable(t *testing.T) {
+	code, out, err := hotshard(t, "plan", "--peak-wcu", "10000", "--rcu", "9500", "--wcu", "12000", "--gb", "120", "--load-factor", "0.25")
+	if code != exitOK || err != "" {
+		t.Errorf("exit %d with %q", code, err)
+	}
+	for _, want := range []string{
+		"10000 write units a second", "15: a partition each has room for 1.5 times", "40 for counters, 80 for events",
+		"15 queries, 15 read units for 100 items (30 strongly consistent)", "16: 16 for throughput, 12 for size",
+		"$5737.69: writes 4927.50, reads 780.19, storage 30.00", "$6625.55: writes 5694.00, reads 901.55, storage 30.00",
+		"assumed: us-east-1, as of 2024-11-01",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("output lacks %q:\n%s", want, out)
+		}
+	}
+}
+
+func TestPlanAsJSON(t *testing.T) {
+	code, out, err := hotshard(t, strings.Fields(`plan --rate 2000 --item-bytes 1500 --safety 2 --json --on-demand-write 1 --on-demand-read 2
+		--provisioned-write 0.001 --provisioned-read 0.002 --storage 0`)...)
+	if code != exitOK || err != "" {
+		t.Fatalf("exit %d with %q", code, err)
+	}
+	var got planned
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := planned{
+		PeakWriteUnits: 4000, Safety: 2, Shards: 8, RandomShards: 16, CalculatedShards: 32,
+		Partitions: partitions{Throughput: 4, Expected: 4},
+		// 4 write shards have 13 items, and 4 have 12, of 1,500 bytes: 5 units each.
+		Read: fanOut{Items: 100, Queries: 8, ReadUnits: 20, StrongReadUnits: 40},
+		MonthlyCost: monthlyCost{
+			OnDemand: cost{Write: 10_512, Total: 10_512}, Provisioned: cost{Write: 2920, Total: 2920},
+			Prices: prices{Region: "as given", OnDemandWrite: 1, OnDemandRead: 2, ProvisionedWrite: 0.001, ProvisionedRead: 0.002},
+		},
+	}
+	if got != want {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+func TestPlansWrongUsageIsOneLine(t *testing.T) {
+	for args, want := range map[string]string{
+		"plan":                                      "want one of --peak-wcu and --rate",
+		"plan --peak-wcu 5 --rate 5":                "want one of --peak-wcu and --rate",
+		"plan --peak-wcu=-5":                        "--peak-wcu -5: want more than 0",
+		"plan --rate=-5":                            "--rate -5: want more than 0",
+		"plan --rate 5 --item-bytes 500000":         "--item-bytes 500000: want 1 to 409600",
+		"plan --rate 5 --item-bytes 0":              "must be more than 0",
+		"plan --peak-wcu 5 --safety 0.5":            "--safety 0.5: want 1 to 1000",
+		"plan --peak-wcu 5 --safety NaN":            "--safety NaN: want 1 to 1000",
+		"plan --peak-wcu 5 --rcu=-1":                "--rcu -1: want 0 or more",
+		"plan --peak-wcu 5 --wcu=-1":                "--wcu -1: want 0 or more",
+		"plan --peak-wcu 5 --gb=-1":                 "--gb -1: want 0 or more",
+		"plan --peak-wcu 5 --load-factor 2":         "--load-factor 2: want more than 0 and up to 1",
+		"plan --peak-wcu 5 --read-items=-1":         "--read-items -1: want 1 or more",
+		"plan --peak-wcu 5 --provisioned-read=-0.1": "--provisioned-read -0.1: want 0 or more",
+		"plan --peak-wcu many":                      "--peak-wcu",
+	} {
+		code, out, err := hotshard(t, strings.Fields(args)...)
+		if code != exitUsage || out != "" || strings.Count(err, "\n") != 1 || !strings.Contains(err, want) {
+			t.Errorf("%q: exit %d with %q, want %q", args, code, err, want)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/system"
+)
+
+// tables says which tables a command works on, past the API.
+type tables struct {
+	Endpoint string `env:"HOTSHARD_ENDPOINT" placeholder:"URL" help:"DynamoDB-compatible engine, such as hotshard local prints. Default: DynamoDB in the AWS Region and with the credentials of the environment."`
+	Prefix   string `default:"hotshard-" help:"Of the tables' names."`
+}
+
+// Validate finds faults of the command line.
+func (d *tables) Validate() error {
+	if d.Endpoint == "" {
+		return nil
+	}
+	return system.CheckEndpoint(d.Endpoint)
+}
+
+// callAttempts are for a table whose capacity others use, too.
+const callAttempts = 10
+
+// client reaches the deployment's tables. It slows down when it is throttled.
+func (d *tables) client(ctx context.Context) (*dynamodb.Client, error) {
+	if d.Endpoint != "" {
+		if err := system.CheckEngine(ctx, d.Endpoint); err != nil {
+			return nil, err
+		}
+		return local.DynamoDB(d.Endpoint, "", func(o *dynamodb.Options) {
+			o.RetryMode, o.RetryMaxAttempts = aws.RetryModeAdaptive, callAttempts
+		}), nil
+	}
+	c, err := config.LoadDefaultConfig(ctx, config.WithRetryMode(aws.RetryModeAdaptive), config.WithRetryMaxAttempts(callAttempts))
+	if err != nil {
+		return nil, fmt.Errorf("configuring the DynamoDB client: %w", err)
+	}
+	if c.Region == "" {
+		return nil, errors.New("no AWS Region is set: set AWS_REGION, or --endpoint for hotshard local")
+	}
+	return dynamodb.NewFromConfig(c), nil
+}
+
+// explain says what it means that there are no such tables.
+func (d *tables) explain(err error) error {
+	if absent, ok := errors.AsType[*types.ResourceNotFoundException](err); ok {
+		return fmt.Errorf("no tables of hotshard with the prefix %q: %s", d.Prefix, absent.ErrorMessage())
+	}
+	return err
+}

@@ -1,0 +1,185 @@
+package erase
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// maxDays bounds the days whose rollups are emptied at a time.
+const maxDays = 4
+
+// retract empties the rollups of all days that have some, and of those on which events
+// were deleted. Then the notes of those days go.
+func (t *task) retract(ctx context.Context, writeShards int) error {
+	days, err := t.days(ctx)
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxDays)
+	for day, notes := range days {
+		group.Go(func() error { return t.retractDay(ctx, day, notes, writeShards) })
+	}
+	return group.Wait()
+}
+
+func (t *task) retractDay(ctx context.Context, day string, notes []key, writeShards int) error {
+	start, err := schema.EventBucket.Start(day, 0)
+	if err != nil {
+		return err
+	}
+	n, why, err := t.auditor.Retract(ctx, t.base.Name, start, t.most(notes, writeShards))
+	t.deleted(Summaries, n)
+	if why != "" {
+		t.left("the rollups of %s: %s", day, why)
+	}
+	if err != nil || why != "" {
+		return err
+	}
+	for _, k := range notes {
+		if _, err := t.remove(ctx, t.o.Names.Items, k.pk, k.sk); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// most is on how many write shards events of a day were: as the shard map says, and
+// as the notes do.
+func (t *task) most(notes []key, writeShards int) int {
+	for _, k := range notes {
+		if parsed, err := schema.ParseKey(k.pk); err == nil {
+			writeShards = max(writeShards, parsed.Shard+1)
+		}
+	}
+	return writeShards
+}
+
+// days lists days, with their notes.
+func (t *task) days(ctx context.Context) (map[string][]key, error) {
+	days := map[string][]key{}
+	for k := range t.notes {
+		parsed, err := schema.ParseKey(k.pk)
+		if err != nil {
+			return nil, err
+		}
+		days[parsed.Bucket] = append(days[parsed.Bucket], k)
+	}
+	var mu sync.Mutex
+	err := t.scanRollups(ctx, func(it item) {
+		day, holds, ok := t.partOf(it)
+		mu.Lock()
+		defer mu.Unlock()
+		if _, known := days[day]; ok && holds && !known {
+			days[day] = nil
+		}
+	})
+	return days, err
+}
+
+// partOf tells the day of a part of an event rollup, and whether it has more than
+// its sequence number; ok is false for other items.
+func (t *task) partOf(it item) (day string, holds, ok bool) {
+	entity, _, err := schema.ParseRollupPartition(textOf(it, schema.PK))
+	if err != nil || entity != t.base.Name {
+		return "", false, false
+	}
+	_, start, _, err := schema.ParseRollupSortKey(textOf(it, schema.SK))
+	if err != nil {
+		return "", false, false
+	}
+	events, known := wholeOf(it, schema.RollupEvents)
+	holds = !known || events.Sign() != 0 || it[schema.RollupSkipped] != nil || it[schema.RollupRestated] != nil
+	return start.UTC().Format(time.DateOnly), holds, true
+}
+
+// scanRollups calls seen, from several goroutines, for each item of the rollups table,
+// with what tells what it is.
+func (t *task) scanRollups(ctx context.Context, seen func(item)) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for segment := range segments {
+		group.Go(func() error {
+			return t.scan(ctx, t.o.Names.Rollups, segment, "pk, sk, events, skipped, restated", func(list []item) error {
+				t.o.Progress(len(list))
+				for _, it := range list {
+					seen(it)
+				}
+				return nil
+			})
+		})
+	}
+	return group.Wait()
+}
+
+// failures forgets the failures of the key's summaries: what they lack is gone.
+func (t *task) failures(ctx context.Context) error {
+	return t.eachFailure(ctx, func(k key) error {
+		old, err := t.remove(ctx, t.o.Names.Rollups, k.pk, k.sk)
+		if len(old) > 0 {
+			t.deleted(Failures, 1)
+		}
+		return err
+	})
+}
+
+func (t *task) eachFailure(ctx context.Context, do func(key) error) error {
+	for _, pk := range schema.FailurePartitions() {
+		err := t.query(ctx, t.o.Names.Rollups, pk, t.base.String()+"#", func(list []item) error {
+			for _, it := range list {
+				k := key{pk, textOf(it, schema.SK)}
+				target, err := schema.ParseTarget(k.sk)
+				if err != nil || target.Base != t.base {
+					continue
+				}
+				if err := do(k); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// countSummaries counts what a dry run finds beside items.
+func (t *task) countSummaries(ctx context.Context) error {
+	entry, err := t.changer.Read(ctx, t.base.String())
+	if err != nil {
+		return err
+	}
+	if entry.Max > 0 {
+		t.deleted(ShardCounts, 1)
+	}
+	if err := t.eachFailure(ctx, func(key) error { t.deleted(Failures, 1); return nil }); err != nil {
+		return err
+	}
+	if t.base.Type == schema.Sessions {
+		return nil
+	}
+	return t.scanRollups(ctx, func(it item) {
+		if t.isSummary(it) {
+			t.deleted(Summaries, 1)
+		}
+	})
+}
+
+// isSummary tells whether an item of the rollups table is a summary of the key's, or a
+// part of one.
+func (t *task) isSummary(it item) bool {
+	if t.base.Type == schema.Entity {
+		_, holds, ok := t.partOf(it)
+		return ok && holds
+	}
+	pk := textOf(it, schema.PK)
+	target, err := schema.ParseTarget(pk)
+	return err == nil && target.Base == t.base && strings.HasPrefix(pk, t.base.String())
+}

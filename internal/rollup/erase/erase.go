@@ -1,0 +1,242 @@
+// Package erase deletes every trace of a base key: its items on all write shards that
+// there ever were, their places in the index, its summaries, the failures noted of
+// them, what writers saw of it, and its shard count with the changes of that.
+//
+//	eraser, err := erase.New(erase.Options{Names: names}, client)
+//	report, err := eraser.Key(ctx, schema.BaseKey{Type: schema.Counter, Name: "page/home"})
+//	fmt.Println(report.Deleted, report.Left)
+//
+// Writes and folds may go on. A write that comes while a key is erased is deleted with
+// it or stays, and its summary agrees with what stays. It may be ended anywhere and
+// called again: what it does is done from what is there, and what tells where to look
+// is deleted last.
+//
+// What stays for a while is what keeps records that come again from bringing back what
+// is gone, and what other keys share: docs/delete.md lists it.
+package erase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/rollup/audit"
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+// Client is what an Eraser calls of DynamoDB. It needs retries of its own.
+type Client interface {
+	audit.Client
+	BatchGetItem(context.Context, *dynamodb.BatchGetItemInput, ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error)
+}
+
+// Options say how a key is erased.
+type Options struct {
+	Names schema.Names
+	// Settle is how long requests may go on that began before all processes knew of
+	// a change: the functions' longest deadline, 25 s, the age of their views of the
+	// shard map, 3 s, and 2 s for clocks that differ. Default 30 s. It is waited once,
+	// for a key that has or had more than one write shard, and for a board with
+	// settings.
+	Settle time.Duration
+	// Wait is for folds that may be on their way. Default 30 s.
+	Wait time.Duration
+	// Poll is between two looks while waiting. Default 500 ms.
+	Poll time.Duration
+	// DryRun counts, and deletes nothing.
+	DryRun bool
+	// Progress is told of items that were looked at, or deleted, by many goroutines.
+	Progress func(n int)
+	Now      func() time.Time // default time.Now
+}
+
+// Defaults of Options.
+const (
+	DefaultSettle = 30 * time.Second
+	DefaultWait   = 30 * time.Second
+	defaultPoll   = 500 * time.Millisecond
+)
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Settle == 0 {
+		o.Settle = DefaultSettle
+	}
+	if o.Wait == 0 {
+		o.Wait = DefaultWait
+	}
+	if o.Poll == 0 {
+		o.Poll = defaultPoll
+	}
+	if o.Progress == nil {
+		o.Progress = func(int) {}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Names.Items == "" || o.Names.Rollups == "" || o.Names.ShardMap == "" {
+		return o, errors.New("erase: Names has not all tables")
+	}
+	if o.Settle < 0 || o.Wait < 0 || o.Poll < 0 {
+		return o, fmt.Errorf("erase: settle %v, wait %v, poll %v: want 0 or more", o.Settle, o.Wait, o.Poll)
+	}
+	return o, nil
+}
+
+// Eraser erases base keys. It is safe for concurrent use.
+type Eraser struct {
+	o       Options
+	client  Client
+	auditor *audit.Auditor
+	changer *ddb.MapChanger
+}
+
+// New returns an Eraser, or an error that says what is wrong with the options.
+func New(o Options, client Client) (*Eraser, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	auditor, err := audit.New(audit.Options{Names: o.Names, Wait: o.Wait, Poll: o.Poll, Now: o.Now}, client)
+	if err != nil {
+		return nil, err
+	}
+	view := ddb.NewMap(client, o.Names.ShardMap)
+	return &Eraser{o: o, client: client, auditor: auditor, changer: ddb.NewMapChanger(client, view, ddb.ChangerOptions{})}, nil
+}
+
+// Report is what was deleted, or, by a dry run, what there is.
+type Report struct {
+	// Deleted counts by what it was: see the What constants.
+	Deleted map[What]int `json:"deleted"`
+	// Left says what could not be deleted, and why. Call again later.
+	Left []string `json:"left"`
+}
+
+// What is a kind of trace.
+type What string
+
+// The kinds.
+const (
+	Events      What = "events"
+	WriteShards What = "write shards" // of a counter
+	Entries     What = "entries"      // of a board, with their places in the index
+	Sessions    What = "sessions"
+	Windows     What = "windows" // of a limit
+	Sightings   What = "sightings"
+	Others      What = "other items" // beats, probes, marks
+	Settings    What = "settings"    // of a board
+	Summaries   What = "summaries"
+	Failures    What = "failures"
+	ShardCounts What = "shard counts"
+)
+
+// task is the work on one key.
+type task struct {
+	*Eraser
+	base schema.BaseKey
+
+	mu     sync.Mutex
+	report Report
+	places map[string]bool // of an entity: partition keys with a note
+	notes  map[key]bool    // those notes
+}
+
+type key struct{ pk, sk string }
+
+// sweeps bounds how often the items are gone through, while more are written.
+const sweeps = 3
+
+// Key erases a base key. The report is right also beside an error, which is one of
+// DynamoDB or ctx.
+func (e *Eraser) Key(ctx context.Context, base schema.BaseKey) (*Report, error) {
+	t := e.task(base)
+	if err := t.erase(ctx); err != nil {
+		return &t.report, fmt.Errorf("deleting %s %q: %w", base.Type, base.Name, err)
+	}
+	return &t.report, nil
+}
+
+func (e *Eraser) task(base schema.BaseKey) *task {
+	return &task{Eraser: e, base: base, report: Report{Deleted: map[What]int{}, Left: []string{}}, places: map[string]bool{}, notes: map[key]bool{}}
+}
+
+func (t *task) erase(ctx context.Context) error {
+	if t.o.DryRun {
+		return t.count(ctx)
+	}
+	if _, err := t.sweep(ctx); err != nil {
+		return err
+	}
+	entry, err := t.unshard(ctx)
+	if err != nil {
+		return err
+	}
+	for round := 1; ; round++ {
+		found, err := t.sweep(ctx)
+		if err != nil {
+			return err
+		}
+		if found == 0 {
+			break
+		}
+		if round == sweeps {
+			t.left("it is being written: %d items were found when it was last looked at", found)
+			break
+		}
+	}
+	if err := t.summaries(ctx, entry); err != nil {
+		return err
+	}
+	if len(t.report.Left) > 0 { // the map still says where to look
+		return nil
+	}
+	return t.forget(ctx)
+}
+
+// summaries takes out of the rollups table what it has of the key.
+func (t *task) summaries(ctx context.Context, entry ddb.Entry) error {
+	var err error
+	switch t.base.Type {
+	case schema.Counter:
+		err = t.bury(ctx)
+	case schema.Entity:
+		err = t.retract(ctx, entry.Most())
+	case schema.Board:
+		err = t.clearBoard(ctx)
+	}
+	if err != nil || len(t.report.Left) > 0 {
+		return err
+	}
+	return t.failures(ctx)
+}
+
+func (t *task) left(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.report.Left = append(t.report.Left, fmt.Sprintf(format, args...))
+}
+
+func (t *task) deleted(what What, n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n > 0 {
+		t.report.Deleted[what] += n
+	}
+}
+
+// pause waits, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

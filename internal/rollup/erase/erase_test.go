@@ -1,0 +1,188 @@
+package erase_test
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotshard/hotshard/internal/rollup/erase"
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+// doomed is in the names of keys that are to go, and in nothing else.
+const doomed = "doomed"
+
+// keys of which one of each type is deleted.
+var keys = []schema.BaseKey{
+	base(schema.Counter, doomed+"/a#1"), base(schema.Entity, doomed+"/b#2026-01-05#3"), base(schema.Entity, "day"+doomed),
+	base(schema.Board, doomed+"#all#c"), base(schema.Sessions, doomed+"é"),
+}
+
+// neighbours have names that are close to theirs.
+var neighbours = []schema.BaseKey{
+	base(schema.Counter, "a"), base(schema.Counter, "a#1"), base(schema.Entity, "b"), base(schema.Entity, "b#2026-01-05"),
+	base(schema.Board, "c"), base(schema.Board, "c#all"), base(schema.Sessions, "é"),
+}
+
+// fill writes to a key, of all that a key may have.
+func (r *rig) fill(t *testing.T, k schema.BaseKey, shards int) {
+	t.Helper()
+	now := time.Now()
+	if shards > 1 {
+		r.pin(t, k, shards, now.Add(-96*time.Hour))
+		if _, err := r.shards.Lookup(t.Context(), k.String(), now.Add(ddb.ViewAge+time.Second)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	switch k.Type {
+	case schema.Counter:
+		for i := range 3 * shards {
+			r.add(t, k.Name, int64(i+1))
+		}
+		r.putItem(t, r.names.Items, k.String()+"#0", schema.BeatSK)
+		r.putItem(t, r.names.Rollups, r.failure(schema.SummaryKey(k.Name, 0)), schema.SummaryKey(k.Name, 0))
+	case schema.Entity:
+		r.put(t, k.Name, now.Add(-50*time.Hour), 60, time.Hour-time.Minute)
+		r.putItem(t, r.names.Items, schema.Key{Base: k, Bucket: "1969-07-20", Shard: 0}.String(), "1969-07-20T20:17:40.000Z#id")
+		target := schema.EventTarget(k.Name, "hour", now)
+		r.putItem(t, r.names.Rollups, r.failure(target), target)
+	case schema.Board:
+		if err := r.boards.Configure(t.Context(), k.Name, ddb.BoardSettings{Mode: ddb.Total, Size: 5, Periods: []ddb.Period{ddb.AllTime, ddb.Daily, ddb.Weekly}}); err != nil {
+			t.Fatal(err)
+		}
+		r.submit(t, k.Name, 40, 1)
+		r.submit(t, k.Name, 10, 100)
+		r.putItem(t, r.names.Items, schema.ProbeSK+"#"+schema.BoardShardKey(k.Name, "all", 0), schema.ProbeSK)
+	case schema.Sessions:
+		for i := range 10 {
+			r.putItem(t, r.names.Items, schema.Key{Base: k, Shard: i % shards}.String(), fmt.Sprint("id", i))
+		}
+	}
+	pk, sk := schema.SightingKey(k, now, "writer")
+	r.putItem(t, r.names.Items, pk, sk)
+}
+
+func (r *rig) failure(target string) string {
+	pk, _ := schema.FailureKey(target)
+	return pk
+}
+
+func (r *rig) putItem(t *testing.T, table, pk, sk string) {
+	t.Helper()
+	_, err := r.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: item{"pk": str(pk), "sk": str(sk)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// others shows all that names none of the keys that are to go.
+func (r *rig) others(t *testing.T) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, table := range []string{r.names.Items, r.names.Rollups, r.names.ShardMap} {
+		for _, it := range r.all(t, table) {
+			delete(it, "as_of") // of folds that change nothing
+			text := plain(it)
+			pk := fmt.Sprint(text["pk"])
+			if !strings.Contains(fmt.Sprint(text), doomed) && !strings.HasPrefix(pk, "log#") && !strings.HasPrefix(pk, schema.NotePrefix) {
+				out[fmt.Sprint(table, text["pk"], text["sk"])] = fmt.Sprint(text)
+			}
+		}
+	}
+	return out
+}
+
+// TestNothingIsLeft: of each type, whatever a key has, and with as many write shards
+// as it may have had; other keys stay as they are. Then the whole stream comes again,
+// and brings nothing back.
+func TestNothingIsLeft(t *testing.T) {
+	r := newRig(t)
+	for i, k := range keys {
+		r.fill(t, k, []int{70, 5, 2, 3, 4}[i])
+	}
+	for i, k := range neighbours {
+		r.fill(t, k, i%2+1)
+	}
+	stop := r.run(t, false)
+	defer stop()
+	for _, k := range neighbours { // whose folds may still come
+		if k.Type == schema.Counter {
+			r.await(t, func() bool { items, summary := r.sum(t, k.Name); return items.Cmp(summary) == 0 })
+		}
+	}
+	r.rest(t)
+	before := r.others(t)
+	var all sync.WaitGroup
+	for _, k := range keys {
+		all.Go(func() { r.eraseCounted(t, k) })
+	}
+	all.Wait()
+	if t.Failed() {
+		return
+	}
+	for _, k := range keys {
+		if again := r.erase(t, k); len(again.Deleted) > 0 {
+			t.Errorf("%s %q: deleted again: %v", k.Type, k.Name, again.Deleted)
+		}
+	}
+	if left := r.leftovers(t, doomed); len(left) > 0 {
+		t.Errorf("left:\n%s", strings.Join(left, "\n"))
+	}
+	if diff := cmp.Diff(before, r.others(t)); diff != "" {
+		t.Errorf("other keys:\n%s", diff)
+	}
+	stop()
+	r.run(t, true)()
+	if left := r.leftovers(t, doomed); len(left) > 0 {
+		t.Errorf("brought back:\n%s", strings.Join(left, "\n"))
+	}
+}
+
+// eraseCounted deletes a key, of which a dry run has to see all.
+func (r *rig) eraseCounted(t *testing.T, k schema.BaseKey) {
+	dry := r.options()
+	dry.DryRun = true
+	counted, err := r.eraser(t, r.db, dry).Key(t.Context(), k)
+	if err != nil {
+		t.Error(err)
+	}
+	report, err := r.eraser(t, r.db, r.options()).Key(t.Context(), k)
+	if err != nil || len(report.Left) > 0 {
+		t.Errorf("%s %q: %v, left %q", k.Type, k.Name, err, report.Left)
+	}
+	t.Logf("%s %q: %v", k.Type, k.Name, report.Deleted)
+	for what, n := range counted.Deleted {
+		if what != erase.Summaries && report.Deleted[what] != n { // folds go on
+			t.Errorf("%s %q: a dry run counts %d %s, %d were deleted", k.Type, k.Name, n, what, report.Deleted[what])
+		}
+	}
+}
+
+func (r *rig) await(t *testing.T, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it did not come to that")
+		}
+	}
+}
+
+// rest waits until the rollups table is at rest.
+func (r *rig) rest(t *testing.T) {
+	t.Helper()
+	last := map[string]string{}
+	r.await(t, func() bool {
+		now := r.others(t)
+		same := maps.Equal(last, now)
+		last = now
+		time.Sleep(500 * time.Millisecond)
+		return same
+	})
+}

@@ -1,0 +1,275 @@
+package erase_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/rollup"
+	"github.com/hotshard/hotshard/internal/rollup/board"
+	"github.com/hotshard/hotshard/internal/rollup/erase"
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+type item = map[string]types.AttributeValue
+
+// rig is a deployment's tables, with writers.
+type rig struct {
+	db      *dynamodb.Client
+	names   schema.Names
+	shards  *ddb.Map
+	counter *ddb.CounterWriter
+	events  *ddb.EventWriter
+	boards  *ddb.Leaderboards
+	handler *rollup.Handler
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	db := enginetest.Client(t)
+	names := enginetest.Tables(t, db)
+	shards := ddb.NewMap(db, names.ShardMap)
+	rules, err := rollup.ParseRules(`[{"every":"1h"},{"prefix":"day","every":"1d"}]`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler, err := rollup.New(rollup.Settings{
+		RollupsTable: names.Rollups, ItemsTable: names.Items, ShardMapTable: names.ShardMap, Rules: rules, BoardRecheck: time.Second,
+	}, db, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &rig{
+		db: db, names: names, shards: shards, handler: handler,
+		counter: ddb.NewCounterWriter(db, names.Items, shards, ddb.Unwatched{}),
+		events:  ddb.NewEventWriter(db, names.Items, shards, 720*time.Hour, ddb.Unwatched{}),
+		boards:  ddb.NewLeaderboards(db, names.Items, shards, ddb.Unwatched{}, 720*time.Hour),
+	}
+}
+
+// run starts the aggregator on four stream shards until stop, which drains. With
+// again all of the stream is delivered once more.
+func (r *rig) run(t testing.TB, again bool) (stop func()) {
+	t.Helper()
+	access, err := r.db.Options().Credentials.Retrieve(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := local.OpenStream(t.Context(), local.Streams(aws.ToString(r.db.Options().BaseEndpoint), access.AccessKeyID), r.names.Items)
+	if err != nil {
+		t.Fatal(err)
+	}
+	virtual, err := local.NewVirtual(source, local.VirtualOptions{Shards: 4, Seed: 7, Spread: local.ByItem})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := "aggregator"
+	if again {
+		name = "again"
+	}
+	mapping, err := local.NewMapping(local.MappingOptions{
+		Name: name, Source: virtual, Handler: r.handler,
+		Checkpoints: r.db, CheckpointTable: local.CheckpointTable(r.names), FailureFile: filepath.Join(t.TempDir(), "failures.jsonl"),
+		BatchSize: 100, BatchingWindow: 20 * time.Millisecond, TumblingWindow: time.Second,
+		Bisect: true, PartialFailures: true, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- mapping.Run(ctx) }()
+	done := false
+	stop = func() {
+		if done {
+			return
+		}
+		done = true
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if err := mapping.Drain(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+func (r *rig) fold(t testing.TB) { t.Helper(); r.run(t, false)() }
+
+func (r *rig) options() erase.Options {
+	return erase.Options{Names: r.names, Settle: 4 * time.Second, Wait: 40 * time.Second, Poll: 50 * time.Millisecond}
+}
+
+// erase deletes a key, all of it.
+func (r *rig) erase(t *testing.T, base schema.BaseKey) *erase.Report {
+	t.Helper()
+	report, err := r.eraser(t, r.db, r.options()).Key(t.Context(), base)
+	if err != nil || len(report.Left) > 0 {
+		t.Fatalf("%+v: %v, left %q", base, err, report.Left)
+	}
+	return report
+}
+
+func (r *rig) eraser(t *testing.T, client erase.Client, o erase.Options) *erase.Eraser {
+	t.Helper()
+	e, err := erase.New(o, client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// pin gives a key write shards, at once also for events: the change lies back.
+func (r *rig) pin(t *testing.T, base schema.BaseKey, n int, at time.Time) {
+	t.Helper()
+	changer := ddb.NewMapChanger(r.db, ddb.NewMap(r.db, r.names.ShardMap), ddb.ChangerOptions{})
+	for range 20 {
+		_, err := changer.Pin(t.Context(), base.String(), n, ddb.Note{By: "test", Why: "to see it"}, at)
+		if err == nil || errors.Is(err, ddb.ErrNoChange) {
+			return
+		}
+		if !errors.Is(err, ddb.ErrUnavailable) {
+			t.Fatal(err)
+		}
+	}
+	t.Fatal("not pinned")
+}
+
+func (r *rig) add(t testing.TB, name string, delta int64) {
+	t.Helper()
+	if err := r.counter.Add(context.Background(), name, delta, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *rig) put(t testing.TB, entity string, from time.Time, n int, step time.Duration) {
+	t.Helper()
+	var list []ddb.Event
+	for i := range n {
+		list = append(list, ddb.Event{Entity: entity, ID: fmt.Sprint("id", i), Time: from.Add(time.Duration(i) * step), Data: item{"t": num(i)}})
+	}
+	for _, err := range r.events.Put(context.Background(), list, time.Now()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (r *rig) submit(t testing.TB, name string, players int, score int) {
+	t.Helper()
+	var list []ddb.PlayerScore
+	for i := range players {
+		s, err := ddb.ParseScore(fmt.Sprint(score + i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, ddb.PlayerScore{Player: fmt.Sprint("player", i), Score: s})
+	}
+	for _, err := range r.boards.Submit(context.Background(), name, list, time.Now()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// all reads a table.
+func (r *rig) all(t testing.TB, table string) (list []item) {
+	t.Helper()
+	for pages := dynamodb.NewScanPaginator(r.db, &dynamodb.ScanInput{TableName: &table, ConsistentRead: aws.Bool(true)}); pages.HasMorePages(); {
+		page, err := pages.NextPage(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, page.Items...)
+	}
+	return list
+}
+
+// leftovers lists what the tables still have that names a key, but for what docs/delete.md
+// says may stay: what expires, tombstones, and the notes of boards' next look.
+func (r *rig) leftovers(t testing.TB, name string) (list []string) {
+	t.Helper()
+	for _, table := range []string{r.names.Items, r.names.Rollups, r.names.ShardMap} {
+		for _, it := range r.all(t, table) {
+			if text := fmt.Sprint(plain(it)); strings.Contains(text, name) && !r.mayStay(t, table, it) {
+				list = append(list, text)
+			}
+		}
+	}
+	return list
+}
+
+func (r *rig) mayStay(t testing.TB, table string, it item) bool {
+	t.Helper()
+	pk, _ := it["pk"].(*types.AttributeValueMemberS)
+	if table != r.names.Rollups {
+		return false
+	}
+	switch {
+	case strings.HasPrefix(pk.Value, schema.AckPrefix), strings.HasPrefix(pk.Value, "K#"):
+		return it["expires_at"] != nil
+	case strings.HasPrefix(pk.Value, schema.NotePrefix):
+		return true
+	case strings.HasPrefix(pk.Value, "C#"):
+		for name, value := range it {
+			if schema.IsValueAttr(name) && value.(*types.AttributeValueMemberN).Value != "0" {
+				return false
+			}
+		}
+		return it["gone"] != nil
+	case strings.HasPrefix(pk.Value, "E#"):
+		events := it["events"].(*types.AttributeValueMemberN)
+		return it["expires_at"] != nil && events.Value == "0" && it["skipped"] == nil && it["restated"] == nil
+	case strings.HasPrefix(pk.Value, "L#"):
+		part, err := board.StoredHistogram(it)
+		return err == nil && part.Cells() == 0 && it["expires_at"] != nil
+	}
+	return false
+}
+
+// plain shows an item's values.
+func plain(it item) map[string]any {
+	out := map[string]any{}
+	for name, value := range it {
+		switch v := value.(type) {
+		case *types.AttributeValueMemberS:
+			out[name] = v.Value
+		case *types.AttributeValueMemberN:
+			out[name] = v.Value
+		case *types.AttributeValueMemberB:
+			out[name] = string(v.Value)
+		case *types.AttributeValueMemberM:
+			out[name] = plain(v.Value)
+		case *types.AttributeValueMemberBOOL:
+			out[name] = v.Value
+		case *types.AttributeValueMemberL:
+			for i, one := range v.Value {
+				out[name+fmt.Sprint(i)] = plain(item{"": one})
+			}
+		}
+	}
+	return out
+}
+
+func num(n int) types.AttributeValue { return &types.AttributeValueMemberN{Value: fmt.Sprint(n)} }
+
+func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
+func base(kind schema.Type, name string) schema.BaseKey {
+	return schema.BaseKey{Type: kind, Name: name}
+}

@@ -1,0 +1,201 @@
+package ddb_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+func (d *deployment) spreads() *ddb.SpreadReader {
+	return ddb.NewSpreadReader(d.client, d.names.Items, d.shards)
+}
+
+// TestSpreadOfEvents: each stretch of one shard count is counted by itself, and what
+// lies elsewhere is a stray.
+func TestSpreadOfEvents(t *testing.T) {
+	d := deploy(t)
+	now := time.Now()
+	start := now.UTC().Truncate(24 * time.Hour).Add(-48 * time.Hour)
+	change := start.Add(30 * time.Hour)
+	d.setShards(t, "E#sensor", fmt.Sprintf("%d:5", start.Add(-time.Hour).Unix()), fmt.Sprintf("%d:2", change.Unix()))
+	events := spread("sensor", 300, start, time.Hour) // five an hour, for 60 hours
+	d.put(t, events, now)
+	d.put(t, spread("other", 50, start, time.Hour), now)
+	want := [][]int64{make([]int64, 5), make([]int64, 2)}
+	for _, e := range events {
+		if e.Time.Before(change) {
+			want[0][shard.Calculated(e.ID, 5)]++
+		} else {
+			want[1][shard.Calculated(e.ID, 2)]++
+		}
+	}
+	d.putItem(t, "E#sensor#"+change.Format("2006-01-02")+"#4", change.Format("2006-01-02T15:04:05.000Z")+"#stray", 0)
+	d.putItem(t, "E#sensor#"+change.Format("2006-01-02")+"#0", change.Format("2006-01-02T15:04:05.000Z")+"#expired", now.Unix())
+	got, err := d.spreads().Events(within(t), "sensor", start, start.Add(72*time.Hour), now)
+	if err != nil || len(got) != 2 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	for i, s := range got {
+		if !slices.Equal(s.Counts, want[i]) || s.Strays != int64(i) || s.Verdict() != shard.Even {
+			t.Errorf("stretch %d: %+v, want %v", i, s, want[i])
+		}
+	}
+	if !got[0].To.Equal(change) || !got[1].From.Equal(change) || got[0].Total+got[1].Total != 300 {
+		t.Errorf("%+v", got)
+	}
+	if got, err = d.spreads().Events(within(t), "never", start, now, now); err != nil || len(got) != 1 || got[0].Verdict() != shard.Unsharded {
+		t.Errorf("an entity without events: %+v, %v", got, err)
+	}
+}
+
+func (d *deployment) putItem(t *testing.T, pk, sk string, expires int64) {
+	t.Helper()
+	it := map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: pk}, "sk": &types.AttributeValueMemberS{Value: sk}}
+	if expires > 0 {
+		it["expires_at"] = &types.AttributeValueMemberN{Value: fmt.Sprint(expires)}
+	}
+	if _, err := d.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &d.names.Items, Item: it}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSpreadOfEventsRefuses(t *testing.T) {
+	d := deploy(t)
+	now := time.Now()
+	if _, err := d.spreads().Events(within(t), "x", now, now, now); err == nil {
+		t.Error("an empty range is counted")
+	}
+	if _, err := d.spreads().Events(within(t), "x", now.AddDate(-2, 0, 0), now, now); err == nil {
+		t.Error("two years are counted")
+	}
+}
+
+// TestSpreadOfACounter: the writes of a while are counted exactly, those before it
+// and values don't matter, and a write shard made meanwhile is not guessed at.
+func TestSpreadOfACounter(t *testing.T) {
+	d := deploy(t)
+	d.setShards(t, "C#hits", "1:3")
+	for n, writes := range []int{40, 1} { // the third isn't there yet
+		d.raise(t, n, writes)
+	}
+	type outcome struct {
+		spread ddb.KeySpread
+		err    error
+	}
+	watched := make(chan outcome)
+	reads := &countingClient{Client: d.client, read: make(chan struct{}, 10)}
+	go func() {
+		s, err := ddb.NewSpreadReader(reads, d.names.Items, d.shards).Counter(t.Context(), "hits", 500*time.Millisecond)
+		watched <- outcome{s, err}
+	}()
+	<-reads.read // the first look is over
+	for n, writes := range []int{7, 9, 2} {
+		d.raise(t, n, writes)
+	}
+	got := <-watched
+	if got.err != nil || !slices.Equal(got.spread.Counts, []int64{7, 9, 0}) || !slices.Equal(got.spread.Unknown, []int{2}) {
+		t.Errorf("%+v, %v", got.spread, got.err)
+	}
+}
+
+// raise writes to a counter's write shard.
+func (d *deployment) raise(t *testing.T, n, writes int) {
+	t.Helper()
+	for range writes {
+		update := "SET rev = if_not_exists(rev, :now) + :one ADD #value :delta"
+		_, err := d.client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+			TableName: &d.names.Items, UpdateExpression: &update, ExpressionAttributeNames: map[string]string{"#value": "value"},
+			Key: map[string]types.AttributeValue{
+				"pk": &types.AttributeValueMemberS{Value: fmt.Sprintf("C#hits#%d", n)}, "sk": &types.AttributeValueMemberS{Value: "-"},
+			},
+			ExpressionAttributeValues: map[string]types.AttributeValue{
+				":now": &types.AttributeValueMemberN{Value: fmt.Sprint(time.Now().UnixMicro())}, ":one": &types.AttributeValueMemberN{Value: "1"},
+				":delta": &types.AttributeValueMemberN{Value: "-5"},
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestSpreadOfABoard counts in the index, by period, and shows who has not moved yet.
+func TestSpreadOfABoard(t *testing.T) {
+	d := deploy(t)
+	now := time.Now()
+	boards := ddb.NewLeaderboards(d.client, d.names.Items, d.shards, ddb.Unwatched{}, 0)
+	d.setShards(t, "L#game", "1:4")
+	submit := func(from, to int, score string) {
+		if _, err := d.shards.Lookup(within(t), "L#game", time.Now()); err != nil { // writers don't wait long for a view
+			t.Fatal(err)
+		}
+		var list []ddb.PlayerScore
+		for i := from; i < to; i++ {
+			s, err := ddb.ParseScore(score)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, ddb.PlayerScore{Player: fmt.Sprint("player", i), Score: s})
+		}
+		for _, err := range boards.Submit(within(t), "game", list, now) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	submit(0, 100, "1")
+	d.setShards(t, "L#game", "1:4", "2:2")
+	d.shards = ddb.NewMap(d.client, d.names.ShardMap)
+	boards = ddb.NewLeaderboards(d.client, d.names.Items, d.shards, ddb.Unwatched{}, 0)
+	submit(0, 50, "2")
+	counts, strays := make([]int64, 2), int64(0)
+	for i := range 100 {
+		player := fmt.Sprint("player", i)
+		switch n := shard.Calculated(player, 4); {
+		case i < 50:
+			counts[shard.Calculated(player, 2)]++
+		case n < 2:
+			counts[n]++
+		default:
+			strays++
+		}
+	}
+	got, err := d.spreads().Board(within(t), "game", "all", now)
+	if err != nil || !slices.Equal(got.Counts, counts) || got.Strays != strays {
+		t.Errorf("%+v, %v; want %v and %d strays", got, err, counts, strays)
+	}
+}
+
+func TestSpreadOfSessions(t *testing.T) {
+	d := deploy(t)
+	now := time.Now()
+	d.setShards(t, "S#room", "1:2")
+	for i := range 10 {
+		d.putItem(t, fmt.Sprintf("S#room#%d", i%2), fmt.Sprint("id", i), now.Unix()+60)
+	}
+	d.putItem(t, "S#room#0", "over", now.Unix()-1)
+	got, err := d.spreads().Sessions(within(t), "room", now)
+	if err != nil || !slices.Equal(got.Counts, []int64{5, 5}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// countingClient tells of each batch that was read.
+type countingClient struct {
+	*dynamodb.Client
+	read chan struct{}
+}
+
+func (c *countingClient) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	out, err := c.Client.BatchGetItem(ctx, in, o...)
+	c.read <- struct{}{}
+	return out, err
+}
