@@ -168,4 +168,3 @@ func TestSessionsOlderThanTheHistory(t *testing.T) {
 	}
 	checkActive(t, s.SessionReader, "g", now, 10)
 }
-

@@ -179,4 +179,3 @@ func TestSessionsAreRightWhateverChanges(t *testing.T) {
 		}
 	}
 }
-
