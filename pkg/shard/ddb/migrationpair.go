@@ -75,7 +75,7 @@ func (m *Migration) align(ctx context.Context, p pair) (Item, error) {
 		change = types.TransactWriteItem{Put: &types.Put{TableName: &p.other.Name, Item: p.other.stored(truth, p.otherAt)}}
 	}
 	if err := m.transact(ctx, types.TransactWriteItem{ConditionCheck: check}, change); err != nil {
-		if conditionFailed(err) {
+		if conditionCanceled(err) {
 			return nil, errOutrun
 		}
 		return nil, err
@@ -131,8 +131,8 @@ func (t *Table) unchanged(at place, it Item) (*types.ConditionCheck, error) {
 	return check, nil
 }
 
-// conditionFailed tells whether a transaction's condition did not hold.
-func conditionFailed(err error) bool {
+// conditionCanceled tells whether a transaction's condition did not hold.
+func conditionCanceled(err error) bool {
 	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
 	return ok && hasReason(canceled, "ConditionalCheckFailed")
 }

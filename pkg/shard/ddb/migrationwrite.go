@@ -144,7 +144,7 @@ func (m *Migration) updateBoth(ctx context.Context, p pair, in *dynamodb.UpdateI
 		return err
 	}
 	err = m.transact(ctx, m.update(p.truth, p.at, in, there != nil), m.update(p.other, p.otherAt, in, there != nil))
-	if !conditionFailed(err) {
+	if !conditionCanceled(err) {
 		return err
 	}
 	now, _, err := m.read(ctx, p)

@@ -28,7 +28,7 @@ func orders(t *testing.T, client ddb.TableClient, db *dynamodb.Client, layout dd
 // TestTablesAreRefused: what is not set up is said, before anything is asked of AWS.
 func TestTablesAreRefused(t *testing.T) {
 	whole := ddb.Table{
-		Client: &faulty{}, Name: "orders", PartitionKey: "customer", SortKey: "placed", Shards: ddb.Fixed(3), Layout: ddb.RandomSuffix{},
+		Client: &shaky{}, Name: "orders", PartitionKey: "customer", SortKey: "placed", Shards: ddb.Fixed(3), Layout: ddb.RandomSuffix{},
 	}
 	for name, spoil := range map[string]func(t *ddb.Table){
 		"zero":          func(t *ddb.Table) { *t = ddb.Table{} },
@@ -77,7 +77,7 @@ func TestTablesAreRefused(t *testing.T) {
 // that the count at its time is not known yet.
 func TestAheadOfAChange(t *testing.T) {
 	table := ddb.Table{
-		Client: &faulty{}, Name: "orders", PartitionKey: "customer", SortKey: "placed", Shards: &steps{},
+		Client: &shaky{}, Name: "orders", PartitionKey: "customer", SortKey: "placed", Shards: &steps{},
 		Layout: ddb.TimeBuckets{Bucket: shard.Day}, Now: func() time.Time { return epoch },
 	}
 	item := func(ahead time.Duration) ddb.Item {

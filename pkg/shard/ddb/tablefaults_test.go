@@ -15,9 +15,9 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
-// faulty answers puts with errors, one after another, and then with success; queries
+// shaky answers puts with errors, one after another, and then with success; queries
 // fail when it has a fault for them.
-type faulty struct {
+type shaky struct {
 	ddb.TableClient
 	mu    sync.Mutex
 	fail  []error
@@ -25,7 +25,7 @@ type faulty struct {
 	query error
 }
 
-func (f *faulty) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+func (f *shaky) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.keys = append(f.keys, text(in.Item["customer"]))
@@ -37,7 +37,7 @@ func (f *faulty) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func
 	return nil, err
 }
 
-func (f *faulty) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+func (f *shaky) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	if f.query != nil {
 		return nil, f.query
 	}
@@ -58,7 +58,7 @@ func TestRetriesOfRandomPuts(t *testing.T) {
 		"lost, throttled":   {[]error{lost, throttle, throttle}, true},
 		"calculated, never": {[]error{throttle, throttle, throttle}, true},
 	} {
-		f := &faulty{fail: c.fail}
+		f := &shaky{fail: c.fail}
 		table := ddb.Table{Client: f, Name: "t", PartitionKey: "customer", SortKey: "placed", Shards: ddb.Fixed(1000), Layout: ddb.RandomSuffix{}}
 		if strings.HasPrefix(name, "calculated") {
 			table.Layout = ddb.CalculatedSuffix{}
@@ -76,7 +76,7 @@ func TestRetriesOfRandomPuts(t *testing.T) {
 // TestErrorsSayWhat: the operation, the key and the table, with the SDK's error inside.
 func TestErrorsSayWhat(t *testing.T) {
 	cause := &types.ResourceNotFoundException{Message: aws.String("no such table")}
-	f := &faulty{fail: []error{cause}, query: cause}
+	f := &shaky{fail: []error{cause}, query: cause}
 	table := ddb.Table{Client: f, Name: "orders", PartitionKey: "customer", SortKey: "placed", Shards: ddb.Fixed(3), Layout: ddb.RandomSuffix{}}
 	_, pageErr := table.Page(t.Context(), "acme", ddb.Span{})
 	_, countErr := table.Count(t.Context(), "acme", ddb.Span{})
