@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -32,7 +31,7 @@ func Keys() []Key {
 	}
 	computed := (&Config{}).computed()
 	seen := map[string]bool{}
-	for _, settings := range []any{&ingest.Settings{}, &query.Settings{}, &hotkey.Settings{}, &rollup.Settings{}} {
+	for _, settings := range readers() {
 		for _, p := range fields(settings) {
 			if _, ours := computed[p.Key]; !ours && !seen[p.Key] {
 				seen[p.Key] = true
@@ -135,13 +134,21 @@ func renamed(err error) error {
 	return errors.New(variable.ReplaceAllStringFunc(err.Error(), keyOf))
 }
 
-// Variables returns the names of all variables that functions are given, in order.
-func (c *Config) Variables() []string {
-	all := map[string]bool{}
-	for _, set := range c.env {
-		for name := range set {
-			all[name] = true
+// Variables returns the names of what each function reads, in order.
+func Variables() map[string][]string {
+	all := map[string][]string{}
+	for name, settings := range readers() {
+		for _, p := range fields(settings) {
+			all[name] = append(all[name], p.Key)
 		}
+		slices.Sort(all[name])
 	}
-	return slices.Sorted(maps.Keys(all))
+	return all
+}
+
+// readers are the functions' settings, empty.
+func readers() map[string]any {
+	return map[string]any{
+		"ingest": &ingest.Settings{}, "query": &query.Settings{}, "hotkeys": &hotkey.Settings{}, "aggregator": &rollup.Settings{},
+	}
 }
