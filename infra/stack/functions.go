@@ -57,7 +57,7 @@ func (d *deployment) makeFunction(name string) {
 	for _, variable := range slices.Sorted(maps.Keys(d.config.Environment(name))) {
 		environment[variable] = jsii.String(d.config.Environment(name)[variable])
 	}
-	d.functions[name] = awslambda.NewFunction(d.stack, id(name), &awslambda.FunctionProps{
+	props := &awslambda.FunctionProps{
 		FunctionName: d.name(name),
 		Description:  jsii.String(descriptions[name]),
 		Runtime:      awslambda.Runtime_PROVIDED_AL2023(),
@@ -73,10 +73,11 @@ func (d *deployment) makeFunction(name string) {
 		LoggingFormat:                awslambda.LoggingFormat_JSON,
 		LogGroup:                     d.logs[name],
 		ReservedConcurrentExecutions: units(d.concurrency(name)),
-		// For schedules: what fails is done by the next run.
-		RetryAttempts: jsii.Number(0),
-		MaxEventAge:   seconds(time.Minute),
-	})
+	}
+	if _, reads := mapped[name]; reads { // and has schedules, of which the next run does what one failed to do
+		props.RetryAttempts, props.MaxEventAge = jsii.Number(0), seconds(time.Minute)
+	}
+	d.functions[name] = awslambda.NewFunction(d.stack, id(name), props)
 }
 
 var descriptions = map[string]string{
