@@ -82,7 +82,7 @@ func Parse(context map[string]any) (*Config, error) {
 		function(c, "ingest", &c.Ingest), function(c, "query", &c.Query),
 		function(c, "hotkeys", &c.Hotkeys), function(c, "aggregator", &c.Aggregator),
 		c.check())
-	if err := errors.Join(faults...); err != nil {
+	if err := once(faults); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -102,4 +102,24 @@ func text(value any) (string, error) {
 		return fmt.Sprint(v), nil
 	}
 	return "", fmt.Errorf("it is %v: want a text, a number, true or false", value)
+}
+
+// once keeps the first fault of each setting, since functions share settings, and what
+// could not be read is 0 to later checks.
+func once(faults []error) error {
+	var lines []string
+	seen := map[string]bool{}
+	if err := errors.Join(faults...); err != nil {
+		for line := range strings.Lines(err.Error()) {
+			line = strings.TrimSuffix(line, "\n")
+			if key, _, isOne := strings.Cut(line, " is "); !isOne || !seen[key] {
+				seen[key] = isOne
+				lines = append(lines, line)
+			}
+		}
+	}
+	if lines == nil {
+		return nil
+	}
+	return errors.New(strings.Join(lines, "\n"))
 }
