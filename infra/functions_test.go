@@ -15,7 +15,7 @@ func TestFunctions(t *testing.T) {
 		id, r := tm.named(t, "AWS::Lambda::Function", "FunctionName", "hotshard-"+name)
 		p := r.Properties
 		if p.text("Runtime") != "provided.al2023" || p.text("Architectures") != "[arm64]" || p.object("TracingConfig").text("Mode") != "Active" ||
-			p.object("LoggingConfig").text("LogFormat") != "JSON" || p.number("MemorySize") < 256 || p.number("Timeout") < 1 {
+			p.object("LoggingConfig").text("LogFormat") != "JSON" || p.object("LoggingConfig").text("SystemLogLevel") != "WARN" || p.number("MemorySize") < 256 || p.number("Timeout") < 1 {
 			t.Errorf("%s: %v", name, p)
 		}
 		if p["ReservedConcurrentExecutions"] != nil {

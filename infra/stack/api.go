@@ -53,8 +53,7 @@ func (d *deployment) makeStage() {
 	d.retain(group)
 	d.stage = awsapigatewayv2.NewHttpStage(d.stack, jsii.String("Stage"), &awsapigatewayv2.HttpStageProps{
 		HttpApi: d.api, StageName: jsii.String("$default"), AutoDeploy: jsii.Bool(true),
-		DetailedMetricsEnabled: jsii.Bool(true),
-		Throttle:               &awsapigatewayv2.ThrottleSettings{RateLimit: number(d.config.APIRate), BurstLimit: number(d.config.APIBurst)},
+		Throttle: &awsapigatewayv2.ThrottleSettings{RateLimit: number(d.config.APIRate), BurstLimit: number(d.config.APIBurst)},
 	})
 	arn := d.stack.FormatArn(&awscdk.ArnComponents{
 		Service: jsii.String("logs"), Resource: jsii.String("log-group"), ResourceName: group.LogGroupName(),

@@ -71,6 +71,7 @@ func (d *deployment) makeFunction(name string) {
 		Role:                         d.makeRole(name).WithoutPolicyUpdates(nil),
 		Tracing:                      awslambda.Tracing_ACTIVE,
 		LoggingFormat:                awslambda.LoggingFormat_JSON,
+		SystemLogLevelV2:             awslambda.SystemLogLevel_WARN, // Lambda's own lines for each call cost more than they say
 		LogGroup:                     d.logs[name],
 		ReservedConcurrentExecutions: units(d.concurrency(name)),
 	}
