@@ -35,7 +35,7 @@ func TestAttached(t *testing.T) {
 			t.Errorf("hotkeys may %v", s)
 		}
 	}
-	note, _ := tm.Outputs["SourceTable"]
+	note := tm.Outputs["SourceTable"]
 	if text(note.Value) != "orders" || !strings.Contains(string(tm.text), "two readers") {
 		t.Errorf("outputs %v", tm.Outputs)
 	}
