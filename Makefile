@@ -59,7 +59,7 @@ cli: need-go
 	@go build -o bin/hotshard ./cmd/hotshard
 
 lint: need-go ## check the form of the code: gofmt, go vet, staticcheck
-	@unformatted=$$(gofmt -l $(SOURCES) $$(go -C $(INFRA) list -f '{{.Dir}}' ./...)) && test -z "$$unformatted" || \
+	@unformatted=$$(gofmt -l $(SOURCES) $$(find $(INFRA) -name node_modules -prune -o -name '*.go' -print)) && test -z "$$unformatted" || \
 		{ echo "not formatted, run gofmt -w on:" $$unformatted >&2; exit 1; }
 	go vet ./...
 	go run $(STATICCHECK) ./...
