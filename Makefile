@@ -6,12 +6,15 @@
 #   FUZZTIME          for fuzz: how long for each target
 #   ROUNDS            for bench: turns of each decoder on each payload
 #   FN, EVENT         for invoke: a function's name and an event's file
+#   CONTEXT           for synth, deploy and destroy: settings, as -c key=value
 #   HOTSHARD_ENDPOINT another DynamoDB-compatible endpoint than the fetched engine
 
 FUNCTIONS   := ingest hotkeys aggregator query
 ARCHS       := arm64 amd64
 DIST        := dist
 SOURCES     := cmd examples functions internal pkg
+INFRA       := infra
+CDK         := node_modules/.bin/cdk
 FUZZTIME    := 30s
 ROUNDS      := 9
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
@@ -24,17 +27,24 @@ FUNCTION_BUILD := CGO_ENABLED=0 GOOS=linux GOAMD64=v1 GOARM64=v8.0 go build -tag
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: help run test build functions cli lint bench fuzz invoke clean need-go need-cc need-engine
+# The command line of the CDK asks nobody about itself.
+export CDK_DISABLE_CLI_TELEMETRY := true
+export CDK_DISABLE_VERSION_CHECK := 1
+export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
+
+.PHONY: help run test build functions cli lint bench fuzz invoke synth deploy destroy check-extra clean need-go need-cc need-node need-cdk need-engine
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 run: cli ## run the whole system on this machine: make run ARGS="--addr 127.0.0.1:9000"
 	@bin/hotshard local $(ARGS)
 
-test: need-go need-cc need-engine ## run go vet and every test, with the race detector
+# The CDK's runtime for Go has races of its own, in closing.
+test: need-go need-cc need-node need-engine ## run go vet and every test, with the race detector
 	go vet ./...
 	go test -race -timeout 15m $(TESTFLAGS) ./...
+	go -C $(INFRA) test -timeout 15m $(TESTFLAGS) ./...
 
 build: functions cli ## build dist/<function>/bootstrap (arm64; amd64 below dist/amd64) and bin/hotshard
 
@@ -51,11 +61,13 @@ cli: need-go
 	@go build -o bin/hotshard ./cmd/hotshard
 
 lint: need-go ## check the form of the code: gofmt, go vet, staticcheck
-	@unformatted=$$(gofmt -l $(SOURCES)) && test -z "$$unformatted" || \
+	@unformatted=$$(gofmt -l $(SOURCES) $$(find $(INFRA) -name node_modules -prune -o -name '*.go' -print)) && test -z "$$unformatted" || \
 		{ echo "not formatted, run gofmt -w on:" $$unformatted >&2; exit 1; }
 	go vet ./...
 	go run $(STATICCHECK) ./...
-	go -C internal/experiment/decoding vet ./...
+	for module in decoding scatter standings; do go -C internal/experiment/$$module vet ./... || exit 1; done
+	go -C $(INFRA) vet -tags extra ./...
+	go -C $(INFRA) run $(STATICCHECK) -tags extra ./...
 
 bench: need-go ## run every benchmark, and compare the decoder with other libraries
 	go test -run '^$$' -bench . -benchmem ./...
@@ -76,8 +88,29 @@ invoke: need-go ## hand a function an event: make invoke FN=query EVENT=events/a
 	@go build -o .cache/invoke ./internal/runtimeapi/invoke
 	@.cache/invoke .cache/functions/$(FN)/bootstrap $(EVENT)
 
+# What is deployed: the functions as built for arm64, and the CDK's own command line.
+need-cdk: need-go need-node $(INFRA)/node_modules/.package-lock.json
+	@$(MAKE) --no-print-directory functions ARCHS=arm64 >/dev/null
+
+synth: need-cdk ## make the CloudFormation template, offline: infra/cdk.out
+	cd $(INFRA) && $(CDK) synth --quiet $(CONTEXT)
+	@ls $(INFRA)/cdk.out/*.template.json
+
+deploy: need-cdk ## deploy to the AWS account and Region of the environment: make deploy CONTEXT="-c email=ops@example.com"
+	cd $(INFRA) && $(CDK) deploy $(CONTEXT)
+
+destroy: need-cdk ## delete the deployment; tables stay, unless it was told otherwise
+	cd $(INFRA) && $(CDK) destroy $(CONTEXT)
+
+$(INFRA)/node_modules/.package-lock.json: $(INFRA)/package-lock.json
+	@npm ci --prefix $(INFRA) --no-audit --no-fund --omit=optional --loglevel=error
+	@touch $@
+
+check-extra: need-go need-node ## check the template with cfn-lint and moto, where they are installed
+	go -C $(INFRA) test -count=1 -tags extra -v -run Extra .
+
 clean: ## delete what was built; the fetched engine stays
-	rm -rf dist bin .cache/functions .cache/fetchengine .cache/invoke
+	rm -rf dist bin $(INFRA)/cdk.out .cache/functions .cache/fetchengine .cache/invoke
 
 # One line for each thing that is missing: need,command,what to install.
 define need
@@ -89,6 +122,10 @@ need-go:
 
 need-cc: need-go
 	$(call need,$$(go env CC),a C compiler (gcc or clang)$(comma) which Go's race detector needs)
+
+need-node:
+	$(call need,node,Node 20 or newer with npm (https://nodejs.org)$(comma) which the CDK runs on)
+	$(call need,npm,npm$(comma) which comes with Node)
 
 # Fetches the engine once, before many test processes look for it at the same
 # time. What it says about Java and npm is more exact, but comes after a build.

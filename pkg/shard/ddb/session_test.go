@@ -33,7 +33,7 @@ func (d *deployment) sessions(client ddb.SessionClient, watch ddb.Watcher) *ddb.
 	return ddb.NewSessions(client, d.names.Items, ddb.NewMap(d.client, d.names.ShardMap), watch)
 }
 
-func text(s string) map[string]types.AttributeValue {
+func textData(s string) map[string]types.AttributeValue {
 	return map[string]types.AttributeValue{"text": &types.AttributeValueMemberS{Value: s}}
 }
 
@@ -72,7 +72,7 @@ func TestASessionsLife(t *testing.T) {
 	s := d.sessions(d.client, ddb.Unwatched{})
 	now := later.Add(123 * time.Millisecond)
 	at := func(ms int) time.Time { return now.Add(time.Duration(ms) * time.Millisecond) }
-	lease := ddb.Lease{Group: "a#b/é", ID: "~beat", TTL: 1500 * time.Millisecond, Data: text("one")}
+	lease := ddb.Lease{Group: "a#b/é", ID: "~beat", TTL: 1500 * time.Millisecond, Data: textData("one")}
 	one := put(t, s, lease, now)
 	if !one.Started.Equal(now) || !one.Renewed.Equal(now) || !one.Ends.Equal(at(1500)) || one.ID != "~beat" {
 		t.Fatalf("begun: %+v", one)
@@ -91,7 +91,7 @@ func TestASessionsLife(t *testing.T) {
 	if !one.Started.Equal(at(2500)) || one.Data != nil {
 		t.Fatalf("begun anew: %+v", one)
 	}
-	lease.Data = text("two")
+	lease.Data = textData("two")
 	put(t, s, lease, at(2600))
 	if got, err := s.Get(within(t), "a#b/é", "~beat", at(2600)); err != nil || got.Data["text"].(*types.AttributeValueMemberS).Value != "two" || !got.Started.Equal(at(2500)) {
 		t.Fatalf("looked up: %+v, %v", got, err)
@@ -145,7 +145,7 @@ func TestSessionsMoveWithTheCount(t *testing.T) {
 	d := deploy(t)
 	s, now := d.sessions(d.client, ddb.Unwatched{}), later
 	for i := range 60 {
-		put(t, s, ddb.Lease{Group: "g", ID: fmt.Sprint("id", i), TTL: time.Hour, Data: text(fmt.Sprint(i))}, now)
+		put(t, s, ddb.Lease{Group: "g", ID: fmt.Sprint("id", i), TTL: time.Hour, Data: textData(fmt.Sprint(i))}, now)
 	}
 	for _, count := range []int{7, 3, 50} {
 		if _, err := d.changer(ddb.ChangerOptions{}).Pin(within(t), "S#g", count, note, now); err != nil {

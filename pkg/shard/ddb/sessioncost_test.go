@@ -61,7 +61,7 @@ func TestWhatSessionsCost(t *testing.T) {
 	d := deploy(t)
 	client, limits := d.limited(t, limiter.Options{Partitions: 64, PartitionWCU: 100_000})
 	s := d.sessions(client, ddb.Unwatched{})
-	lease := ddb.Lease{Group: "g", ID: "z", TTL: 10 * time.Hour, Data: text("d")}
+	lease := ddb.Lease{Group: "g", ID: "z", TTL: 10 * time.Hour, Data: textData("d")}
 	type price struct{ Read, Write float64 }
 	costs := func(what string, want price, do func()) {
 		t.Helper()

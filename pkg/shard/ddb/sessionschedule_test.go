@@ -77,7 +77,7 @@ func (s *sessionSchedule) step(i int) error {
 func (s *sessionSchedule) put(p *sessionProcess, id string, now time.Time, i int) error {
 	l := ddb.Lease{Group: s.group, ID: id, TTL: time.Duration(1+s.random.IntN(1800)) * time.Second}
 	if s.random.IntN(3) == 0 {
-		l.Data = text(fmt.Sprint(i))
+		l.Data = textData(fmt.Sprint(i))
 	}
 	got, err := s.lease(p, l, now, i)
 	if err != nil {

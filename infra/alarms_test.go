@@ -1,0 +1,235 @@
+package infra
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hotshard/hotshard/internal/metrics"
+)
+
+// alarms of a template, by name.
+func alarms(t *testing.T, tm *template) map[string]object {
+	t.Helper()
+	list := map[string]object{}
+	for _, r := range tm.of(t, "AWS::CloudWatch::Alarm") {
+		list[r.Properties.text("AlarmName")] = r.Properties
+	}
+	return list
+}
+
+// figures are the metrics that a part of a template names.
+func figures(value any) (list []object) {
+	switch v := value.(type) {
+	case map[string]any:
+		if v["MetricName"] != nil {
+			list = append(list, v)
+		}
+		for _, name := range sorted(v) {
+			list = append(list, figures(v[name])...)
+		}
+	case []any:
+		for _, one := range v {
+			list = append(list, figures(one)...)
+		}
+	}
+	return list
+}
+
+func TestAlarms(t *testing.T) {
+	got := alarms(t, deployed(t))
+	want := []string{
+		"hot-keys", "saturated-keys", "items-hot-partition", "items-by-rank-hot-partition", "rollups-hot-partition", "shard-map-hot-partition",
+		"items-limit", "items-by-rank-limit", "rollups-limit", "shard-map-limit", "hotkeys-behind", "aggregator-behind",
+		"hotkeys-gave-up", "aggregator-gave-up", "summaries-to-replay", "detector-state", "detector-errors", "shard-changes", "shard-change-failures",
+		"ingest-errors", "hotkeys-errors", "aggregator-errors", "query-errors", "ingest-throttles", "hotkeys-throttles", "aggregator-throttles", "query-throttles",
+		"api-errors", "api-slow",
+	}
+	for _, name := range want {
+		a := got["hotshard-"+name]
+		if a == nil {
+			t.Errorf("there is no alarm %s", name)
+			continue
+		}
+		actions := a.text("AlarmActions")
+		if !strings.Contains(actions, "Alarms") || actions != a.text("OKActions") || a.text("TreatMissingData") != "notBreaching" ||
+			a.text("ComparisonOperator") != "GreaterThanOrEqualToThreshold" || a.number("Threshold") <= 0 || a.number("DatapointsToAlarm") < 1 {
+			t.Errorf("%s: %v", name, a)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d alarms, want %d: %q", len(got), len(want), sorted(got))
+	}
+}
+
+// TestHotKeysAreNamed: each hot key is a contributor of one alarm.
+func TestHotKeysAreNamed(t *testing.T) {
+	a := alarms(t, with(t, map[string]any{"threshold": "0.5", "partitionWcu": "200", "prefix": "other-"}))["other-hot-keys"]
+	query := object(a.list("Metrics")[0].(map[string]any))
+	want := `SELECT MAX(KeyWriteUnitsPerSecond) FROM SCHEMA(Hotshard, "Key", TableName) WHERE TableName = 'other-items' GROUP BY "Key" ORDER BY MAX() DESC`
+	if query.text("Expression") != want || query.number("Period") != 60 || a.number("Threshold") != 100 {
+		t.Errorf("%v", a)
+	}
+	a = alarms(t, with(t, map[string]any{"metricKeys": "0"}))["hotshard-hot-keys"]
+	if a.text("MetricName") != "HotKeys" || a.text("Namespace") != metrics.Namespace || a.number("Threshold") != 1 {
+		t.Errorf("without metrics by key: %v", a)
+	}
+}
+
+// TestOwnMetricsAreSent: every metric of ours that is watched or shown is one that
+// the code sends, or is made of a line that it logs.
+func TestOwnMetricsAreSent(t *testing.T) {
+	tm := deployed(t)
+	sent := sources(t, "hotkey")
+	filters := map[string]bool{}
+	for _, r := range tm.of(t, "AWS::Logs::MetricFilter") {
+		p := r.Properties
+		transformation := object(p.list("MetricTransformations")[0].(map[string]any))
+		filters[transformation.text("MetricNamespace")+" "+transformation.text("MetricName")] = true
+		message := regexp.MustCompile(`^\{ \$\.msg = ("[^"]+") \}$`).FindStringSubmatch(p.text("FilterPattern"))
+		if message == nil || !strings.Contains(sources(t, "ingest")+sources(t, "rollup"), message[1]) {
+			t.Errorf("no code logs %s", p.text("FilterPattern"))
+		}
+	}
+	own := 0
+	for _, f := range figures(map[string]any{"alarms": anyOf(alarms(t, tm))}) {
+		name := f.text("MetricName")
+		switch namespace := f.text("Namespace"); {
+		case namespace == metrics.Namespace:
+			own++
+			if !strings.Contains(sent, `"`+name+`"`) {
+				t.Errorf("no code sends %s", name)
+			}
+		case strings.HasPrefix(namespace, metrics.Namespace):
+			own++
+			if !filters[namespace+" "+name] {
+				t.Errorf("no filter makes %s", name)
+			}
+		case !strings.HasPrefix(namespace, "AWS/"):
+			t.Errorf("%s of %s", name, namespace)
+		}
+	}
+	if own < 7 || len(filters) != 2 {
+		t.Errorf("%d of our metrics, %d filters", own, len(filters))
+	}
+}
+
+// anyOf is a value as JSON has it.
+func anyOf(v any) any {
+	content, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	var value any
+	if err := json.Unmarshal(content, &value); err != nil {
+		panic(err)
+	}
+	return value
+}
+
+// sources is the code of a package, without its tests.
+func sources(t *testing.T, name string) string {
+	t.Helper()
+	files, err := filepath.Glob("../internal/" + name + "/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s: %q, %v", name, files, err)
+	}
+	var b strings.Builder
+	for _, file := range files {
+		if content, err := os.ReadFile(file); err != nil {
+			t.Fatal(err)
+		} else if !strings.HasSuffix(file, "_test.go") {
+			b.Write(content)
+		}
+	}
+	return b.String()
+}
+
+// TestRunbook: each alarm's text links to a section that is there, and no section is
+// about an alarm that is not.
+func TestRunbook(t *testing.T) {
+	content, err := os.ReadFile("../docs/runbook.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sections, linked []string
+	for _, h := range regexp.MustCompile(`(?m)^## (.+)$`).FindAllStringSubmatch(string(content), -1) {
+		sections = append(sections, strings.ReplaceAll(strings.ToLower(h[1]), " ", "-"))
+	}
+	for _, tm := range []*template{deployed(t), with(t, attached)} {
+		for name, a := range alarms(t, tm) {
+			text, section, found := strings.Cut(a.text("AlarmDescription"), " Runbook: https://github.com/hotshard/hotshard/blob/main/docs/runbook.md#")
+			if !found || !slices.Contains(sections, section) || len(a.text("AlarmDescription")) > 1024 || len(text) < 60 {
+				t.Errorf("%s: %s", name, a.text("AlarmDescription"))
+			}
+			linked = append(linked, section)
+			if !strings.Contains(string(content), "`"+regexp.MustCompile(`^hotshard-(items|rollups|shard-map|source|ingest|query|hotkeys|aggregator)(-by-rank)?-`).ReplaceAllString(name, "*-")) &&
+				!strings.Contains(string(content), "`"+strings.TrimPrefix(name, "hotshard-")+"`") {
+				t.Errorf("the runbook does not name %s", name)
+			}
+		}
+	}
+	for _, s := range sections {
+		if !slices.Contains(linked, s) {
+			t.Errorf("no alarm links to the runbook's section %s", s)
+		}
+	}
+}
+
+func TestTopic(t *testing.T) {
+	tm := with(t, map[string]any{"email": "ops@example.com"})
+	id, _ := tm.named(t, "AWS::SNS::Topic", "TopicName", "hotshard-alarms")
+	if _, s := tm.named(t, "AWS::SNS::Subscription", "Protocol", "email"); s.Properties.text("Endpoint") != "ops@example.com" || s.Properties.text("TopicArn") != "${"+id+"}" {
+		t.Errorf("subscription %v", s)
+	}
+	for _, r := range tm.of(t, "AWS::SNS::TopicPolicy") {
+		policy := text(map[string]any(r.Properties.object("PolicyDocument")))
+		if !strings.Contains(policy, `"Service":"cloudwatch.amazonaws.com"`) || !strings.Contains(policy, "aws:SourceAccount") || !strings.Contains(policy, "aws:SecureTransport") {
+			t.Errorf("policy %s", policy)
+		}
+	}
+	if strings.Contains(string(deployed(t).text), "AWS::SNS::Subscription") {
+		t.Error("somebody subscribes unasked")
+	}
+}
+
+// TestDashboard: the first row says whether a key is hot, which, and what was done;
+// and each widget has what to show.
+func TestDashboard(t *testing.T) {
+	_, r := deployed(t).named(t, "AWS::CloudWatch::Dashboard", "DashboardName", "hotshard")
+	var body struct {
+		Widgets []struct {
+			X, Y, Width float64
+			Type        string
+			Properties  struct {
+				Title, Query string
+				Metrics      []any
+				Alarms       []any
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(r.Properties.text("DashboardBody")), &body); err != nil {
+		t.Fatal(err)
+	}
+	var first []string
+	for _, w := range body.Widgets {
+		if w.Y == 0 {
+			first = append(first, w.Properties.Title)
+		}
+		if w.X+w.Width > 24 || len(w.Properties.Metrics)+len(w.Properties.Alarms)+len(w.Properties.Query) == 0 {
+			t.Errorf("widget %+v", w)
+		}
+	}
+	if len(first) != 3 || !strings.HasPrefix(first[0], "Is a key hot") || !strings.HasPrefix(first[1], "Which") || !strings.HasPrefix(first[2], "What was done") {
+		t.Errorf("the first row has %q", first)
+	}
+	for _, message := range []string{"hot key", "shard count changed", "grown", "shard count would change", "would grow"} {
+		if !strings.Contains(sources(t, "hotkey")+sources(t, "ingest"), `"`+message+`"`) {
+			t.Errorf("no code logs %q", message)
+		}
+	}
+}

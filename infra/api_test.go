@@ -1,0 +1,117 @@
+package infra
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// calls are those of the API, and the functions that answer them.
+var calls = map[string]string{
+	"POST /v1/events": "ingest", "POST /v1/counters": "ingest", "PUT /v1/leaderboards": "ingest", "POST /v1/scores": "ingest", "PUT /v1/shards": "ingest",
+	"GET /v1/counters": "query", "GET /v1/events": "query", "GET /v1/events/{id+}": "query", "GET /v1/rollups": "query", "GET /v1/leaderboards": "query",
+	"GET /v1/leaderboards/rank": "query", "GET /v1/shards": "query", "GET /v1/hot-keys": "query", "GET /healthz": "query",
+	"GET /openapi.json": "query", "GET /docs": "query", "GET /docs/{file+}": "query",
+}
+
+var registered = regexp.MustCompile(`(?:http\.Method(\w+), "|get\(api, ")(/v1/[^"]+)"`)
+
+// TestRoutes: one route for each call that the functions register, all behind
+// authorization, and none that takes the rest.
+func TestRoutes(t *testing.T) {
+	tm := deployed(t)
+	routes := tm.of(t, "AWS::ApiGatewayV2::Route")
+	got := map[string]string{}
+	for id, r := range routes {
+		p := r.Properties
+		if p.text("AuthorizationType") != "AWS_IAM" {
+			t.Errorf("%s: authorization %s", id, p.text("AuthorizationType"))
+		}
+		integration := tm.Resources[strings.TrimSuffix(strings.TrimPrefix(p.text("Target"), "integrations/${"), "}")].Properties
+		function := strings.TrimSuffix(strings.TrimPrefix(integration.text("IntegrationUri"), "${"), ".Arn}")
+		if integration.text("PayloadFormatVersion") != "2.0" {
+			t.Errorf("%s: payload format %s", id, integration.text("PayloadFormatVersion"))
+		}
+		got[p.text("RouteKey")] = strings.TrimPrefix(tm.Resources[function].Properties.text("FunctionName"), "hotshard-")
+	}
+	for call, function := range calls {
+		if got[call] != function {
+			t.Errorf("%s goes to %q, want %s", call, got[call], function)
+		}
+	}
+	for _, file := range []string{"../internal/ingest/routes.go", "../internal/query/service.go"} {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list := registered.FindAllStringSubmatch(string(content), -1)
+		if len(list) < 5 {
+			t.Errorf("%s registers %q", file, list)
+		}
+		for _, r := range list {
+			key := strings.ToUpper(r[1]) + " " + strings.Replace(r[2], "{id}", "{id+}", 1)
+			if r[1] == "" {
+				key = "GET" + key
+			}
+			if got[key] == "" {
+				t.Errorf("%s of %s has no route", key, file)
+			}
+		}
+	}
+}
+
+func TestPermissionsAreOfRoutes(t *testing.T) {
+	tm := deployed(t)
+	for id, r := range tm.of(t, "AWS::Lambda::Permission") {
+		p := r.Properties
+		arn := p.text("SourceArn")
+		_, path, _ := strings.Cut(arn, "}/*/*/")
+		if p.text("Action") != "lambda:InvokeFunction" || p.text("Principal") != "apigateway.amazonaws.com" || path == "" || path == "*" {
+			t.Errorf("%s: %v, %s", id, p, arn)
+		}
+	}
+}
+
+func TestStage(t *testing.T) {
+	_, stage := with(t, map[string]any{"apiRate": "11", "apiBurst": "12"}).named(t, "AWS::ApiGatewayV2::Stage", "StageName", "$default")
+	settings := stage.Properties.object("DefaultRouteSettings")
+	if settings.number("ThrottlingRateLimit") != 11 || settings.number("ThrottlingBurstLimit") != 12 {
+		t.Errorf("throttling %v", settings)
+	}
+	logs := stage.Properties.object("AccessLogSettings")
+	if !strings.Contains(logs.text("DestinationArn"), ":log-group:${ApiLogs") || strings.HasSuffix(logs.text("DestinationArn"), "*") ||
+		!strings.Contains(logs.text("Format"), "$context.requestId") || strings.Contains(logs.text("Format"), "queryString") {
+		t.Errorf("access log %v", logs)
+	}
+}
+
+func TestTokens(t *testing.T) {
+	tm := with(t, map[string]any{"auth": "jwt", "jwtIssuer": "https://issuer.example.com/pool", "jwtAudience": "one,two"})
+	id, authorizer := tm.named(t, "AWS::ApiGatewayV2::Authorizer", "AuthorizerType", "JWT")
+	if c := authorizer.Properties.object("JwtConfiguration"); c.text("Issuer") != "https://issuer.example.com/pool" || c.text("Audience") != "[one two]" {
+		t.Errorf("authorizer %v", c)
+	}
+	for route, r := range tm.of(t, "AWS::ApiGatewayV2::Route") {
+		if p := r.Properties; p.text("AuthorizationType") != "JWT" || p.text("AuthorizerId") != "${"+id+"}" {
+			t.Errorf("%s: %v", route, p)
+		}
+	}
+}
+
+// TestNothingIsPublic: no function URLs, no permission or policy for everybody.
+func TestNothingIsPublic(t *testing.T) {
+	tm := deployed(t)
+	for id, r := range tm.Resources {
+		if slices.Contains([]string{"AWS::Lambda::Url", "AWS::S3::AccessPoint"}, r.Type) || r.Properties.text("Principal") == "*" {
+			t.Errorf("%s is public", id)
+		}
+		for _, s := range r.Properties.object("PolicyDocument").list("Statement") {
+			o := object(s.(map[string]any))
+			if o.text("Effect") == "Allow" && (strings.Contains(o.text("Principal"), "*") || o["Condition"] == nil) {
+				t.Errorf("%s allows %v", id, o)
+			}
+		}
+	}
+}

@@ -1,0 +1,44 @@
+// Package bundle checks the built functions before they are deployed, since Lambda
+// finds out only when it starts them:
+//
+//	err := bundle.Check("../dist", []string{"ingest"}) // looks at ../dist/ingest/bootstrap
+package bundle
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Check lists all that is wrong with dist/<function>/bootstrap: missing, not for
+// 64-bit ARM, or not to be executed by all, as Lambda runs it as another user.
+func Check(dist string, functions []string) error {
+	var faults []error
+	for _, f := range functions {
+		if err := check(filepath.Join(dist, f, "bootstrap")); err != nil {
+			faults = append(faults, fmt.Errorf("function %s: %w (make functions builds it)", f, err))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func check(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if info.Mode().Perm() != 0o755 {
+		return fmt.Errorf("%s has mode %v: want 0755", path, info.Mode().Perm())
+	}
+	file, err := elf.Open(path)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	defer file.Close()
+	if file.Machine != elf.EM_AARCH64 {
+		return fmt.Errorf("%s is for %v: want 64-bit ARM", path, file.Machine)
+	}
+	return nil
+}

@@ -1,0 +1,37 @@
+// Command synth is what the CDK's command line starts to get the stack's template. Run
+// it by make synth, deploy or destroy.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/aws/jsii-runtime-go"
+
+	"github.com/hotshard/hotshard/infra"
+	"github.com/hotshard/hotshard/infra/bundle"
+	"github.com/hotshard/hotshard/infra/grants"
+)
+
+// dist is where make functions puts what it builds, seen from infra.
+const dist = "../dist"
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintf(os.Stderr, "hotshard can't be deployed like this:\n%v\n", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	defer jsii.Close()
+	if err := bundle.Check(dist, grants.Functions); err != nil {
+		return err
+	}
+	app, err := infra.New(nil, dist, "")
+	if err != nil {
+		return err
+	}
+	app.Synth(nil)
+	return nil
+}

@@ -1,0 +1,173 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net/mail"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// faults gathers what is wrong.
+type faults []error
+
+func (f *faults) check(ok bool, key string, value any, want string) {
+	if !ok {
+		f.add("%s is %v: want %s", key, value, want)
+	}
+}
+
+func (f *faults) add(format string, args ...any) { *f = append(*f, fmt.Errorf(format, args...)) }
+
+func (f *faults) between(key string, value, low, high int) {
+	f.check(value >= low && value <= high, key, value, fmt.Sprintf("%d to %d", low, high))
+}
+
+func (f *faults) oneOf(key, value string, allowed ...string) {
+	f.check(slices.Contains(allowed, value), key, fmt.Sprintf("%q", value), strings.Join(allowed, " or "))
+}
+
+// seconds checks a duration that AWS takes in whole seconds.
+func (f *faults) seconds(key string, value, low, high time.Duration) {
+	f.check(value >= low && value <= high && value%time.Second == 0, key, value, fmt.Sprintf("whole seconds, %v to %v", low, high))
+}
+
+// check finds what the parsers can't: bounds of AWS's, and settings that contradict
+// each other.
+func (c *Config) check() error {
+	var f faults
+	c.checkNames(&f)
+	c.checkAuth(&f)
+	c.checkTables(&f)
+	c.checkFunctions(&f)
+	c.checkStream(&f)
+	c.checkAlarms(&f)
+	c.checkSource(&f)
+	return errors.Join(f...)
+}
+
+var prefixForm = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9-]{0,30}-$`)
+
+func (c *Config) checkNames(f *faults) {
+	f.check(prefixForm.MatchString(c.Prefix), "prefix", fmt.Sprintf("%q", c.Prefix),
+		"a letter, then letters, digits and hyphens, a hyphen at its end, up to 32 characters")
+	if c.Email != "" {
+		address, err := mail.ParseAddress(c.Email)
+		f.check(err == nil && address.Address == c.Email, "email", fmt.Sprintf("%q", c.Email), "an address such as ops@example.com")
+	}
+}
+
+func (c *Config) checkAuth(f *faults) {
+	f.oneOf("auth", c.Auth, "iam", "jwt")
+	issuer, err := url.Parse(c.JWTIssuer)
+	if c.Auth == "jwt" {
+		f.check(err == nil && issuer.Scheme == "https" && issuer.Host != "", "jwtIssuer", fmt.Sprintf("%q", c.JWTIssuer), "an https URL, as auth is jwt")
+		f.check(len(c.JWTAudience) > 0, "jwtAudience", "empty", "at least one audience, as auth is jwt")
+	} else if c.JWTIssuer != "" || len(c.JWTAudience) > 0 {
+		f.add("jwtIssuer and jwtAudience are for auth=jwt, and auth is %q", c.Auth)
+	}
+	f.between("apiRate", c.APIRate, 1, 100_000)
+	f.between("apiBurst", c.APIBurst, 1, 100_000)
+}
+
+// Least warm throughput, which every on-demand table has, from
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/warm-throughput.html
+const (
+	leastWarmReads  = 12_000
+	leastWarmWrites = 4_000
+)
+
+func (c *Config) checkTables(f *faults) {
+	f.oneOf("removal", c.Removal, "retain", "destroy")
+	if c.Removal == "destroy" && c.DeletionProtection {
+		f.add("removal=destroy and deletionProtection=true contradict each other: set deletionProtection=false, too")
+	}
+	f.between("pitrDays", c.PITRDays, 1, 35)
+	if _, given := c.given["pitrDays"]; given && !c.PITR {
+		f.add("pitrDays is set and pitr is false: they contradict each other")
+	}
+	f.oneOf("encryption", c.Encryption, "dynamodb", "account")
+	c.checkUnits(f, "Read", c.MaxReadUnits, c.WarmReadUnits, leastWarmReads)
+	c.checkUnits(f, "Write", c.MaxWriteUnits, c.WarmWriteUnits, leastWarmWrites)
+}
+
+func (c *Config) checkUnits(f *faults, kind string, most, warm, leastWarm int) {
+	f.check(most >= 0, "max"+kind+"Units", most, "0 or more")
+	f.check(warm == 0 || warm >= leastWarm, "warm"+kind+"Units", warm, fmt.Sprintf("0, or at least %d", leastWarm))
+	if most > 0 && warm > most {
+		f.add("warm%sUnits is %d and max%sUnits %d: they contradict each other", kind, warm, kind, most)
+	}
+}
+
+// logDays are the retentions that CloudWatch Logs has, from
+// https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutRetentionPolicy.html
+var logDays = []int{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653}
+
+func (c *Config) checkFunctions(f *faults) {
+	f.between("ingestConcurrency", c.IngestConcurrency, 0, 10_000)
+	f.between("queryConcurrency", c.QueryConcurrency, 0, 10_000)
+	f.between("hotkeysConcurrency", c.HotkeysConcurrency, 0, 10_000)
+	f.between("aggregatorConcurrency", c.AggregatorConcurrency, 0, 10_000)
+	f.check(slices.Contains(logDays, c.LogRetention), "logRetention", c.LogRetention, fmt.Sprintf("one of %v days", logDays))
+	f.between("failureRetention", c.FailureRetention, 1, 3650)
+}
+
+// leastQuiet is twelve times a minute, the least that a schedule takes: a shrink is
+// proved by beats a twelfth of the quiet time apart.
+const leastQuiet = 12 * time.Minute
+
+// Limits of event source mappings, from
+// https://docs.aws.amazon.com/lambda/latest/api/API_CreateEventSourceMapping.html
+func (c *Config) checkStream(f *faults) {
+	f.between("batchSize", c.BatchSize, 1, 10_000)
+	f.seconds("batchingWindow", c.BatchingWindow, 0, 5*time.Minute)
+	if c.BatchingWindow > c.Hotkeys.Window {
+		f.add("batchingWindow is %v and window %v: a batch must not wait for longer than a window", c.BatchingWindow, c.Hotkeys.Window)
+	}
+	f.between("retries", c.Retries, 0, 10_000)
+	f.seconds("recordAge", c.RecordAge, time.Minute, 24*time.Hour)
+	f.check(c.Parallelization == 1, "parallelization", c.Parallelization, "1: Lambda gives no tumbling windows to parallel deliveries")
+	f.check(c.Hotkeys.Quiet >= leastQuiet, "quiet", c.Hotkeys.Quiet, "12m or more, as schedules take a minute at least")
+}
+
+func (c *Config) checkAlarms(f *faults) {
+	f.seconds("maxIteratorAge", c.MaxIteratorAge, time.Minute, 24*time.Hour)
+	f.check(c.MaxIteratorAge > c.BatchingWindow, "maxIteratorAge", c.MaxIteratorAge, "more than batchingWindow")
+	f.check(c.MaxLatency >= 100*time.Millisecond && c.MaxLatency <= 30*time.Second, "maxLatency", c.MaxLatency, "100ms to 30s")
+	f.check(c.MaxShardChanges >= 1, "maxShardChanges", c.MaxShardChanges, "at least 1")
+	page, err := url.Parse(c.Runbook)
+	f.check(err == nil && page.Scheme == "https" && len(c.Runbook) <= 300, "runbook", fmt.Sprintf("%q", c.Runbook), "an https URL of up to 300 characters")
+}
+
+var streamARN = regexp.MustCompile(`^arn:aws[a-z-]*:dynamodb:[a-z0-9-]+:\d{12}:table/([a-zA-Z0-9_.-]{3,255})/stream/[0-9T:.-]+$`)
+
+// notAttached are settings of what an attached deployment has not.
+var notAttached = []string{
+	"auth", "apiRate", "apiBurst", "jwtIssuer", "jwtAudience", "maxLatency", "maxShardChanges", "maxReadUnits", "maxWriteUnits",
+	"warmReadUnits", "warmWriteUnits", "ingestConcurrency", "queryConcurrency", "aggregatorConcurrency", "quiet", "rollupRules",
+	"rollupRetention", "boardRecheck", "boardRetention", "deadline", "eventSpan", "eventRetention",
+}
+
+func (c *Config) checkSource(f *faults) {
+	if c.SourceTable == "" && c.SourceStreamARN == "" {
+		return
+	}
+	match := streamARN.FindStringSubmatch(c.SourceStreamARN)
+	switch {
+	case match == nil:
+		f.add("sourceStreamArn is %q: want the ARN of the stream of %q, a DynamoDB table", c.SourceStreamARN, c.SourceTable)
+	case match[1] != c.SourceTable:
+		f.add("sourceTable is %q and sourceStreamArn is of the table %q: want one table", c.SourceTable, match[1])
+	}
+	for _, key := range notAttached {
+		if _, given := c.given[key]; given {
+			f.add("%s is set, and a deployment that is attached to a table has no use for it", key)
+		}
+	}
+	if control, given := c.given["control"]; given && control != "off" {
+		f.add("control is %q: a table that is only watched has off", control)
+	}
+}

@@ -1,0 +1,168 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/hotkey"
+	"github.com/hotshard/hotshard/internal/ingest"
+)
+
+func TestDefaults(t *testing.T) {
+	c, err := Parse(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Names().Items != "hotshard-items" || c.Attached() || c.SourceName() != "hotshard-items" || c.Hotkeys.Window != 10*time.Second || c.Ingest.Control != ingest.Act {
+		t.Errorf("got %+v", c)
+	}
+	if got := c.Environment("ingest")["HOTSHARD_DEADLINE"]; got != "5s" {
+		t.Errorf("a default is handed over as %q", got)
+	}
+}
+
+func TestSettingsReachFunctions(t *testing.T) {
+	c, err := Parse(map[string]any{
+		"prefix": "a-", "window": "20s", "threshold": 0.5, "control": "observe", "topK": "500", "pitr": false, "email": "ops@example.com",
+		"rollupRules": `[{"every":"1d"}]`, "@aws-cdk/core:something": true, "aws:cdk:enable-asset-metadata": []any{}, "cli-telemetry": false,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Hotkeys.Window != 20*time.Second || c.Ingest.Window != 20*time.Second || c.Hotkeys.Threshold != 0.5 || c.Hotkeys.Control != hotkey.Observe ||
+		c.Ingest.Control != ingest.Observe || c.Hotkeys.TopK != 500 || c.PITR || c.Environment("aggregator")["HOTSHARD_ROLLUP_RULES"] != `[{"every":"1d"}]` ||
+		c.Query.ItemsTable != "a-items" {
+		t.Errorf("got %+v", c)
+	}
+}
+
+// good is what an attached deployment is given.
+var good = map[string]any{
+	"sourceTable": "orders", "sourceStreamArn": "arn:aws:dynamodb:eu-central-1:123456789012:table/orders/stream/2026-01-05T12:00:00.000",
+}
+
+func TestAttached(t *testing.T) {
+	c, err := Parse(good)
+	if err != nil || !c.Attached() || c.SourceName() != "orders" || c.Hotkeys.Control != hotkey.Off || c.Hotkeys.ItemsTable != "orders" {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+func TestFaults(t *testing.T) {
+	for want, context := range map[string]map[string]any{
+		`windw: there is no such setting`:                              {"windw": "10s"},
+		`itemsTable: there is no such setting`:                         {"itemsTable": "x"},
+		`window: it is map[a:1]: want a text, a number, true or false`: {"window": map[string]any{"a": 1}},
+		`window is "soon"`:                                             {"window": "soon"},
+		`pitr is "perhaps"`:                                            {"pitr": "perhaps"},
+		`window is 16m0s: want 1s to 15m`:                              {"window": "16m"},
+		`window is 1.5s: want whole seconds`:                           {"window": "1500ms"},
+		`parallelization is 2: want 1`:                                 {"parallelization": "2"},
+		`threshold is 1.5`:                                             {"threshold": "1.5"},
+		`control is "maybe"`:                                           {"control": "maybe"},
+		`topK is 5`:                                                    {"topK": "5"},
+		`prefix is "hotshard"`:                                         {"prefix": "hotshard"},
+		`prefix is "1-"`:                                               {"prefix": "1-"},
+		`prefix is "a_b-"`:                                             {"prefix": "a_b-"},
+		`email is "ops"`:                                               {"email": "ops"},
+		`auth is "none": want iam or jwt`:                              {"auth": "none"},
+		`jwtIssuer is ""`:                                              {"auth": "jwt", "jwtAudience": "a"},
+		`jwtAudience is empty`:                                         {"auth": "jwt", "jwtIssuer": "https://x.example"},
+		`jwtIssuer is "http://x.example"`:                              {"auth": "jwt", "jwtIssuer": "http://x.example", "jwtAudience": "a"},
+		`jwtIssuer and jwtAudience are for auth=jwt`:                   {"jwtIssuer": "https://x.example"},
+		`apiRate is 0`:                                                 {"apiRate": "0"},
+		`removal is "keep": want retain or destroy`:                    {"removal": "keep"},
+		`removal=destroy and deletionProtection=true contradict each other`:    {"removal": "destroy"},
+		`pitrDays is 36: want 1 to 35`:                                         {"pitrDays": "36"},
+		`pitrDays is set and pitr is false`:                                    {"pitrDays": "7", "pitr": "false"},
+		`encryption is "none"`:                                                 {"encryption": "none"},
+		`warmWriteUnits is 100: want 0, or at least 4000`:                      {"warmWriteUnits": "100"},
+		`warmReadUnits is 20000 and maxReadUnits 15000: they contradict`:       {"warmReadUnits": "20000", "maxReadUnits": "15000"},
+		`maxWriteUnits is -1`:                                                  {"maxWriteUnits": "-1"},
+		`logRetention is 31: want one of`:                                      {"logRetention": "31"},
+		`failureRetention is 0`:                                                {"failureRetention": "0"},
+		`hotkeysConcurrency is -1`:                                             {"hotkeysConcurrency": "-1"},
+		`batchSize is 10001`:                                                   {"batchSize": "10001"},
+		`batchingWindow is 20s and window 10s: a batch must not wait`:          {"batchingWindow": "20s"},
+		`recordAge is 25h0m0s`:                                                 {"recordAge": "25h"},
+		`retries is -1`:                                                        {"retries": "-1"},
+		`quiet is 5m0s: want 12m or more`:                                      {"quiet": "5m"},
+		`heatRetention is 1h0m0s`:                                              {"heatRetention": "1h", "quiet": "1h"},
+		`deadline is 26s: want 100ms to 25s`:                                   {"deadline": "26s"},
+		`eventRetention is 1m0s`:                                               {"eventRetention": "1m"},
+		`rollupRetention is 1h0m0s`:                                            {"rollupRetention": "1h"},
+		`rollupRules is "nonsense"`:                                            {"rollupRules": "nonsense"},
+		`maxIteratorAge is 30s`:                                                {"maxIteratorAge": "30s"},
+		`maxLatency is 1m0s`:                                                   {"maxLatency": "1m"},
+		`maxShardChanges is 0`:                                                 {"maxShardChanges": "0"},
+		`runbook is "page"`:                                                    {"runbook": "page"},
+		`sourceStreamArn is ""`:                                                {"sourceTable": "orders"},
+		`sourceTable is "" and sourceStreamArn is of the table "orders"`:       {"sourceStreamArn": good["sourceStreamArn"]},
+		`sourceTable is "other" and sourceStreamArn is of the table "orders"`:  {"sourceTable": "other", "sourceStreamArn": good["sourceStreamArn"]},
+		`control is "act": a table that is only watched has off`:               {"sourceTable": "orders", "sourceStreamArn": good["sourceStreamArn"], "control": "act"},
+		`auth is set, and a deployment that is attached to a table has no use`: {"sourceTable": "orders", "sourceStreamArn": good["sourceStreamArn"], "auth": "iam"},
+	} {
+		if c, err := Parse(context); err == nil || !strings.Contains(err.Error(), want) || c != nil {
+			t.Errorf("%v: got %v, want %s", context, err, want)
+		}
+	}
+}
+
+// TestAllFaultsAreListed: the stack's and the functions' together, each once.
+func TestAllFaultsAreListed(t *testing.T) {
+	_, err := Parse(map[string]any{"windw": "1s", "window": "1h", "pitr": "x", "auth": "none", "deadline": "1h", "removal": "destroy", "quiet": "1m"})
+	if err == nil {
+		t.Fatal("no fault")
+	}
+	for _, want := range []string{"windw: ", "window is ", "pitr is ", "auth is ", "deadline is ", "removal=destroy", "quiet is "} {
+		if strings.Count(err.Error(), want) != 1 {
+			t.Errorf("%q is not there once in\n%v", want, err)
+		}
+	}
+	if strings.Contains(err.Error(), "HOTSHARD_") {
+		t.Errorf("it speaks of the environment:\n%v", err)
+	}
+}
+
+func TestKeys(t *testing.T) {
+	seen := map[string]Key{}
+	for _, k := range Keys() {
+		if _, twice := seen[k.Name]; twice || !ours(k.Name) {
+			t.Errorf("the key %s is there twice, or no word", k.Name)
+		}
+		seen[k.Name] = k
+	}
+	for variable, key := range map[string]string{"HOTSHARD_ROLLUP_RULES": "rollupRules", "HOTSHARD_TOP_K": "topK", "HOTSHARD_PARTITION_WCU": "partitionWcu"} {
+		if seen[key].Variable != variable {
+			t.Errorf("%s is %+v", key, seen[key])
+		}
+	}
+	for _, key := range slices.Concat(notAttached) {
+		if _, ok := seen[key]; !ok {
+			t.Errorf("there is no setting %s", key)
+		}
+	}
+	if _, there := seen["itemsTable"]; there {
+		t.Error("the tables' names can be set")
+	}
+}
+
+// TestDefaultsAgree: what several functions read has one default.
+func TestDefaultsAgree(t *testing.T) {
+	defaults := map[string]string{}
+	for name, settings := range readers() {
+		for _, p := range fields(settings) {
+			if d, seen := defaults[p.Key]; seen && d != p.DefaultValue {
+				t.Errorf("%s reads %s with the default %q, another with %q", name, p.Key, p.DefaultValue, d)
+			}
+			defaults[p.Key] = p.DefaultValue
+		}
+	}
+	for variable := range (&Config{}).computed() {
+		if _, read := defaults[variable]; !read {
+			t.Errorf("no function reads %s", variable)
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/caarlos0/env/v11"
+
+	"github.com/hotshard/hotshard/internal/hotkey"
+	"github.com/hotshard/hotshard/internal/ingest"
+	"github.com/hotshard/hotshard/internal/query"
+	"github.com/hotshard/hotshard/internal/rollup"
+)
+
+// Key is something that an operator can set.
+type Key struct {
+	Name     string
+	Default  string
+	Variable string // of the functions' environment; "" for the stack's own
+}
+
+// Keys returns all keys, in order.
+func Keys() []Key {
+	var list []Key
+	for _, p := range fields(&Stack{}) {
+		list = append(list, Key{Name: p.Key, Default: p.DefaultValue})
+	}
+	computed := (&Config{}).computed()
+	seen := map[string]bool{}
+	for _, settings := range readers() {
+		for _, p := range fields(settings) {
+			if _, ours := computed[p.Key]; !ours && !seen[p.Key] {
+				seen[p.Key] = true
+				list = append(list, Key{keyOf(p.Key), p.DefaultValue, p.Key})
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b Key) int { return strings.Compare(a.Name, b.Name) })
+	return list
+}
+
+// fields describes what a struct reads.
+func fields(settings any) []env.FieldParams {
+	list, err := env.GetFieldParams(settings)
+	if err != nil {
+		panic(err) // the struct's tags are wrong
+	}
+	return list
+}
+
+const variablePrefix = "HOTSHARD_"
+
+// keyOf makes rollupRules of HOTSHARD_ROLLUP_RULES.
+func keyOf(variable string) string {
+	words := strings.Split(strings.ToLower(strings.TrimPrefix(variable, variablePrefix)), "_")
+	for i, w := range words[1:] {
+		words[i+1] = strings.ToUpper(w[:1]) + w[1:]
+	}
+	return strings.Join(words, "")
+}
+
+// computed are the variables that are not the operator's to set.
+func (c *Config) computed() map[string]string {
+	names := c.Names()
+	set := map[string]string{
+		"HOTSHARD_ITEMS_TABLE":     names.Items,
+		"HOTSHARD_ROLLUPS_TABLE":   names.Rollups,
+		"HOTSHARD_SHARD_MAP_TABLE": names.ShardMap,
+	}
+	if c.Attached() {
+		set["HOTSHARD_ITEMS_TABLE"] = c.SourceTable
+		set["HOTSHARD_CONTROL"] = "off" // its keys have no write shards
+	}
+	return set
+}
+
+type validator interface{ Validate() error }
+
+// function reads the settings of one function from what was given, computed and, for
+// the rest, from its own defaults, all of which become its environment.
+func function[S validator](c *Config, name string, settings *S) error {
+	computed := c.computed()
+	set := map[string]string{}
+	for _, p := range fields(settings) {
+		value, ok := computed[p.Key]
+		if !ok {
+			value, ok = c.given[keyOf(p.Key)]
+		}
+		if !ok {
+			value = p.DefaultValue
+		}
+		set[p.Key] = value
+	}
+	c.env[name] = set
+	if err := parse(settings, set); err != nil {
+		return err
+	}
+	return renamed((*settings).Validate())
+}
+
+// parse reads a struct by its tags. Its errors begin with the key.
+func parse(settings any, values map[string]string) error {
+	err := env.ParseWithOptions(settings, env.Options{Environment: values})
+	if err == nil {
+		return nil
+	}
+	all, ok := errors.AsType[env.AggregateError](err)
+	if !ok {
+		return err
+	}
+	var faults []error
+	for _, one := range all.Errors {
+		if p, ok := errors.AsType[env.ParseError](one); ok {
+			field, _ := reflect.TypeOf(settings).Elem().FieldByName(p.Name)
+			name, _, _ := strings.Cut(field.Tag.Get("env"), ",")
+			one = fmt.Errorf("%s is %q: %w", keyOf(name), values[name], p.Err)
+		}
+		faults = append(faults, one)
+	}
+	return errors.Join(faults...)
+}
+
+var variable = regexp.MustCompile(variablePrefix + `[A-Z_]+`)
+
+// renamed speaks of keys where a function speaks of its environment.
+func renamed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.New(variable.ReplaceAllStringFunc(err.Error(), keyOf))
+}
+
+// Variables returns the names of what each function reads, in order.
+func Variables() map[string][]string {
+	all := map[string][]string{}
+	for name, settings := range readers() {
+		for _, p := range fields(settings) {
+			all[name] = append(all[name], p.Key)
+		}
+		slices.Sort(all[name])
+	}
+	return all
+}
+
+// readers are the functions' settings, empty.
+func readers() map[string]any {
+	return map[string]any{
+		"ingest": &ingest.Settings{}, "query": &query.Settings{}, "hotkeys": &hotkey.Settings{}, "aggregator": &rollup.Settings{},
+	}
+}

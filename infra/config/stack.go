@@ -1,0 +1,85 @@
+package config
+
+import "time"
+
+// Stack are the settings of the stack itself. Each field's tag has its key and
+// default.
+type Stack struct {
+	// Prefix begins the names of the stack and of all that has a name, so that several
+	// deployments can share an account: a letter, then letters, digits and hyphens, a
+	// hyphen at its end, up to 32 characters.
+	Prefix string `env:"prefix" envDefault:"hotshard-"`
+	// Email gets the alarms, once its owner confirmed; "" is nobody.
+	Email string `env:"email"`
+
+	// Auth says who may call the API: iam (requests signed with AWS credentials that
+	// are granted execute-api:Invoke) or jwt (tokens of JWTIssuer for one of
+	// JWTAudience, comma-separated).
+	Auth        string   `env:"auth" envDefault:"iam"`
+	JWTIssuer   string   `env:"jwtIssuer"`
+	JWTAudience []string `env:"jwtAudience"`
+	// APIRate and APIBurst bound the API's requests: so many a second, and at once.
+	// 1 to 100,000. An account's own limits are 10,000 and 5,000 unless raised.
+	APIRate  int `env:"apiRate" envDefault:"5000"`
+	APIBurst int `env:"apiBurst" envDefault:"2500"`
+
+	// Removal says what destroying the stack does to the tables and failed records:
+	// retain or destroy. With DeletionProtection nothing deletes a table.
+	Removal            string `env:"removal" envDefault:"retain"`
+	DeletionProtection bool   `env:"deletionProtection" envDefault:"true"`
+	// PITR keeps PITRDays, 1 to 35, of every table to be restored from.
+	PITR     bool `env:"pitr" envDefault:"true"`
+	PITRDays int  `env:"pitrDays" envDefault:"35"`
+	// Encryption of the tables at rest is by a key of DynamoDB's (dynamodb), without
+	// charge, or by the account's key for DynamoDB, aws/dynamodb (account).
+	Encryption string `env:"encryption" envDefault:"dynamodb"`
+	// MaxReadUnits and MaxWriteUnits bound what the items table, and its index, take a
+	// second, and so the bill; 0 is no bound. WarmReadUnits and WarmWriteUnits are what
+	// it is to take from the first second on; 0 leaves that to DynamoDB, else at least
+	// its own least, 12,000 and 4,000.
+	MaxReadUnits   int `env:"maxReadUnits" envDefault:"0"`
+	MaxWriteUnits  int `env:"maxWriteUnits" envDefault:"0"`
+	WarmReadUnits  int `env:"warmReadUnits" envDefault:"0"`
+	WarmWriteUnits int `env:"warmWriteUnits" envDefault:"0"`
+
+	// Concurrency of each function that is kept for it and bounds it, 1 to 10,000; 0 is
+	// none of its own. hotkeys and aggregator need one for each stream shard, and one
+	// more.
+	IngestConcurrency     int `env:"ingestConcurrency" envDefault:"0"`
+	QueryConcurrency      int `env:"queryConcurrency" envDefault:"0"`
+	HotkeysConcurrency    int `env:"hotkeysConcurrency" envDefault:"0"`
+	AggregatorConcurrency int `env:"aggregatorConcurrency" envDefault:"0"`
+
+	// BatchSize is how many records a delivery of the stream has at most, 1 to 10,000;
+	// BatchingWindow how long it waits for them, whole seconds up to 5m and up to the
+	// detector's window. An accepted write is in its summary within two of them.
+	BatchSize      int           `env:"batchSize" envDefault:"1000"`
+	BatchingWindow time.Duration `env:"batchingWindow" envDefault:"1s"`
+	// Retries and RecordAge bound how often and how long a delivery that fails is
+	// repeated; then its records go to the failure bucket. 0 to 10,000; whole seconds,
+	// 1m to 24h, since a stream keeps records for a day.
+	Retries   int           `env:"retries" envDefault:"100"`
+	RecordAge time.Duration `env:"recordAge" envDefault:"6h"`
+	// Parallelization of a stream shard's deliveries. Only 1: both functions count in
+	// tumbling windows, which Lambda does not give to parallel deliveries.
+	Parallelization int `env:"parallelization" envDefault:"1"`
+
+	// LogRetention and FailureRetention are days that logs and failed records are kept;
+	// of logs one of CloudWatch's numbers, of records 1 to 3,650.
+	LogRetention     int `env:"logRetention" envDefault:"30"`
+	FailureRetention int `env:"failureRetention" envDefault:"30"`
+
+	// Thresholds of alarms: the age of stream records (1m to 24h), the slowest of a
+	// hundred API calls (100ms to 30s), and changes of shard counts in five minutes
+	// (at least 1).
+	MaxIteratorAge  time.Duration `env:"maxIteratorAge" envDefault:"2m"`
+	MaxLatency      time.Duration `env:"maxLatency" envDefault:"2s"`
+	MaxShardChanges int           `env:"maxShardChanges" envDefault:"50"`
+	// Runbook is the page that alarms link to, with a section for each.
+	Runbook string `env:"runbook" envDefault:"https://github.com/hotshard/hotshard/blob/main/docs/runbook.md"`
+
+	// SourceTable and SourceStreamARN attach the detector, and nothing else, to a table
+	// that is already there.
+	SourceTable     string `env:"sourceTable"`
+	SourceStreamARN string `env:"sourceStreamArn"`
+}

@@ -1,0 +1,131 @@
+//go:build extra
+
+package infra
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
+
+	"github.com/hotshard/hotshard/internal/metrics"
+)
+
+// notChecked says loudly that a check did not run, since its program is missing.
+func notChecked(program, how string) {
+	fmt.Fprintf(os.Stderr, "\n*** NOT CHECKED: %s was not found (%s) ***\n\n", program, how)
+}
+
+// TestExtraLint has cfn-lint look at the whole template and at an attached one.
+func TestExtraLint(t *testing.T) {
+	if _, err := exec.LookPath("cfn-lint"); err != nil {
+		notChecked("cfn-lint", "pip install cfn-lint")
+		return
+	}
+	for name, tm := range map[string]*template{"whole": deployed(t), "attached": with(t, attached)} {
+		file := filepath.Join(t.TempDir(), name+".json")
+		if err := os.WriteFile(file, tm.text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		// W3005: the CDK names dependencies that references have already.
+		out, err := exec.CommandContext(t.Context(), "cfn-lint", "--ignore-checks", "W3005", "--", file).CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+	}
+}
+
+// kept keeps what the sink sends.
+type kept struct {
+	inputs []*cloudwatch.PutMetricDataInput
+}
+
+func (k *kept) PutMetricData(_ context.Context, in *cloudwatch.PutMetricDataInput, _ ...func(*cloudwatch.Options)) (*cloudwatch.PutMetricDataOutput, error) {
+	k.inputs = append(k.inputs, in)
+	return &cloudwatch.PutMetricDataOutput{}, nil
+}
+
+// TestExtraMetrics puts what hotkeys sends, and each alarm of the template, into moto's
+// CloudWatch. It is spoken to by boto3: moto does not know the Go SDK's protocol.
+func TestExtraMetrics(t *testing.T) {
+	if exec.CommandContext(t.Context(), "python3", "-c", "import boto3, moto").Run() != nil {
+		notChecked("moto", "pip install 'moto[cloudwatch]' boto3")
+		return
+	}
+	sent := &kept{}
+	err := metrics.NewCloudWatch(sent).Put(t.Context(), []metrics.Datum{{
+		Name: "KeyWriteUnitsPerSecond", Value: 812, Unit: metrics.CountPerSecond, Time: time.Now(),
+		Dimensions: []metrics.Dimension{{Name: "TableName", Value: "hotshard-items"}, {Name: "Key", Value: "C#café/1"}},
+	}})
+	if err != nil || len(sent.inputs) != 1 {
+		t.Fatal(err)
+	}
+	want := alarms(t, deployed(t))
+	given := map[string]any{"metrics": anyOf(sent.inputs[0]), "alarms": []any{}}
+	for _, name := range sorted(want) {
+		given["alarms"] = append(given["alarms"].([]any), map[string]any(want[name]))
+	}
+	var got struct{ Metrics, Alarms []object }
+	python(t, plain(given), &got)
+	if len(got.Metrics) != 1 || got.Metrics[0].text("MetricName") != "KeyWriteUnitsPerSecond" || len(got.Metrics[0].list("Dimensions")) != 2 {
+		t.Errorf("metrics %v", got.Metrics)
+	}
+	if len(got.Alarms) != len(want) {
+		t.Errorf("%d alarms, want %d", len(got.Alarms), len(want))
+	}
+	for _, a := range got.Alarms {
+		w := want[a.text("AlarmName")]
+		if a.number("Threshold") != w.number("Threshold") || a.text("AlarmDescription") != w.text("AlarmDescription") || len(a.list("Metrics")) != len(w.list("Metrics")) {
+			t.Errorf("%s became %v", a.text("AlarmName"), a)
+		}
+	}
+}
+
+func python(t *testing.T, in, out any) {
+	t.Helper()
+	content, err := json.Marshal(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "python3", filepath.Join("testdata", "put_in_moto.py"))
+	var stderr bytes.Buffer
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(content), &stderr
+	answer, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("moto: %v\n%s", err, &stderr)
+	}
+	if err := json.Unmarshal(answer, out); err != nil {
+		t.Fatalf("moto: %v: %s", err, answer)
+	}
+}
+
+// plain puts texts in the place of references, and leaves out what is null.
+func plain(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		if _, ref := v["Ref"]; ref || v["Fn::GetAtt"] != nil || v["Fn::Join"] != nil {
+			return text(v)
+		}
+		made := map[string]any{}
+		for name, one := range v {
+			if one != nil {
+				made[name] = plain(one)
+			}
+		}
+		return made
+	case []any:
+		var made []any
+		for _, one := range v {
+			made = append(made, plain(one))
+		}
+		return made
+	}
+	return value
+}

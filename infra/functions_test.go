@@ -1,0 +1,230 @@
+package infra
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hotshard/hotshard/infra/config"
+	"github.com/hotshard/hotshard/infra/grants"
+)
+
+func TestFunctions(t *testing.T) {
+	tm := deployed(t)
+	for _, name := range grants.Functions {
+		id, r := tm.named(t, "AWS::Lambda::Function", "FunctionName", "hotshard-"+name)
+		p := r.Properties
+		if p.text("Runtime") != "provided.al2023" || p.text("Architectures") != "[arm64]" || p.object("TracingConfig").text("Mode") != "Active" ||
+			p.object("LoggingConfig").text("LogFormat") != "JSON" || p.object("LoggingConfig").text("SystemLogLevel") != "WARN" || p.number("MemorySize") < 256 || p.number("Timeout") < 1 {
+			t.Errorf("%s: %v", name, p)
+		}
+		if p["ReservedConcurrentExecutions"] != nil {
+			t.Errorf("%s: reserved %v", name, p["ReservedConcurrentExecutions"])
+		}
+		_, group := tm.named(t, "AWS::Logs::LogGroup", "LogGroupName", "/aws/lambda/hotshard-"+name)
+		if group.Properties.number("RetentionInDays") != 30 {
+			t.Errorf("%s: logs %v", name, group.Properties)
+		}
+		if name == grants.Ingest || name == grants.Query {
+			continue // nobody calls them asynchronously
+		}
+		_, again := tm.named(t, "AWS::Lambda::EventInvokeConfig", "FunctionName", "${"+id+"}")
+		if again.Properties.number("MaximumRetryAttempts") != 0 || again.Properties["MaximumRetryAttempts"] == nil {
+			t.Errorf("%s: asynchronous calls are repeated: %v", name, again.Properties)
+		}
+	}
+	if n := len(tm.of(t, "AWS::Lambda::Function")); n != len(grants.Functions) {
+		t.Errorf("%d functions", n)
+	}
+}
+
+// TestDeadlinesFitTogether: a request's work ends before its function, that before
+// API Gateway gives up at 30 s.
+func TestDeadlinesFitTogether(t *testing.T) {
+	tm := with(t, map[string]any{"deadline": "25s"})
+	for _, name := range []string{grants.Ingest, grants.Query} {
+		_, r := tm.named(t, "AWS::Lambda::Function", "FunctionName", "hotshard-"+name)
+		if timeout := r.Properties.number("Timeout"); timeout <= 25 || timeout > 30 {
+			t.Errorf("%s: %v s", name, timeout)
+		}
+	}
+}
+
+// TestEnvironmentIsWhatFunctionsRead: the settings that a function reads and the
+// variables that it is given are the same.
+func TestEnvironmentIsWhatFunctionsRead(t *testing.T) {
+	tm := deployed(t)
+	read := config.Variables()
+	for _, name := range grants.Functions {
+		_, r := tm.named(t, "AWS::Lambda::Function", "FunctionName", "hotshard-"+name)
+		given := sorted(r.Properties.object("Environment").object("Variables"))
+		if !slices.Equal(given, read[name]) || len(given) < 3 {
+			t.Errorf("%s is given %q, and reads %q", name, given, read[name])
+		}
+	}
+	if got := sorted(read); !slices.Equal(got, slices.Sorted(slices.Values(grants.Functions))) {
+		t.Errorf("settings of %q", got)
+	}
+}
+
+func TestConcurrencyIsASetting(t *testing.T) {
+	want := map[string]float64{grants.Ingest: 7, grants.Query: 8, grants.Hotkeys: 9, grants.Aggregator: 10}
+	tm := with(t, map[string]any{"ingestConcurrency": "7", "queryConcurrency": 8.0, "hotkeysConcurrency": "9", "aggregatorConcurrency": "10", "logRetention": "7"})
+	for name, n := range want {
+		_, r := tm.named(t, "AWS::Lambda::Function", "FunctionName", "hotshard-"+name)
+		if got := r.Properties.number("ReservedConcurrentExecutions"); got != n {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	for name, group := range tm.of(t, "AWS::Logs::LogGroup") {
+		if group.Properties.number("RetentionInDays") != 7 {
+			t.Errorf("%s: %v", name, group.Properties)
+		}
+	}
+}
+
+// statement is one action on one resource.
+type statement struct{ action, resource, condition string }
+
+// statements are those of a role: all that it may do.
+func statements(t *testing.T, r resource) (list []statement) {
+	t.Helper()
+	if r.Properties["ManagedPolicyArns"] != nil {
+		t.Errorf("managed policies %v", r.Properties["ManagedPolicyArns"])
+	}
+	for _, policy := range r.Properties.list("Policies") {
+		for _, s := range object(policy.(map[string]any)).object("PolicyDocument").list("Statement") {
+			o := object(s.(map[string]any))
+			if o.text("Effect") != "Allow" || o["NotAction"] != nil || o["NotResource"] != nil {
+				t.Errorf("statement %v", o)
+			}
+			for _, action := range oneOrMore(o["Action"]) {
+				for _, resource := range oneOrMore(o["Resource"]) {
+					list = append(list, statement{text(action), text(resource), text(o["Condition"])})
+				}
+			}
+		}
+	}
+	return list
+}
+
+func oneOrMore(value any) []any {
+	if list, ok := value.([]any); ok {
+		return list
+	}
+	return []any{value}
+}
+
+// unscoped are actions that AWS can bind to no resource.
+var unscoped = map[string]string{
+	"xray:PutTraceSegments":    "<nil>",
+	"xray:PutTelemetryRecords": "<nil>",
+	"cloudwatch:PutMetricData": `{"StringEquals":{"cloudwatch:namespace":"Hotshard"}}`,
+}
+
+func TestNoWildcards(t *testing.T) {
+	tm := deployed(t)
+	for id, r := range tm.Resources {
+		if r.Type == "AWS::IAM::Policy" {
+			t.Errorf("%s is a policy beside the roles' own", id)
+		}
+	}
+	for id, role := range tm.of(t, "AWS::IAM::Role") {
+		for _, s := range statements(t, role) {
+			condition, free := unscoped[s.action]
+			switch {
+			case strings.Contains(s.action, "*"):
+				t.Errorf("%s: action %s", id, s.action)
+			case free && s.resource == "*" && s.condition == condition:
+			case s.action == "dynamodb:ListStreams" && s.resource == "${"+table(t, tm, "items")+".Arn}/stream/*": // it asks for a table's streams
+			case s.action == "s3:PutObject" && strings.HasSuffix(s.resource, ".Arn}/*"): // objects of one bucket
+			case strings.Contains(s.resource, "*"):
+				t.Errorf("%s: %s on %s, condition %s", id, s.action, s.resource, s.condition)
+			}
+		}
+	}
+}
+
+func table(t *testing.T, tm *template, name string) string {
+	t.Helper()
+	id, _ := tm.named(t, "AWS::DynamoDB::GlobalTable", "TableName", "hotshard-"+name)
+	return id
+}
+
+// TestRolesAreTheGrants: each function has a role of its own, with the grants on
+// tables, and beside them what Lambda does in its name.
+func TestRolesAreTheGrants(t *testing.T) {
+	tm := deployed(t)
+	tables := map[string]string{
+		grants.Items: table(t, tm, "items"), grants.Rollups: table(t, tm, "rollups"), grants.ShardMap: table(t, tm, "shard-map"),
+	}
+	bucket, _ := tm.named(t, "AWS::S3::Bucket", "BucketName", "<nil>")
+	seen := map[string]bool{}
+	for _, name := range grants.Functions {
+		_, function := tm.named(t, "AWS::Lambda::Function", "FunctionName", "hotshard-"+name)
+		role := strings.TrimSuffix(strings.TrimPrefix(function.Properties.text("Role"), "${"), ".Arn}")
+		if seen[role] {
+			t.Errorf("%s has the role of another", name)
+		}
+		seen[role] = true
+		var want, got []string
+		logs, _ := tm.named(t, "AWS::Logs::LogGroup", "LogGroupName", "/aws/lambda/hotshard-"+name)
+		add := func(resource string, actions ...string) {
+			for _, a := range actions {
+				want = append(want, a+" "+resource)
+			}
+		}
+		add("${"+logs+".Arn}", "logs:CreateLogStream", "logs:PutLogEvents")
+		add("*", "xray:PutTraceSegments", "xray:PutTelemetryRecords")
+		for _, g := range grants.Of(name) {
+			for _, a := range g.Actions {
+				add(strings.TrimSuffix("${"+tables[g.Table]+".Arn}/index/"+g.Index, "/index/"), "dynamodb:"+a)
+			}
+		}
+		if name == grants.Hotkeys {
+			add("*", "cloudwatch:PutMetricData")
+		}
+		if name == grants.Hotkeys || name == grants.Aggregator {
+			add("${"+tables[grants.Items]+".StreamArn}", "dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator")
+			add("${"+tables[grants.Items]+".Arn}/stream/*", "dynamodb:ListStreams")
+			add("${"+bucket+".Arn}/*", "s3:PutObject")
+			add("${"+bucket+".Arn}", "s3:ListBucket")
+		}
+		for _, s := range statements(t, tm.Resources[role]) {
+			got = append(got, s.action+" "+s.resource)
+		}
+		slices.Sort(want)
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s may\n%s\nwant\n%s", name, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	}
+}
+
+// TestSeparation: query can't write, and ingest can't touch summaries.
+func TestSeparation(t *testing.T) {
+	tm := deployed(t)
+	rollups := table(t, tm, "rollups")
+	for _, s := range statements(t, tm.Resources["QueryRole"+suffix(t, tm, "QueryRole")]) {
+		if service, action, _ := strings.Cut(s.action, ":"); service == "dynamodb" && !slices.Contains([]string{"BatchGetItem", "GetItem", "Query", "Scan"}, action) {
+			t.Errorf("query may %v", s)
+		}
+	}
+	for _, s := range statements(t, tm.Resources["IngestRole"+suffix(t, tm, "IngestRole")]) {
+		if strings.Contains(s.resource, rollups) {
+			t.Errorf("ingest may %v", s)
+		}
+	}
+}
+
+// suffix is what the CDK puts behind a construct's name.
+func suffix(t *testing.T, tm *template, name string) string {
+	t.Helper()
+	for id := range tm.Resources {
+		if rest, ok := strings.CutPrefix(id, name); ok && len(rest) == 8 {
+			return rest
+		}
+	}
+	t.Fatalf("there is no %s", name)
+	return ""
+}

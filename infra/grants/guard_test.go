@@ -1,0 +1,105 @@
+package grants
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// guard stands before the engine for one function and lets through what it is
+// granted, as IAM does.
+type guard struct {
+	url     string
+	granted []string          // as granted returns it
+	tables  map[string]string // the variables, by the tables' names
+	proxy   *httputil.ReverseProxy
+
+	mu     sync.Mutex
+	seen   map[string]bool
+	denied []string
+}
+
+func newGuard(t *testing.T, function, engine string, tables map[string]string) *guard {
+	t.Helper()
+	to, err := url.Parse(engine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &guard{
+		granted: granted(function, All), tables: tables, proxy: httputil.NewSingleHostReverseProxy(to), seen: map[string]bool{},
+	}
+	server := httptest.NewServer(g)
+	t.Cleanup(server.Close)
+	g.url = server.URL
+	return g
+}
+
+func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	for _, call := range g.asked(operation, body) {
+		if !g.allow(call) {
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprintf(w, `{"__type":"com.amazon.coral.service#AccessDeniedException","message":%q}`, call)
+			return
+		}
+	}
+	g.proxy.ServeHTTP(w, r)
+}
+
+func (g *guard) allow(call string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if slices.Contains(g.granted, call) {
+		g.seen[call] = true
+		return true
+	}
+	g.denied = append(g.denied, call)
+	return false
+}
+
+// parts are the actions of a transaction's members.
+var parts = map[string]string{"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem", "ConditionCheck": "ConditionCheckItem", "Get": "GetItem"}
+
+// asked returns what IAM checks of a call.
+func (g *guard) asked(operation string, body []byte) (list []string) {
+	var in struct {
+		TableName, IndexName string
+		RequestItems         map[string]any
+		TransactItems        []map[string]struct{ TableName string }
+	}
+	if err := json.Unmarshal(body, &in); err != nil {
+		return []string{err.Error()}
+	}
+	for table := range in.RequestItems {
+		list = append(list, text("dynamodb", operation, g.tables[table], ""))
+	}
+	for _, item := range in.TransactItems {
+		for part, of := range item {
+			list = append(list, text("dynamodb", parts[part], g.tables[of.TableName], ""))
+		}
+	}
+	if list == nil {
+		list = []string{text("dynamodb", operation, g.tables[in.TableName], in.IndexName)}
+	}
+	return list
+}
+
+// unseen are the grants on tables that were not used.
+func (g *guard) unseen() []string {
+	return slices.DeleteFunc(slices.Clone(g.granted), func(call string) bool { return g.seen[call] || !strings.HasPrefix(call, "dynamodb:") })
+}

@@ -1,0 +1,206 @@
+package grants
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/hotkey"
+	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/rollup"
+	"github.com/hotshard/hotshard/internal/rollup/compact"
+	"github.com/hotshard/hotshard/internal/runtimeapi"
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv("HOTSHARD_CACHE") == "" {
+		os.Setenv("HOTSHARD_CACHE", filepath.Join(root, ".cache")) // the core's engine
+	}
+	os.Exit(m.Run())
+}
+
+// system is the four functions, each behind a guard, on one engine.
+type system struct {
+	t         *testing.T
+	db        *dynamodb.Client
+	names     schema.Names
+	guards    map[string]*guard
+	functions map[string]*runtimeapi.Function
+}
+
+func start(t *testing.T) *system {
+	t.Helper()
+	s := &system{t: t, db: enginetest.Client(t), guards: map[string]*guard{}, functions: map[string]*runtimeapi.Function{}}
+	s.names = enginetest.Tables(t, s.db)
+	keys, err := s.db.Options().Credentials.Retrieve(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	watch := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Smithy-Protocol", "rpc-v2-cbor")
+		_, _ = w.Write([]byte{0xa0}) // an empty answer
+	}))
+	t.Cleanup(watch.Close)
+	bin := t.TempDir()
+	tables := map[string]string{s.names.Items: Items, s.names.Rollups: Rollups, s.names.ShardMap: ShardMap}
+	for _, name := range Functions {
+		binary := filepath.Join(bin, name, "bootstrap")
+		cmd := exec.CommandContext(t.Context(), "go", "build", "-tags", "lambda.norpc", "-o", binary, "./functions/"+name)
+		cmd.Dir = root
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("building %s: %v\n%s", name, err, out)
+		}
+		s.guards[name] = newGuard(t, name, enginetest.Endpoint(t), tables)
+		env := append(runtimeapi.Env(s.guards[name].url, keys.AccessKeyID, watch.URL, s.names),
+			"AWS_REGION="+local.Region, "HOME="+bin, "HOTSHARD_PARTITION_WCU=1", "HOTSHARD_THRESHOLD=0.5", "HOTSHARD_WINDOW=1s")
+		f, err := runtimeapi.Start(t.Context(), runtimeapi.Options{Binary: binary, Env: env, Log: t.Output()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = f.Stop() })
+		s.functions[name] = f
+	}
+	return s
+}
+
+// call sends a request as API Gateway does, and wants the status 200.
+func (s *system) call(function, method, path, query string, body any) {
+	s.t.Helper()
+	content, err := json.Marshal(body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	headers := map[string]string{"content-type": "application/json"}
+	if method == http.MethodPost && query != "" {
+		headers["idempotency-key"], query = query, ""
+	}
+	request := map[string]any{"version": "2.0", "rawPath": path, "rawQueryString": query, "headers": headers, "body": string(content),
+		"requestContext": map[string]any{"requestId": "r", "http": map[string]string{"method": method, "path": path}}}
+	if method == http.MethodGet {
+		delete(request, "body")
+	}
+	answer := s.invoke(function, request)
+	var got struct {
+		StatusCode int
+		Body       string
+	}
+	if err := json.Unmarshal(answer, &got); err != nil || got.StatusCode != http.StatusOK {
+		s.t.Errorf("%s %s?%s: %d %s, %v", method, path, query, got.StatusCode, got.Body, err)
+	}
+}
+
+func (s *system) invoke(function string, payload any) []byte {
+	s.t.Helper()
+	content, ok := payload.(string)
+	if !ok {
+		text, err := json.Marshal(payload)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		content = string(text)
+	}
+	answer, err := s.functions[function].Invoke(s.t.Context(), []byte(content))
+	if err != nil {
+		s.t.Errorf("%s: %v", function, err)
+	}
+	return answer
+}
+
+type object = map[string]any
+
+func (s *system) write(at time.Time) {
+	s.call(Ingest, http.MethodPut, "/v1/leaderboards", "", object{"board": "game", "mode": "best", "size": 2, "periods": []string{"all"}})
+	for _, score := range []int{3, 2, 1} {
+		s.call(Ingest, http.MethodPost, "/v1/scores", "", object{"board": "game", "scores": []object{
+			{"player": "a", "score": score}, {"player": "b", "score": 2 * score}, {"player": "c", "score": 3 * score}}})
+	}
+	s.call(Ingest, http.MethodPost, "/v1/events", "", object{"events": []object{{"entity": "door", "id": "1", "time": at, "data": object{"n": 1}}, {"entity": "door", "id": "2", "time": at}}})
+	for _, key := range []string{"", "", "once", "once"} {
+		s.call(Ingest, http.MethodPost, "/v1/counters", key, object{"increments": []object{{"counter": "viral", "delta": 1}}})
+	}
+	s.call(Ingest, http.MethodPut, "/v1/shards", "", object{"type": "counter", "name": "pinned", "shards": 3})
+	s.call(Ingest, http.MethodPut, "/v1/shards", "", object{"type": "counter", "name": "pinned", "shards": nil})
+}
+
+func (s *system) read(at time.Time) {
+	day := "&from=" + url.QueryEscape(at.Add(-time.Hour).Format(time.RFC3339)) + "&to=" + url.QueryEscape(at.Add(time.Hour).Format(time.RFC3339))
+	for _, q := range []struct{ path, query string }{
+		{"/v1/counters", "name=viral"}, {"/v1/counters", "name=viral&consistency=strong"}, {"/v1/events", "entity=door" + day},
+		{"/v1/events/1", "entity=door&time=" + url.QueryEscape(at.Format(time.RFC3339Nano))}, {"/v1/rollups", "entity=door" + day},
+		{"/v1/leaderboards", "board=game"}, {"/v1/leaderboards", "board=game&limit=3"}, {"/v1/leaderboards/rank", "board=game&player=a&around=2"},
+		{"/v1/shards", "type=counter&name=viral"}, {"/v1/hot-keys", "since=15m"},
+	} {
+		s.call(Query, http.MethodGet, q.path, q.query, nil)
+	}
+}
+
+// deliver starts both readers of the stream, and returns a function that waits until
+// they have had all.
+func (s *system) deliver() (catchUp func()) {
+	s.t.Helper()
+	source, err := local.OpenStream(s.t.Context(), enginetest.Streams(s.t, s.db), s.names.Items)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	mappings := map[string]*local.Mapping{}
+	for _, function := range []string{Hotkeys, Aggregator} {
+		m, err := local.NewMapping(local.MappingOptions{
+			Name: function, Source: source, Handler: s.functions[function], Checkpoints: s.db, CheckpointTable: local.CheckpointTable(s.names),
+			FailureFile: filepath.Join(s.t.TempDir(), "failures"), BatchSize: 1000, TumblingWindow: time.Second, Attempts: 3, Bisect: true, PartialFailures: true,
+		})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		mappings[function] = m
+		go func() { _ = m.Run(s.t.Context()) }() // ends with the test
+	}
+	return func() {
+		s.t.Helper()
+		until := time.Now().Add(3 * time.Second) // windows end a second after their last record
+		for function, m := range mappings {
+			for deadline := time.Now().Add(time.Minute); m.Stats().CaughtUp.Before(until); time.Sleep(20 * time.Millisecond) {
+				if time.Now().After(deadline) {
+					s.t.Fatalf("%s does not catch up: %+v", function, m.Stats())
+				}
+			}
+			if st := m.Stats(); st.GivenUp > 0 || st.Delivered == 0 {
+				s.t.Errorf("%s: %+v", function, st)
+			}
+		}
+	}
+}
+
+// TestGrantsAreEnough runs the system with each function behind a guard that denies
+// what is not granted.
+func TestGrantsAreEnough(t *testing.T) {
+	s := start(t)
+	at := time.Now().UTC().Add(-time.Hour).Truncate(time.Millisecond)
+	catchUp := s.deliver()
+	s.write(at)
+	catchUp()
+	s.invoke(Hotkeys, hotkey.ShrinkTask)
+	s.invoke(Aggregator, compact.Task)
+	s.invoke(Aggregator, rollup.BoardsTask)
+	s.read(at)
+	for name, g := range s.guards {
+		g.mu.Lock()
+		if len(g.denied) > 0 {
+			t.Errorf("%s was denied %q", name, g.denied)
+		}
+		if len(g.seen) < len(g.unseen()) {
+			t.Errorf("%s used %d of its grants, and not %q: that proves little", name, len(g.seen), g.unseen())
+		}
+		t.Logf("%s did not use %q", name, g.unseen())
+		g.mu.Unlock()
+	}
+}

@@ -1,0 +1,82 @@
+package stack
+
+import (
+	"encoding/json"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigatewayv2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigatewayv2authorizers"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigatewayv2integrations"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
+	"github.com/aws/jsii-runtime-go"
+)
+
+// makeAPI makes an HTTP API with one route for each call, each with authorization.
+// Anything else is answered 404 by API Gateway itself.
+func (d *deployment) makeAPI() {
+	d.api = awsapigatewayv2.NewHttpApi(d.stack, jsii.String("Api"), &awsapigatewayv2.HttpApiProps{
+		ApiName: d.name("api"), Description: jsii.String("hotshard"), CreateDefaultStage: jsii.Bool(false),
+	})
+	list, err := routes()
+	if err != nil {
+		panic(err) // the routes depend on the code alone
+	}
+	authorizer := d.authorizer()
+	integrations := map[string]awsapigatewayv2integrations.HttpLambdaIntegration{}
+	for _, r := range list {
+		if integrations[r.function] == nil {
+			integrations[r.function] = awsapigatewayv2integrations.NewHttpLambdaIntegration(id(r.function), awslambda.IFunction(d.functions[r.function]), nil)
+		}
+		d.api.AddRoutes(&awsapigatewayv2.AddRoutesOptions{
+			Path: jsii.String(r.path), Methods: &[]awsapigatewayv2.HttpMethod{awsapigatewayv2.HttpMethod(r.method)},
+			Integration: integrations[r.function], Authorizer: authorizer,
+		})
+	}
+	d.makeStage()
+}
+
+func (d *deployment) authorizer() awsapigatewayv2.IHttpRouteAuthorizer {
+	if d.config.Auth == "jwt" {
+		return awsapigatewayv2authorizers.NewHttpJwtAuthorizer(jsii.String("Jwt"), jsii.String(d.config.JWTIssuer),
+			&awsapigatewayv2authorizers.HttpJwtAuthorizerProps{JwtAudience: jsii.Strings(d.config.JWTAudience...)})
+	}
+	return awsapigatewayv2authorizers.NewHttpIamAuthorizer()
+}
+
+func (d *deployment) makeStage() {
+	group := awslogs.NewLogGroup(d.stack, jsii.String("ApiLogs"), &awslogs.LogGroupProps{
+		LogGroupName:  jsii.String("/aws/apigateway/" + d.config.Prefix + "api"),
+		Retention:     awslogs.RetentionDays_INFINITE,
+		RemovalPolicy: awscdk.RemovalPolicy_DESTROY,
+	})
+	d.retain(group)
+	d.stage = awsapigatewayv2.NewHttpStage(d.stack, jsii.String("Stage"), &awsapigatewayv2.HttpStageProps{
+		HttpApi: d.api, StageName: jsii.String("$default"), AutoDeploy: jsii.Bool(true),
+		Throttle: &awsapigatewayv2.ThrottleSettings{RateLimit: number(d.config.APIRate), BurstLimit: number(d.config.APIBurst)},
+	})
+	arn := d.stack.FormatArn(&awscdk.ArnComponents{
+		Service: jsii.String("logs"), Resource: jsii.String("log-group"), ResourceName: group.LogGroupName(),
+		ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME,
+	})
+	d.stage.Node().DefaultChild().(awsapigatewayv2.CfnStage).SetAccessLogSettings(
+		awsapigatewayv2.CfnStage_AccessLogSettingsProperty{DestinationArn: arn, Format: jsii.String(accessLog())})
+}
+
+// accessLog is the form of an access log's line: who called what, and how it went.
+// Query strings are left out, since they hold callers' names of things.
+func accessLog() string {
+	fields := map[string]string{}
+	for name, variable := range map[string]string{
+		"time": "requestTime", "request": "requestId", "ip": "identity.sourceIp", "caller": "identity.caller",
+		"route": "routeKey", "status": "status", "bytes": "responseLength", "latency": "responseLatency",
+		"functionLatency": "integrationLatency", "error": "error.message", "integrationError": "integrationErrorMessage",
+	} {
+		fields[name] = "$context." + variable
+	}
+	line, err := json.Marshal(fields) // in the order of names
+	if err != nil {
+		panic(err) // it is made of texts
+	}
+	return string(line)
+}

@@ -1,0 +1,99 @@
+package stack
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
+	"github.com/aws/jsii-runtime-go"
+
+	"github.com/hotshard/hotshard/infra/grants"
+)
+
+// memory is what each function gets, in MB, and with it a share of a CPU (a whole one
+// at 1,769 MB). docs/deploy.md has the measurements behind these numbers.
+var memory = map[string]int{grants.Ingest: 512, grants.Query: 512, grants.Hotkeys: 512, grants.Aggregator: 512}
+
+// Timeouts. The HTTP functions have the request's deadline and time to answer after
+// it. The stream's functions mostly take milliseconds; the aggregator also runs the
+// compaction, which takes up to three quarters of its time, 5 minutes at most.
+const (
+	answerTime        = 5 * time.Second
+	hotkeysTimeout    = time.Minute
+	aggregatorTimeout = 7 * time.Minute
+)
+
+func (d *deployment) timeout(function string) time.Duration {
+	switch function {
+	case grants.Ingest:
+		return d.config.Ingest.Deadline + answerTime
+	case grants.Query:
+		return d.config.Query.Deadline + answerTime
+	case grants.Hotkeys:
+		return hotkeysTimeout
+	}
+	return aggregatorTimeout
+}
+
+func (d *deployment) concurrency(function string) int {
+	return map[string]int{
+		grants.Ingest: d.config.IngestConcurrency, grants.Query: d.config.QueryConcurrency,
+		grants.Hotkeys: d.config.HotkeysConcurrency, grants.Aggregator: d.config.AggregatorConcurrency,
+	}[function]
+}
+
+func (d *deployment) makeFunction(name string) {
+	d.logs[name] = awslogs.NewLogGroup(d.stack, id(name, "logs"), &awslogs.LogGroupProps{
+		LogGroupName:  jsii.String("/aws/lambda/" + d.config.Prefix + name),
+		Retention:     awslogs.RetentionDays_INFINITE,
+		RemovalPolicy: awscdk.RemovalPolicy_DESTROY,
+	})
+	d.retain(d.logs[name])
+	environment := map[string]*string{}
+	for _, variable := range slices.Sorted(maps.Keys(d.config.Environment(name))) {
+		environment[variable] = jsii.String(d.config.Environment(name)[variable])
+	}
+	props := &awslambda.FunctionProps{
+		FunctionName: d.name(name),
+		Description:  jsii.String(descriptions[name]),
+		Runtime:      awslambda.Runtime_PROVIDED_AL2023(),
+		Architecture: awslambda.Architecture_ARM_64(),
+		Handler:      jsii.String("bootstrap"),
+		Code:         awslambda.Code_FromAsset(jsii.String(filepath.Join(d.dist, name)), nil),
+		MemorySize:   number(memory[name]),
+		Timeout:      seconds(d.timeout(name)),
+		Environment:  &environment,
+		// The role has its own policy, so that nothing is added to it here.
+		Role:                         d.makeRole(name).WithoutPolicyUpdates(nil),
+		Tracing:                      awslambda.Tracing_ACTIVE,
+		LoggingFormat:                awslambda.LoggingFormat_JSON,
+		SystemLogLevelV2:             awslambda.SystemLogLevel_WARN, // Lambda's own lines for each call cost more than they say
+		LogGroup:                     d.logs[name],
+		ReservedConcurrentExecutions: units(d.concurrency(name)),
+	}
+	if _, reads := mapped[name]; reads { // and has schedules, of which the next run does what one failed to do
+		props.RetryAttempts, props.MaxEventAge = jsii.Number(0), seconds(time.Minute)
+	}
+	d.functions[name] = awslambda.NewFunction(d.stack, id(name), props)
+}
+
+var descriptions = map[string]string{
+	grants.Ingest:     "Takes writes from the API",
+	grants.Query:      "Answers reads from the API",
+	grants.Hotkeys:    "Counts write units per key in the stream, reports hot keys, changes shard counts",
+	grants.Aggregator: "Folds the stream into summaries",
+}
+
+// retain sets a log group's retention, a number that the L2 construct wants as one of
+// its constants.
+func (d *deployment) retain(group awslogs.LogGroup) {
+	group.Node().DefaultChild().(awslogs.CfnLogGroup).SetRetentionInDays(number(d.config.LogRetention))
+}
+
+func seconds(t time.Duration) awscdk.Duration {
+	return awscdk.Duration_Seconds(jsii.Number(t.Round(time.Second).Seconds()))
+}

@@ -1,0 +1,75 @@
+package stack
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+
+	"github.com/hotshard/hotshard/infra/grants"
+	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/ingest"
+	"github.com/hotshard/hotshard/internal/query"
+)
+
+// route is one of the API's.
+type route struct{ method, path, function string }
+
+// documents are the routes outside of the OpenAPI document: itself, and the page that
+// shows it with what that loads.
+var documents = []route{
+	{http.MethodGet, "/openapi.json", grants.Query},
+	{http.MethodGet, "/docs", grants.Query},
+	{http.MethodGet, "/docs/{file+}", grants.Query},
+}
+
+// routes returns one route for each call of the functions, as their own OpenAPI
+// documents have them. What both have, the health check, query answers.
+func routes() ([]route, error) {
+	list := slices.Clone(documents)
+	for _, of := range []struct {
+		function string
+		routes   httpapi.Routes
+	}{{grants.Query, query.Routes(nil)}, {grants.Ingest, ingest.Routes(nil)}} {
+		paths, err := operations(of.routes)
+		if err != nil {
+			return nil, fmt.Errorf("routes of %s: %w", of.function, err)
+		}
+		for _, path := range slices.Sorted(maps.Keys(paths)) {
+			for _, method := range slices.Sorted(maps.Keys(paths[path])) {
+				r := route{strings.ToUpper(method), greedy(path), of.function}
+				if !slices.ContainsFunc(list, func(other route) bool { return other.method == r.method && other.path == r.path }) {
+					list = append(list, r)
+				}
+			}
+		}
+	}
+	return list, nil
+}
+
+// operations reads the OpenAPI document: by path and method.
+func operations(routes httpapi.Routes) (map[string]map[string]json.RawMessage, error) {
+	answer := httptest.NewRecorder()
+	handler := httpapi.WithDocs(httpapi.New(slog.New(slog.DiscardHandler), routes), routes)
+	handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/openapi.json", nil))
+	var document struct {
+		Paths map[string]map[string]json.RawMessage
+	}
+	if err := json.Unmarshal(answer.Body.Bytes(), &document); err != nil {
+		return nil, fmt.Errorf("reading the OpenAPI document: %w", err)
+	}
+	return document.Paths, nil
+}
+
+// greedy has a parameter at a path's end take all of the rest, slashes too, as an
+// event's id may have them.
+func greedy(path string) string {
+	if rest, ok := strings.CutSuffix(path, "}"); ok {
+		return rest + "+}"
+	}
+	return path
+}

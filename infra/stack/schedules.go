@@ -1,0 +1,70 @@
+package stack
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsscheduler"
+	"github.com/aws/jsii-runtime-go"
+
+	"github.com/hotshard/hotshard/infra/grants"
+	"github.com/hotshard/hotshard/internal/hotkey"
+	"github.com/hotshard/hotshard/internal/rollup"
+	"github.com/hotshard/hotshard/internal/rollup/compact"
+)
+
+// task is a function's work that a schedule asks for.
+type task struct {
+	name, function, payload string
+	every                   time.Duration
+}
+
+func (d *deployment) tasks() []task {
+	return []task{
+		{"shrink", grants.Hotkeys, hotkey.ShrinkTask, d.config.Hotkeys.TaskInterval()},
+		{"compact", grants.Aggregator, compact.Task, compact.Interval},
+		{"boards", grants.Aggregator, rollup.BoardsTask, d.config.Aggregator.BoardRecheck},
+	}
+}
+
+// makeSchedules has the tasks run. One that could not be started is not tried again:
+// the next is near.
+func (d *deployment) makeSchedules() {
+	for _, t := range d.tasks() {
+		function := d.functions[t.function]
+		awsscheduler.NewCfnSchedule(d.stack, id(t.name, "schedule"), &awsscheduler.CfnScheduleProps{
+			Name:               d.name(t.name),
+			ScheduleExpression: jsii.String(rate(t.every)),
+			FlexibleTimeWindow: awsscheduler.CfnSchedule_FlexibleTimeWindowProperty{Mode: jsii.String("OFF")},
+			Target: awsscheduler.CfnSchedule_TargetProperty{
+				Arn: function.FunctionArn(), Input: jsii.String(t.payload),
+				RoleArn:     d.schedulerRole(t, *function.FunctionArn()).RoleArn(),
+				RetryPolicy: awsscheduler.CfnSchedule_RetryPolicyProperty{MaximumRetryAttempts: jsii.Number(0), MaximumEventAgeInSeconds: jsii.Number(60)},
+			},
+		})
+	}
+}
+
+func (d *deployment) schedulerRole(t task, function string) awsiam.Role {
+	statements := []awsiam.PolicyStatement{allow([]string{"lambda:InvokeFunction"}, &function)}
+	return awsiam.NewRole(d.stack, id(t.name, "schedule", "role"), &awsiam.RoleProps{
+		Description: jsii.String("Of the schedule " + *d.name(t.name)),
+		AssumedBy: awsiam.NewServicePrincipal(jsii.String("scheduler.amazonaws.com"), &awsiam.ServicePrincipalOpts{
+			Conditions: &map[string]any{"StringEquals": map[string]any{"aws:SourceAccount": d.stack.Account()}},
+		}),
+		InlinePolicies: &map[string]awsiam.PolicyDocument{
+			"calls": awsiam.NewPolicyDocument(&awsiam.PolicyDocumentProps{Statements: &statements}),
+		},
+	})
+}
+
+// rate is a schedule's, of whole minutes, which is all that there is: not more often
+// than asked for, and at most once a minute.
+func rate(every time.Duration) string {
+	minutes := int(max(1, (every+time.Minute-1)/time.Minute))
+	if minutes == 1 {
+		return "rate(1 minute)"
+	}
+	return fmt.Sprintf("rate(%d minutes)", minutes)
+}

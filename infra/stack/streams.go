@@ -1,0 +1,94 @@
+package stack
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awss3"
+	"github.com/aws/jsii-runtime-go"
+
+	"github.com/hotshard/hotshard/infra/grants"
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// mapped are the functions that get the stream, with what they get of it: nil is all.
+// A stream shard takes two readers, and these are two.
+var mapped = map[string][]schema.Type{
+	grants.Hotkeys:    nil,
+	grants.Aggregator: {schema.Counter, schema.Entity, schema.Board}, // audits' marks are among entities' items
+}
+
+// makeFailures makes the bucket for records that a function gave up. Of the
+// destinations that there are only S3 keeps the records.
+func (d *deployment) makeFailures() {
+	d.failures = awss3.NewBucket(d.stack, jsii.String("Failures"), &awss3.BucketProps{
+		Encryption:        awss3.BucketEncryption_S3_MANAGED,
+		BlockPublicAccess: awss3.BlockPublicAccess_BLOCK_ALL(),
+		ObjectOwnership:   awss3.ObjectOwnership_BUCKET_OWNER_ENFORCED,
+		EnforceSSL:        jsii.Bool(true),
+		RemovalPolicy:     d.removal(),
+		LifecycleRules: &[]*awss3.LifecycleRule{{
+			Id: jsii.String("expire"), Expiration: awscdk.Duration_Days(number(d.config.FailureRetention)),
+			AbortIncompleteMultipartUploadAfter: awscdk.Duration_Days(jsii.Number(1)),
+		}},
+	})
+}
+
+// streamARN is that of the stream that is read.
+func (d *deployment) streamARN() *string {
+	if d.config.Attached() {
+		return jsii.String(d.config.SourceStreamARN)
+	}
+	return d.tables[grants.Items].TableStreamArn()
+}
+
+// sourceARN is that of its table.
+func (d *deployment) sourceARN() *string {
+	if d.config.Attached() {
+		table, _, _ := strings.Cut(d.config.SourceStreamARN, "/stream/")
+		return &table
+	}
+	return d.tables[grants.Items].TableArn()
+}
+
+func (d *deployment) makeMapping(function string) {
+	c := d.config
+	props := &awslambda.CfnEventSourceMappingProps{
+		FunctionName:                   d.functions[function].FunctionName(),
+		EventSourceArn:                 d.streamARN(),
+		StartingPosition:               jsii.String("TRIM_HORIZON"),
+		BatchSize:                      number(c.BatchSize),
+		MaximumBatchingWindowInSeconds: jsii.Number(c.BatchingWindow.Seconds()),
+		TumblingWindowInSeconds:        jsii.Number(c.Hotkeys.Window.Seconds()),
+		ParallelizationFactor:          number(c.Parallelization),
+		BisectBatchOnFunctionError:     true,
+		FunctionResponseTypes:          jsii.Strings("ReportBatchItemFailures"),
+		MaximumRetryAttempts:           number(c.Retries),
+		MaximumRecordAgeInSeconds:      jsii.Number(c.RecordAge.Seconds()),
+		DestinationConfig: awslambda.CfnEventSourceMapping_DestinationConfigProperty{
+			OnFailure: awslambda.CfnEventSourceMapping_OnFailureProperty{Destination: d.failures.BucketArn()},
+		},
+		MetricsConfig: awslambda.CfnEventSourceMapping_MetricsConfigProperty{Metrics: jsii.Strings("EventCount")},
+	}
+	if kinds := mapped[function]; kinds != nil {
+		props.FilterCriteria = awslambda.CfnEventSourceMapping_FilterCriteriaProperty{
+			Filters: []any{awslambda.CfnEventSourceMapping_FilterProperty{Pattern: jsii.String(pattern(kinds))}},
+		}
+	}
+	d.mappings[function] = awslambda.NewCfnEventSourceMapping(d.stack, id(function, "mapping"), props)
+}
+
+// pattern lets the items of some types of base keys through, by their partition key.
+func pattern(kinds []schema.Type) string {
+	var prefixes []any
+	for _, kind := range kinds {
+		prefixes = append(prefixes, map[string]string{"prefix": schema.BaseKey{Type: kind}.String()})
+	}
+	content, err := json.Marshal(map[string]any{"dynamodb": map[string]any{"Keys": map[string]any{schema.PK: map[string]any{"S": prefixes}}}})
+	if err != nil {
+		panic(err) // it is made of texts
+	}
+	return string(content)
+}

@@ -1,0 +1,144 @@
+package infra
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hotshard/hotshard/infra/grants"
+)
+
+func mapping(t *testing.T, tm *template, function string) object {
+	t.Helper()
+	id, _ := tm.named(t, "AWS::Lambda::Function", "FunctionName", "hotshard-"+function)
+	_, r := tm.named(t, "AWS::Lambda::EventSourceMapping", "FunctionName", "${"+id+"}")
+	return r.Properties
+}
+
+// TestTwoReaders: a stream shard takes two readers; both count in tumbling windows,
+// and neither repeats anything for ever.
+func TestTwoReaders(t *testing.T) {
+	tm := deployed(t)
+	if n := len(tm.of(t, "AWS::Lambda::EventSourceMapping")); n != 2 {
+		t.Errorf("%d mappings", n)
+	}
+	bucket, _ := tm.named(t, "AWS::S3::Bucket", "BucketName", "<nil>")
+	for _, function := range []string{grants.Hotkeys, grants.Aggregator} {
+		p := mapping(t, tm, function)
+		for name, want := range map[string]any{
+			"StartingPosition": "TRIM_HORIZON", "BatchSize": 1000.0, "MaximumBatchingWindowInSeconds": 1.0, "TumblingWindowInSeconds": 10.0,
+			"ParallelizationFactor": 1.0, "BisectBatchOnFunctionError": true, "MaximumRetryAttempts": 100.0, "MaximumRecordAgeInSeconds": 21600.0,
+		} {
+			if p[name] != want {
+				t.Errorf("%s: %s is %v, want %v", function, name, p[name], want)
+			}
+		}
+		if p.text("FunctionResponseTypes") != "[ReportBatchItemFailures]" || p.object("MetricsConfig").text("Metrics") != "[EventCount]" ||
+			p.text("EventSourceArn") != "${"+table(t, tm, "items")+".StreamArn}" ||
+			p.object("DestinationConfig").object("OnFailure").text("Destination") != "${"+bucket+".Arn}" {
+			t.Errorf("%s: %v", function, p)
+		}
+	}
+	if f := mapping(t, tm, grants.Hotkeys)["FilterCriteria"]; f != nil {
+		t.Errorf("hotkeys does not see all: %v", f)
+	}
+}
+
+// TestFilter: the aggregator gets what it folds, and audits' marks; not the settings
+// of boards, markers, sightings or sessions.
+func TestFilter(t *testing.T) {
+	filters := mapping(t, deployed(t), grants.Aggregator).object("FilterCriteria").list("Filters")
+	if len(filters) != 1 {
+		t.Fatalf("filters %v", filters)
+	}
+	var pattern struct {
+		DynamoDB struct {
+			Keys struct {
+				PK struct{ S []struct{ Prefix string } }
+			}
+		}
+	}
+	text := object(filters[0].(map[string]any)).text("Pattern")
+	if err := json.Unmarshal([]byte(text), &pattern); err != nil || len(text) > 4096 {
+		t.Fatalf("%s: %v", text, err)
+	}
+	for key, folds := range map[string]bool{
+		"C#page/home#1": true, "E#door#2026-01-05#0": true, "L#game#all#p": true,
+		"B#game": false, "I#key": false, "H#C#viral": false, "S#group#0": false,
+	} {
+		passes := slices.ContainsFunc(pattern.DynamoDB.Keys.PK.S, func(p struct{ Prefix string }) bool { return strings.HasPrefix(key, p.Prefix) })
+		if passes != folds {
+			t.Errorf("%s passes: %t", key, passes)
+		}
+	}
+}
+
+func TestStreamSettings(t *testing.T) {
+	tm := with(t, map[string]any{"window": "30s", "batchSize": "10000", "batchingWindow": "5s", "retries": "0", "recordAge": "1m", "failureRetention": "90"})
+	for _, function := range []string{grants.Hotkeys, grants.Aggregator} {
+		p := mapping(t, tm, function)
+		if p.number("TumblingWindowInSeconds") != 30 || p.number("BatchSize") != 10000 || p.number("MaximumBatchingWindowInSeconds") != 5 ||
+			p["MaximumRetryAttempts"] != 0.0 || p.number("MaximumRecordAgeInSeconds") != 60 {
+			t.Errorf("%s: %v", function, p)
+		}
+	}
+	_, bucket := tm.named(t, "AWS::S3::Bucket", "BucketName", "<nil>")
+	rule := object(bucket.Properties.object("LifecycleConfiguration").list("Rules")[0].(map[string]any))
+	if rule.number("ExpirationInDays") != 90 || rule.text("Status") != "Enabled" {
+		t.Errorf("bucket: %v", rule)
+	}
+}
+
+func TestFailureBucketIsClosed(t *testing.T) {
+	tm := deployed(t)
+	id, bucket := tm.named(t, "AWS::S3::Bucket", "BucketName", "<nil>")
+	block := bucket.Properties.object("PublicAccessBlockConfiguration")
+	for _, name := range []string{"BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls", "RestrictPublicBuckets"} {
+		if block[name] != true {
+			t.Errorf("%s is %v", name, block[name])
+		}
+	}
+	if !strings.Contains(text(map[string]any(bucket.Properties.object("BucketEncryption"))), "AES256") || bucket.DeletionPolicy != "Retain" {
+		t.Errorf("bucket: %v", bucket)
+	}
+	_, policy := tm.named(t, "AWS::S3::BucketPolicy", "Bucket", "${"+id+"}")
+	if s := text(map[string]any(policy.Properties.object("PolicyDocument"))); !strings.Contains(s, `"aws:SecureTransport":"false"`) || !strings.Contains(s, `"Effect":"Deny"`) {
+		t.Errorf("policy: %s", s)
+	}
+}
+
+func TestSchedules(t *testing.T) {
+	for _, c := range []struct {
+		context map[string]any
+		want    map[string]string // by name: the function, its input and the rate
+	}{
+		{nil, map[string]string{
+			"hotshard-shrink": `hotkeys {"task":"shrink"} rate(5 minutes)`, "hotshard-compact": `aggregator {"task":"compact"} rate(60 minutes)`,
+			"hotshard-boards": `aggregator {"task":"boards"} rate(1 minute)`,
+		}},
+		{map[string]any{"quiet": "12m", "boardRecheck": "90s"}, map[string]string{
+			"hotshard-shrink": `hotkeys {"task":"shrink"} rate(1 minute)`, "hotshard-compact": `aggregator {"task":"compact"} rate(60 minutes)`,
+			"hotshard-boards": `aggregator {"task":"boards"} rate(2 minutes)`,
+		}},
+	} {
+		tm := with(t, c.context)
+		schedules := tm.of(t, "AWS::Scheduler::Schedule")
+		if len(schedules) != len(c.want) {
+			t.Errorf("%d schedules", len(schedules))
+		}
+		for _, r := range schedules {
+			target := r.Properties.object("Target")
+			function := target.text("Arn")
+			role := strings.TrimSuffix(strings.TrimPrefix(target.text("RoleArn"), "${"), ".Arn}")
+			if got := statements(t, tm.Resources[role]); len(got) != 1 || got[0] != (statement{"lambda:InvokeFunction", function, "<nil>"}) {
+				t.Errorf("the role may %v", got)
+			}
+			name := tm.Resources[strings.TrimSuffix(strings.TrimPrefix(function, "${"), ".Arn}")].Properties.text("FunctionName")
+			got := strings.TrimPrefix(name, "hotshard-") + " " + target.text("Input") + " " + r.Properties.text("ScheduleExpression")
+			if got != c.want[r.Properties.text("Name")] || target.object("RetryPolicy")["MaximumRetryAttempts"] != 0.0 {
+				t.Errorf("%s: %s, %v", r.Properties.text("Name"), got, target)
+			}
+		}
+	}
+}
