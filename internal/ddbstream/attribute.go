@@ -51,35 +51,43 @@ func (s *scanner) wanted(at int, want string) int {
 const (
 	typeMask = 0xff_ff_00_ff_ff
 	typeWord = ':'<<32 | '"'<<24 | '"'<<8 | '{'
+	textMask = 0xff_ff_ff_ff_ff_ff
+	textWord = '"'<<40 | typeWord | 'S'<<16
 )
 
 // attribute reads the value of an attribute, an object with one member: its type
 // and what it holds.
 func (s *scanner) attribute(at, depth int) int {
-	if depth > maxNesting {
-		return s.found(at, fmt.Sprintf("nested more than %d levels", maxNesting))
-	}
-	var o object
-	types := 0
 	w := s.word(at)
-	switch letter := byte(w >> 16); {
-	case w&typeMask == typeWord && 'A' <= letter && letter <= 'Z':
-		next := s.space(s.value(letter, s.space(at+len(`{"S":`)), depth))
+	if w&textMask == textWord { // most are
+		end, size := s.text(at + len(`{"S":"`))
+		s.note('S', at+len(`{"S":`), end+1)
+		if s.size += size; s.peek(end+1) == '}' {
+			return end + 2
+		}
+		return s.restOfAttribute(s.resume(at, at+2, end+1), 1, depth)
+	}
+	if letter := byte(w >> 16); w&typeMask == typeWord && 'A' <= letter && letter <= 'Z' {
+		next := s.value(letter, s.space(at+len(`{"S":`)), depth)
 		if s.peek(next) == '}' {
 			return next + 1
 		}
-		o, types = s.resume(at+2, next), 1
-	case s.peek(at) == '{':
-		o = s.enter(at)
-	default:
+		return s.restOfAttribute(s.resume(at, at+2, next), 1, depth)
+	}
+	if s.peek(at) != '{' {
 		return s.wanted(at, "{")
 	}
+	return s.restOfAttribute(s.enter(at), 0, depth)
+}
+
+// restOfAttribute reads what follows some types.
+func (s *scanner) restOfAttribute(o object, types, depth int) int {
 	for s.member(&o) {
 		types++
 		o.at = s.value(typeOf(o.name), o.at, depth)
 	}
 	if types != 1 && s.flaw == nil {
-		s.flaw = fmt.Errorf("at byte %d: an attribute has %d types", at, types)
+		s.flaw = fmt.Errorf("at byte %d: an attribute has %d types", o.start, types)
 	}
 	return o.at
 }
@@ -115,14 +123,8 @@ func (s *scanner) value(of byte, at, depth int) int {
 		return s.list(at, s.binaryValue)
 	case 't':
 		return s.flag(at)
-	case 'L':
-		s.size += documentSize
-		return s.list(at, func(at int) int {
-			s.size += elementSize
-			return s.attribute(at, depth+1)
-		})
-	case 'M':
-		return s.document(at, depth)
+	case 'L', 'M':
+		return s.document(of, at, depth)
 	}
 	return s.found(at, "unknown type")
 }
@@ -132,6 +134,7 @@ func (s *scanner) stringValue(at int) int {
 		return s.wanted(at, "a string")
 	}
 	end, size := s.text(at + 1)
+	s.note('S', at, end+1)
 	s.size += size
 	return end + 1
 }
@@ -140,7 +143,13 @@ func (s *scanner) numberValue(at int) int {
 	if s.peek(at) != '"' {
 		return s.wanted(at, "a string")
 	}
+	if end, size := s.wholeNumber(at + 1); size > 0 {
+		s.note('N', at, end+1)
+		s.size += size
+		return end + 1
+	}
 	end, _ := s.text(at + 1)
+	s.note('N', at, end+1)
 	size, ok := numberSize(s.cut(at+1, end))
 	if !ok && s.err == nil {
 		if size, ok = numberSize(unquote(s.data[at : end+1])); !ok {
@@ -151,11 +160,27 @@ func (s *scanner) numberValue(at int) int {
 	return end + 1
 }
 
+// wholeNumber reads the most usual form of a number: a few digits, up to the closing
+// quote. For any other, the size is 0.
+func (s *scanner) wholeNumber(at int) (end, size int) {
+	first, last := at, at // of the digits that are not 0
+	for ; isDigit(s.peek(at)); at++ {
+		if s.data[at] != '0' {
+			last = at
+		}
+	}
+	if n := at - first; n == 0 || n > 18 || s.peek(at) != '"' || s.data[first] == '0' {
+		return 0, 0
+	}
+	return at, pairs(at-1-first, at-1-last)
+}
+
 func (s *scanner) binaryValue(at int) int {
 	if s.peek(at) != '"' {
 		return s.wanted(at, "a string")
 	}
 	end, _ := s.text(at + 1)
+	s.note('B', at, end+1)
 	if s.err != nil {
 		return end
 	}
@@ -192,12 +217,21 @@ func (s *scanner) list(at int, fn func(at int) int) int {
 	return s.elements(at, fn)
 }
 
-// document reads a map: attributes, each of which costs more than one of an item.
-func (s *scanner) document(at, depth int) int {
+// document reads a list or a map, whose elements cost more than attributes of an item.
+func (s *scanner) document(of byte, at, depth int) int {
+	if depth > maxNesting {
+		return s.found(at, fmt.Sprintf("nested more than %d levels", maxNesting))
+	}
+	s.size += documentSize
+	if of == 'L' {
+		return s.list(at, func(at int) int {
+			s.size += elementSize
+			return s.attribute(at, depth+1)
+		})
+	}
 	if s.peek(at) != '{' {
 		return s.wanted(at, "{")
 	}
-	s.size += documentSize
 	o := s.enter(at)
 	for s.member(&o) {
 		s.size += len(o.name) + elementSize

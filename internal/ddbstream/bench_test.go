@@ -33,8 +33,9 @@ func benchPayload(b *testing.B) []byte {
 // BenchmarkWriteUnits decodes a batch and takes the key and cost of each record.
 func BenchmarkWriteUnits(b *testing.B) {
 	payload := benchPayload(b)
+	var decoder ddbstream.Decoder
 	for b.Loop() {
-		batch, err := ddbstream.Decode(payload)
+		batch, err := decoder.Decode(payload)
 		if err != nil {
 			b.Fatal(err)
 		}

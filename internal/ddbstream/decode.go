@@ -24,15 +24,20 @@ type Decoder struct {
 
 	lastTime []byte // text of the last creation time
 	last     time.Time
+
+	learner
+	begins [noImage]int // of the images of the record that is being read
 }
 
 // Decode does the same as the function of this name, but the batch is valid only
 // until the decoder reads the next one. Until then the decoder holds on to the
 // payload as well.
 func (d *Decoder) Decode(payload []byte) (*Batch, error) {
-	clear(d.batch.Records)
-	d.batch = Batch{Records: d.batch.Records[:0]}
+	last := d.batch.Records
+	d.batch = Batch{Records: last[:0]}
+	defer func() { clear(last[min(len(d.batch.Records), len(last)):]) }()
 	d.records, d.lastTime = false, nil
+	d.known, d.misses, d.paused = 0, 0, 0
 	d.open(payload)
 	if err := d.payload(); err != nil {
 		return nil, fmt.Errorf("ddbstream: payload: %w", err)
@@ -105,9 +110,12 @@ func (d *Decoder) list(at int) int {
 // element reads one of the records.
 func (d *Decoder) element(at int) int {
 	n := len(d.batch.Records)
-	d.batch.Records = append(d.batch.Records, Record{})
+	d.batch.Records = slices.Grow(d.batch.Records, 1)[:n+1]
 	rec := &d.batch.Records[n]
-	next := d.record(at, rec)
+	next, ok := d.like(at, rec)
+	if !ok {
+		next = d.readNew(at, rec)
+	}
 	if d.err != nil {
 		return next
 	}
@@ -119,6 +127,17 @@ func (d *Decoder) element(at int) int {
 	if n == 0 { // room for as many like it
 		d.batch.Records = slices.Grow(d.batch.Records, min((len(d.data)-at)/(next-at), maxRecords))
 	}
+	return next
+}
+
+// readNew reads a record that is like none before, and learns its shape.
+func (d *Decoder) readNew(at int, rec *Record) int {
+	d.learning, d.reading, d.holes = d.paused == 0, noImage, d.holes[:0]
+	next := d.record(at, rec)
+	if d.learning && d.err == nil {
+		d.learn(at, next, rec)
+	}
+	d.learning = false
 	return next
 }
 

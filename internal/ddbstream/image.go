@@ -1,9 +1,6 @@
 package ddbstream
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // Image is an item, or its keys, as the stream shows it: attributes in
 // DynamoDB's own JSON. The zero Image is absent.
@@ -40,34 +37,34 @@ func (i Image) Has(attr string) bool { return i.find(attr) != nil }
 
 // String returns the text of an attribute of type S. It is false for an absent
 // attribute and one of another type.
-func (i Image) String(attr string) (string, bool) { return i.copied(attr, "S") }
+func (i Image) String(attr string) (string, bool) {
+	if kind, value, _ := i.scalar(attr); kind == 'S' {
+		return string(value), true
+	}
+	return "", false
+}
 
 // Number returns the digits of an attribute of type N, as DynamoDB wrote them.
 // It is false for an absent attribute and one of another type.
-func (i Image) Number(attr string) (string, bool) { return i.copied(attr, "N") }
+func (i Image) Number(attr string) (string, bool) {
+	if kind, value, _ := i.scalar(attr); kind == 'N' {
+		return string(value), true
+	}
+	return "", false
+}
 
 // Key returns an attribute of one of the types that a key may have: S as its
 // text, N as its digits, B in base64. It is false for any other. The result may be
 // a part of the payload.
-func (i Image) Key(attr string) ([]byte, bool) { return i.scalar(attr, "S", "N", "B") }
-
-func (i Image) copied(attr, kind string) (string, bool) {
-	text, ok := i.scalar(attr, kind)
-	return string(text), ok
-}
-
-func (i Image) scalar(attr string, types ...string) ([]byte, bool) {
-	kind, value := sole(i.find(attr))
-	if kind == nil || value[0] != '"' || !slices.ContainsFunc(types, func(t string) bool { return is(kind, t) }) {
-		return nil, false
-	}
-	return unquote(value), true
+func (i Image) Key(attr string) ([]byte, bool) {
+	_, value, ok := i.scalar(attr)
+	return value, ok
 }
 
 // attributes lists the attributes' names.
 func (i Image) attributes() (names []string) {
-	for name := range members(i.raw) {
-		names = append(names, string(unquote(name)))
+	for w := walk(i.raw); w.next(); {
+		names = append(names, string(unquote(w.name)))
 	}
 	return names
 }
@@ -77,10 +74,23 @@ func (i Image) find(attr string) []byte {
 	if !i.names.has(hashName(attr)) {
 		return nil
 	}
-	for name, value := range members(i.raw) {
-		if is(name, attr) {
-			return value
+	for w := walk(i.raw); w.next(); {
+		if is(w.name, attr) {
+			return w.value
 		}
 	}
 	return nil
+}
+
+// scalar returns an attribute of type S, N or B, and which it is.
+func (i Image) scalar(attr string) (kind byte, value []byte, ok bool) {
+	name, quoted := sole(i.find(attr))
+	if name == nil || quoted[0] != '"' {
+		return 0, nil, false
+	}
+	switch kind = typeOf(unquote(name)); kind {
+	case 'S', 'N', 'B':
+		return kind, unquote(quoted), true
+	}
+	return 0, nil, false
 }

@@ -18,13 +18,16 @@ func numberSize(text []byte) (int, bool) {
 	if n.first < 0 {
 		return 1, true
 	}
-	high, low := n.power-n.first, n.power-n.last
-	size := 1 + (high>>1 - low>>1) + 1
+	size := pairs(n.power-n.first, n.power-n.last)
 	if n.negative {
 		size++
 	}
 	return min(size, maxNumberSize), true
 }
+
+// pairs is the size of a number without its sign, by which powers of ten the first
+// and the last digit count that are not 0.
+func pairs(first, last int) int { return 1 + (first>>1 - last>>1) + 1 }
 
 // maxExponent is far beyond the 125 that DynamoDB allows.
 const maxExponent = 1000

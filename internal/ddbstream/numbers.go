@@ -9,13 +9,13 @@ func (i Image) Numbers(attr string) (map[string]string, bool) {
 		return nil, false
 	}
 	numbers := make(map[string]string)
-	for name, member := range members(value) {
-		kind, digits := sole(member)
+	for w := walk(value); w.next(); {
+		kind, digits := sole(w.value)
 		if kind == nil {
 			return nil, false
 		}
 		if is(kind, "N") && digits[0] == '"' {
-			numbers[string(unquote(name))] = string(unquote(digits))
+			numbers[string(unquote(w.name))] = string(unquote(digits))
 		}
 	}
 	return numbers, true

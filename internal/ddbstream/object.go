@@ -2,7 +2,6 @@ package ddbstream
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math/bits"
@@ -17,46 +16,35 @@ import (
 //	}
 //	return o.at
 type object struct {
-	at    int    // where the member's value begins; in the end, behind the object
-	name  []byte // the member's, decoded
-	first int    // of the object's names in scanner.names
-	names nameSet
-}
-
-// span is a name of a member.
-type span struct {
-	hash       uint64
-	start, end int // of the text between its quotes
+	start int     // of the object
+	at    int     // where the member's value begins; in the end, behind the object
+	name  []byte  // the member's, decoded
+	first int     // of the object's in scanner.hashes
+	names nameSet // so far
 }
 
 // enter begins an object.
 func (s *scanner) enter(at int) object {
 	if s.peek(at) != '{' {
-		return object{at: s.unexpected(at, "{"), first: len(s.names)}
+		at = s.unexpected(at, "{")
 	}
-	return object{at: at + 1, first: len(s.names)}
+	return object{start: at, at: at, first: len(s.hashes)}
 }
 
 // member moves on to the next member. It is false at the object's end.
 func (s *scanner) member(o *object) bool {
-	at := s.space(o.at)
-	if s.peek(at) == '}' {
-		s.leave(o, at+1)
+	data, at := s.data, o.at
+	if at+1 < len(data) && data[at+1] == '"' && (data[at] == ',' || at == o.start) {
+		at += 2
+	} else if at = s.next(o); at < 0 {
 		return false
 	}
-	if len(s.names) > o.first {
-		if s.peek(at) != ',' {
-			o.at = s.unexpected(at, ", or }")
-			return false
-		}
-		at = s.space(at + 1)
+	at = s.name(o, at)
+	if at+1 < len(data) && data[at] == ':' && data[at+1] > ' ' {
+		o.at = at + 1
+		return true
 	}
-	if s.peek(at) != '"' {
-		o.at = s.unexpected(at, "a name")
-		return false
-	}
-	at = s.space(s.name(o, at+1))
-	if s.peek(at) != ':' {
+	if at = s.space(at); s.peek(at) != ':' {
 		o.at = s.unexpected(at, ":")
 		return false
 	}
@@ -64,23 +52,50 @@ func (s *scanner) member(o *object) bool {
 	return true
 }
 
+// next goes to the inside of the next member's name, with any white space on the way.
+// It ends the object and returns -1 if there is none.
+func (s *scanner) next(o *object) int {
+	at := o.at
+	if at == o.start {
+		at++ // its brace
+	}
+	at = s.space(at)
+	if s.peek(at) == '}' {
+		s.leave(o, at+1)
+		return -1
+	}
+	if o.at != o.start {
+		if s.peek(at) != ',' {
+			o.at = s.unexpected(at, ", or }")
+			return -1
+		}
+		at = s.space(at + 1)
+	}
+	if s.peek(at) != '"' {
+		o.at = s.unexpected(at, "a name")
+		return -1
+	}
+	return at + 1
+}
+
 // name reads a member's name from behind its opening quote, and files it.
 func (s *scanner) name(o *object, at int) int {
 	start, data, hash := at, s.data, uint64(0)
-	for at+8 <= len(data) {
+	for ; at+8 <= len(data); at += 8 {
 		w := binary.LittleEndian.Uint64(data[at:])
 		m := special(w)
 		if m == 0 {
-			hash, at = mix(hash, w), at+8
+			hash = mix(hash, w)
 			continue
 		}
-		n := bits.TrailingZeros64(m) / 8
-		if at += n; data[at] != '"' {
+		at += bits.TrailingZeros64(m) / 8
+		if data[at] != '"' {
 			break
 		}
 		o.name = data[start:at:at]
-		o.names.add(mix(hash, w&(1<<(8*n)-1)))
-		s.names = append(s.names, span{mix(hash, w&(1<<(8*n)-1)), start, at})
+		hash = mix(hash, w&((m&-m-1)>>7))
+		o.names.add(hash)
+		s.hashes = append(s.hashes, hash)
 		return at + 1
 	}
 	return s.oddName(o, start)
@@ -95,71 +110,78 @@ func (s *scanner) oddName(o *object, start int) int {
 	o.name = unquote(s.data[start-1 : end+1])
 	hash := hashName(o.name)
 	o.names.add(hash)
-	s.names = append(s.names, span{hash, start, end})
+	s.hashes = append(s.hashes, hash)
 	return end + 1
 }
 
 // resume goes on with an object behind the value of its first member, whose name
 // is the one character at a place.
-func (s *scanner) resume(name, at int) object {
-	o := object{at: at, first: len(s.names)}
+func (s *scanner) resume(start, name, at int) object {
+	o := object{start: start, at: at, first: len(s.hashes)}
 	s.name(&o, name)
 	return o
 }
 
-// leave ends an object. Whether a name came twice is looked at only now: the names'
-// bits nearly always tell that none did.
+// leave ends an object. Whether a name came twice is looked at only now: nearly
+// always the names' bits tell that none did, or else their hashes.
 func (s *scanner) leave(o *object, at int) {
 	o.at = at
-	if names := s.names[o.first:]; o.names.len() < len(names) {
-		if twice, ok := s.twice(names); ok {
-			o.at = s.fail(twice.start, fmt.Sprintf("duplicate name %.60q", s.data[twice.start:twice.end]))
+	if hashes := s.hashes[o.first:]; o.names.len() < len(hashes) && equal(hashes) {
+		if name, ok := twice(s.cut(o.start, at)); ok {
+			o.at = s.fail(o.start, fmt.Sprintf("an object with the duplicate name %.60q", name))
 		}
 	}
-	s.names = s.names[:o.first]
+	s.hashes = s.hashes[:o.first]
 }
 
-// few is up to how many names all are compared with all.
+// few is up to how many hashes all are compared with all.
 const few = 16
 
-// twice returns a name that came before; ok is false if none did.
-func (s *scanner) twice(names []span) (twice span, ok bool) {
-	if len(names) <= few {
-		for i, a := range names {
-			for _, b := range names[:i] {
-				if a.hash == b.hash && s.compare(a, b) == 0 {
-					return a, true
-				}
-			}
-		}
-		return twice, false
+// equal reports whether two of some hashes are equal. It may sort them.
+func equal(hashes []uint64) bool {
+	if len(hashes) > few {
+		slices.Sort(hashes)
+		return len(slices.Compact(hashes)) < len(hashes)
 	}
-	slices.SortFunc(names, s.compare)
-	for i, a := range names[1:] {
-		if s.compare(names[i], a) == 0 {
-			return a, true
+	for i, a := range hashes {
+		if slices.Contains(hashes[:i], a) {
+			return true
 		}
 	}
-	return twice, false
+	return false
 }
 
-// compare orders names.
-func (s *scanner) compare(a, b span) int {
-	if c := cmp.Compare(a.hash, b.hash); c != 0 {
-		return c
+// twice returns a name that two members of a checked object have; ok is false if all
+// names are different.
+func twice(object []byte) (name []byte, ok bool) {
+	var names [][]byte
+	for w := walk(object); w.next(); {
+		names = append(names, unquote(w.name))
 	}
-	return bytes.Compare(unquote(s.data[a.start-1:a.end+1]), unquote(s.data[b.start-1:b.end+1]))
+	slices.SortFunc(names, bytes.Compare)
+	for i := range len(names) - 1 {
+		if bytes.Equal(names[i], names[i+1]) {
+			return names[i], true
+		}
+	}
+	return nil, false
 }
 
-// nameSet has a bit for each name of an object, by the name's hash.
-type nameSet uint64
+// nameSet has two bits for each name of an object, by the name's hash.
+type nameSet [2]uint64
 
-func (n *nameSet) add(hash uint64) { *n |= 1 << (hash >> 58) }
+func (n *nameSet) add(hash uint64) {
+	n[0] |= 1 << (hash >> 58)
+	n[1] |= 1 << (hash >> 52 & 63)
+}
 
-// has is false for a name that is not in the set; it may be true for others.
-func (n nameSet) has(hash uint64) bool { return n>>(hash>>58)&1 != 0 }
+// has is false for a name that is not in the set; rarely it is true for another.
+func (n *nameSet) has(hash uint64) bool {
+	return n[0]>>(hash>>58)&(n[1]>>(hash>>52&63))&1 != 0
+}
 
-func (n nameSet) len() int { return bits.OnesCount64(uint64(n)) }
+// len is how many names there are at least.
+func (n *nameSet) len() int { return max(bits.OnesCount64(n[0]), bits.OnesCount64(n[1])) }
 
 // mix takes eight bytes more into a hash; the factor is 2^64 over the golden ratio.
 func mix(hash, w uint64) uint64 { return (hash ^ w) * 0x9e3779b97f4a7c15 }

@@ -21,6 +21,8 @@ func (d *Decoder) record(at int, rec *Record) int {
 			o.at = d.sourceARN(o.at, rec)
 		case "userIdentity":
 			o.at = d.identity(o.at, rec, &by)
+		case "eventID":
+			o.at = d.ignored(o.at)
 		default:
 			o.at = d.skip(o.at, 0)
 		}
@@ -55,11 +57,13 @@ func (d *Decoder) change(at int, rec *Record) int {
 		case "SequenceNumber":
 			o.at = d.sequence(o.at, rec)
 		case "Keys":
-			o.at = d.imageOf(o.at, rec, "Keys", &rec.Keys)
+			o.at = d.imageOf(o.at, rec, "Keys", keysImage, &rec.Keys)
 		case "NewImage":
-			o.at = d.imageOf(o.at, rec, "NewImage", &rec.New)
+			o.at = d.imageOf(o.at, rec, "NewImage", newImage, &rec.New)
 		case "OldImage":
-			o.at = d.imageOf(o.at, rec, "OldImage", &rec.Old)
+			o.at = d.imageOf(o.at, rec, "OldImage", oldImage, &rec.Old)
+		case "SizeBytes":
+			o.at = d.ignored(o.at)
 		default:
 			o.at = d.skip(o.at, 0)
 		}
@@ -67,12 +71,21 @@ func (d *Decoder) change(at int, rec *Record) int {
 	return o.at
 }
 
-func (d *Decoder) imageOf(at int, rec *Record, member string, to *Image) int {
+func (d *Decoder) imageOf(at int, rec *Record, member string, image byte, to *Image) int {
 	if !d.isObject(at, rec, member) {
 		return d.skip(at, 0)
 	}
+	d.reading, d.begins[image] = image, at
 	*to, at = d.image(at)
+	d.reading = noImage
 	return at
+}
+
+// ignored passes over a value that nobody asks for and that differs between records.
+func (d *Decoder) ignored(at int) int {
+	next := d.skip(at, 0)
+	d.note(anyHole, at, next)
+	return next
 }
 
 // value checks a value and returns it, nil for null and after a fault.
@@ -90,20 +103,23 @@ func (d *Decoder) eventName(at int, rec *Record) int {
 		return next
 	}
 	name, err := text(raw)
-	switch string(name) {
-	case "INSERT":
-		rec.Name = Insert
-	case "MODIFY":
-		rec.Name = Modify
-	case "REMOVE":
-		rec.Name = Remove
-	default:
-		if err == nil {
-			err = fmt.Errorf("unknown name %.40q", name)
-		}
-		rec.fault("eventName", err)
+	if err == nil {
+		rec.Name, err = nameOf(name)
 	}
+	rec.fault("eventName", err)
 	return next
+}
+
+func nameOf(text []byte) (Name, error) {
+	switch string(text) {
+	case "INSERT":
+		return Insert, nil
+	case "MODIFY":
+		return Modify, nil
+	case "REMOVE":
+		return Remove, nil
+	}
+	return 0, fmt.Errorf("unknown name %.40q", text)
 }
 
 // sourceARN takes the first one. The others are the same.
@@ -125,6 +141,7 @@ func (d *Decoder) sequence(at int, rec *Record) int {
 		rec.Sequence, err = text(raw)
 		rec.fault("SequenceNumber", err)
 	}
+	d.note(sequenceHole, at, next)
 	return next
 }
 
@@ -144,6 +161,7 @@ func (d *Decoder) created(at int, rec *Record) int {
 		d.lastTime, d.last = raw, t
 	}
 	rec.Created = d.last
+	d.note(timeHole, at, next)
 	return next
 }
 

@@ -13,13 +13,16 @@ import (
 // everything ends. So nobody has to look for faults on the way, but a place behind
 // a fault says nothing, and may be one beyond the end: cut allows for that.
 type scanner struct {
-	data  []byte
-	err   error
-	names []span // of the members so far of all objects that are being read
+	data   []byte
+	err    error
+	hashes []uint64 // of the names so far in all objects that are being read
+	size   int      // of the item that is being read
+	flaw   error    // the first in its attributes
+	bytes  []byte   // room for a binary value
 
-	size  int    // of the item that is being read
-	flaw  error  // the first in its attributes
-	bytes []byte // room for a binary value
+	learning bool   // holes are noted
+	holes    []hole // in the record that is being read
+	reading  byte   // the image
 }
 
 // maxDepth bounds how deep values may be nested that nobody asks for. DynamoDB's own
@@ -28,7 +31,7 @@ const maxDepth = 500
 
 // open starts on new data, with the room that earlier data needed.
 func (s *scanner) open(data []byte) {
-	s.data, s.err, s.names = data, nil, s.names[:0]
+	s.data, s.err, s.hashes = data, nil, s.hashes[:0]
 }
 
 // fail keeps a fault that was found at a place.

@@ -3,13 +3,10 @@ package ddbstream_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
-	"testing"
 
 	"github.com/aws/aws-lambda-go/events"
-	"pgregory.net/rapid"
 
 	"github.com/hotshard/hotshard/internal/ddbstream"
 )
@@ -160,64 +157,4 @@ func compareImage(image ddbstream.Image, item map[string]events.DynamoDBAttribut
 		}
 	}
 	return nil
-}
-
-func TestAgreesWithStock(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		payload := genPayload(t)
-		if agreed, err := compare([]byte(payload)); !agreed || err != nil {
-			_, refused := ddbstream.Decode([]byte(payload))
-			t.Fatalf("agreed %v, %v, decode %v: %s", agreed, err, refused, payload)
-		}
-	})
-}
-
-// foldable are the member names that the stock decoder takes in any case.
-var foldable = []string{
-	"Records", "eventName", "userIdentity", "type", "principalId", "dynamodb",
-	"ApproximateCreationDateTime", "Keys", "NewImage", "OldImage", "SequenceNumber",
-}
-
-// folds reports whether some member's name is one of foldable but for its case,
-// which only the stock decoder takes for it.
-func folds(value any) bool {
-	switch v := value.(type) {
-	case []any:
-		for _, e := range v {
-			if folds(e) {
-				return true
-			}
-		}
-	case map[string]any:
-		for name, e := range v {
-			for _, known := range foldable {
-				if name != known && strings.EqualFold(name, known) {
-					return true
-				}
-			}
-			if folds(e) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func FuzzDecode(f *testing.F) {
-	for _, name := range []string{"records.json", "window.json", "malformed.json"} {
-		seed, err := os.ReadFile("testdata/" + name)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, payload []byte) {
-		var value any
-		if json.Unmarshal(payload, &value) == nil && folds(value) {
-			return
-		}
-		if _, err := compare(payload); err != nil {
-			t.Errorf("%v: %s", err, payload)
-		}
-	})
 }

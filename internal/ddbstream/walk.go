@@ -1,32 +1,45 @@
 package ddbstream
 
-import (
-	"bytes"
-	"iter"
-)
+import "bytes"
 
 // What an image holds was checked when it was decoded, so looking into it needs
 // no more than to know where values end.
 
-// members walks an object of checked JSON: each member's name, still quoted, and
-// its value. Other values have none.
-func members(raw []byte) iter.Seq2[[]byte, []byte] {
-	return func(yield func(name, value []byte) bool) {
-		if len(raw) == 0 || raw[0] != '{' {
-			return
-		}
-		for at := skipSpace(raw, 1); raw[at] != '}'; at = skipSpace(raw, at) {
-			end := skipString(raw, at)
-			start := skipSpace(raw, skipSpace(raw, end)+len(":"))
-			next := skipValue(raw, start)
-			if !yield(raw[at:end:end], raw[start:next:next]) {
-				return
-			}
-			if at = skipSpace(raw, next); raw[at] == ',' {
-				at++
-			}
-		}
+// walker goes through the members of an object of checked JSON:
+//
+//	for w := walk(raw); w.next(); {
+//		fmt.Printf("%s is %s\n", w.name, w.value)
+//	}
+type walker struct {
+	name, value []byte // of the member, the name still quoted
+	raw         []byte
+	at          int
+}
+
+// walk begins with an object; other values have no members.
+func walk(raw []byte) walker {
+	if len(raw) == 0 || raw[0] != '{' {
+		return walker{}
 	}
+	return walker{raw: raw, at: 1}
+}
+
+func (w *walker) next() bool {
+	if w.raw == nil {
+		return false
+	}
+	raw, at := w.raw, skipSpace(w.raw, w.at)
+	if raw[at] == ',' {
+		at = skipSpace(raw, at+1)
+	}
+	if raw[at] == '}' {
+		return false
+	}
+	end := skipString(raw, at)
+	start := skipSpace(raw, skipSpace(raw, end)+len(":"))
+	w.at = skipValue(raw, start)
+	w.name, w.value = raw[at:end:end], raw[start:w.at:w.at]
+	return true
 }
 
 func skipSpace(raw []byte, at int) int {
@@ -91,12 +104,11 @@ func is(quoted []byte, text string) bool {
 // sole returns the type and the value of an attribute, which is an object of that
 // one member; nil for all else.
 func sole(raw []byte) (kind, value []byte) {
-	n := 0
-	for name, v := range members(raw) {
-		kind, value = name, v
-		n++
+	w := walk(raw)
+	if !w.next() {
+		return nil, nil
 	}
-	if n != 1 {
+	if kind, value = w.name, w.value; w.next() {
 		return nil, nil
 	}
 	return kind, value

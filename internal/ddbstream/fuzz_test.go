@@ -1,0 +1,300 @@
+package ddbstream_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/hotshard/hotshard/internal/ddbstream"
+)
+
+// foldable are the member names that the stock decoder takes in any case.
+var foldable = []string{
+	"Records", "eventName", "userIdentity", "type", "principalId", "dynamodb",
+	"ApproximateCreationDateTime", "Keys", "NewImage", "OldImage", "SequenceNumber",
+}
+
+// folds reports whether some member's name is one of foldable but for its case,
+// which only the stock decoder takes for it.
+func folds(value any) bool {
+	switch v := value.(type) {
+	case []any:
+		for _, e := range v {
+			if folds(e) {
+				return true
+			}
+		}
+	case map[string]any:
+		for name, e := range v {
+			for _, known := range foldable {
+				if name != known && strings.EqualFold(name, known) {
+					return true
+				}
+			}
+			if folds(e) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, name := range []string{"records.json", "window.json", "malformed.json"} {
+		seed, err := os.ReadFile("testdata/" + name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		if _, err := ddbstream.Decode(payload); err == nil && !valid(payload) {
+			t.Fatalf("no JSON, and decoded: %q", payload)
+		}
+		var value any
+		if json.Unmarshal(payload, &value) == nil && folds(value) {
+			return
+		}
+		if _, err := compare(payload); err != nil {
+			t.Errorf("%v: %s", err, payload)
+		}
+	})
+}
+
+// valid reports whether this is JSON, with no name twice in one object.
+func valid(text []byte) bool {
+	return jsontext.Value(text).IsValid(jsontext.AllowInvalidUTF8(true))
+}
+
+// FuzzSyntax reads any text as a value that nobody asks for, and as an image, and
+// compares what is taken for JSON with a JSON library.
+func FuzzSyntax(f *testing.F) {
+	for _, seed := range []string{
+		`{"a":{"S":"x"},"b":{"N":"-1.5E3"},"c":{"L":[{"M":{}},{"NULL":true}]}}`, `{"a":1,"\u0061":2}`, `[1,-0.5e+7,true,false,null,{}]`,
+		"\"\\ud83d\\ude00\\ud800\\/\xff é\"", `{"a":{"SS":["x","y"],"NS":["1"],"BS":["AA=="]}}`, `01`, `1.`, `"\x"`, "\"\t\"", `{"a":1,}`, `[1,]`, `tru`,
+		`{"0":0,"1":0,"2":0,"3":0,"4":0,"5":0,"6":0,"7":0,"8":0,"9":0,"10":0,"11":0,"12":0,"13":0,"14":0,"15":0,"16":0,"17":0,"3":0}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if strings.Count(string(text), "[")+strings.Count(string(text), "{") > 400 {
+			return // it may be nested deeper than is read
+		}
+		for _, around := range []string{`{"Records":[],"x":%s}`, `{"Records":[{"eventName":"INSERT","dynamodb":{"SequenceNumber":"1","Keys":{},"NewImage":%s}}]}`} {
+			payload := fmt.Appendf(nil, around, text)
+			if _, err := ddbstream.Decode(payload); (err == nil) != valid(payload) {
+				t.Errorf("%q: %v, JSON %v", payload, err, valid(payload))
+			}
+		}
+	})
+}
+
+// FuzzAgreesWithStock has payloads generated, with all types, escapes and orders.
+func FuzzAgreesWithStock(f *testing.F) { f.Fuzz(rapid.MakeFuzz(agreesWithStock)) }
+
+func agreesWithStock(t *rapid.T) {
+	payload := genPayload(t)
+	if agreed, err := compare([]byte(payload)); !agreed || err != nil {
+		_, refused := ddbstream.Decode([]byte(payload))
+		t.Fatalf("agreed %v, %v, decode %v: %s", agreed, err, refused, payload)
+	}
+}
+
+func TestAgreesWithStock(t *testing.T) { rapid.Check(t, agreesWithStock) }
+
+// FuzzRecordsTogether decodes records that are like each other, or nearly so, in one
+// batch, and compares them with the same records decoded each by itself.
+func FuzzRecordsTogether(f *testing.F) { f.Fuzz(rapid.MakeFuzz(recordsTogether)) }
+
+func TestRecordsTogether(t *testing.T) { rapid.Check(t, recordsTogether) }
+
+func recordsTogether(t *rapid.T) {
+	var records []string
+	for range rapid.IntRange(1, 3).Draw(t, "kinds") {
+		record := genRecord(t)
+		for range rapid.IntRange(1, 4).Draw(t, "records") {
+			records = append(records, record)
+			record = genChange(t, record)
+		}
+	}
+	records = rapid.Permutation(records).Draw(t, "order")
+	if err := together(records); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// genChange changes a few bytes of a record, in a way that may or may not leave it
+// valid.
+func genChange(t *rapid.T, record string) string {
+	pieces := []string{"", "x", "7", "-1.5", " ", `\n`, `\"`, `"`, "é", "\xff", "}", "]", ",", ":", `{"S":"x"}`, "null", "\x01", strings.Repeat("y", 1500)}
+	for range rapid.IntRange(0, 3).Draw(t, "changes") {
+		at := rapid.IntRange(0, len(record)).Draw(t, "at")
+		end := min(len(record), at+rapid.SampledFrom([]int{0, 1, 1, 1, 2, 5}).Draw(t, "cut"))
+		record = record[:at] + rapid.SampledFrom(pieces).Draw(t, "piece") + record[end:]
+	}
+	return record
+}
+
+func together(records []string) error {
+	payload := `{"Records":[` + strings.Join(records, ",") + `]}`
+	batch, err := ddbstream.Decode([]byte(payload))
+	if (err == nil) && !valid([]byte(payload)) {
+		return fmt.Errorf("no JSON, and decoded: %q", payload)
+	}
+	if err != nil && strings.Contains(err.Error(), ": at byte ") && valid([]byte(payload)) {
+		return fmt.Errorf("JSON, and not decoded: %q: %w", payload, err)
+	}
+	if err != nil || len(batch.Records) != len(records) { // a change may have made two of one
+		return nil
+	}
+	for i, record := range records {
+		alone, err := ddbstream.Decode([]byte(`{"Records":[` + record + `]}`))
+		if err != nil {
+			return fmt.Errorf("record %d is decoded with others only: %q: %w", i, payload, err)
+		}
+		if diff := cmp.Diff(fmt.Sprintf("%+v", alone.Records[0]), fmt.Sprintf("%+v", batch.Records[i])); diff != "" {
+			return fmt.Errorf("record %d of %q (-alone +together):\n%s", i, payload, diff)
+		}
+	}
+	return nil
+}
+
+// FuzzTruncated cuts generated payloads at each byte.
+func FuzzTruncated(f *testing.F) { f.Fuzz(rapid.MakeFuzz(truncated)) }
+
+func TestTruncated(t *testing.T) { rapid.Check(t, truncated) }
+
+func truncated(t *rapid.T) {
+	payload := genPayload(t)
+	for n := range len(payload) {
+		if batch, err := ddbstream.Decode([]byte(payload[:n])); err == nil {
+			t.Fatalf("the first %d bytes decode, as %+v: %s", n, batch, payload)
+		}
+	}
+}
+
+// FuzzIndexWrites compares writes to indexes with what follows from the images as the
+// stock decoder has them.
+func FuzzIndexWrites(f *testing.F) { f.Fuzz(rapid.MakeFuzz(indexWrites)) }
+
+func TestIndexWritesFromStock(t *testing.T) { rapid.Check(t, indexWrites) }
+
+func indexWrites(t *rapid.T) {
+	change := map[string]string{"SequenceNumber": `"1"`, "Keys": genObject(t, map[string]string{"pk": `{"S":"p"}`})}
+	name := rapid.SampledFrom([]string{"INSERT", "MODIFY", "REMOVE"}).Draw(t, "name")
+	if name != "INSERT" {
+		change["OldImage"] = genIndexed(t)
+	}
+	if name != "REMOVE" {
+		change["NewImage"] = genIndexed(t)
+	}
+	payload := `{"Records":[{"eventName":"` + name + `","dynamodb":` + genObject(t, change) + `}]}`
+	batch, err := ddbstream.Decode([]byte(payload))
+	if err != nil {
+		t.Fatalf("%v: %s", err, payload)
+	}
+	var stock events.DynamoDBEvent
+	if err := json.Unmarshal([]byte(payload), &stock); err != nil {
+		t.Fatalf("stock: %v: %s", err, payload)
+	}
+	got, err := batch.Records[0].AppendIndexWrites(nil, indexes)
+	if err != nil {
+		t.Fatalf("%v: %s", err, payload)
+	}
+	var want []ddbstream.IndexWrite
+	for _, x := range indexes {
+		want = append(want, stockIndexWrites(x, stock.Records[0].Change)...)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("%s (-stock +got):\n%s", payload, diff)
+	}
+}
+
+// genIndexed generates an item that may be in the test's indexes.
+func genIndexed(t *rapid.T) string {
+	item := map[string]string{"pk": `{"S":"p"}`}
+	for _, attr := range []string{"g", "r"} {
+		if value := rapid.SampledFrom([]string{"", "1", "2", "3"}).Draw(t, attr); value != "" {
+			kind := rapid.SampledFrom([]string{"S", "S", "S", "N", "M", "B"}).Draw(t, "type")
+			item[attr] = map[string]string{"S": `{"S":` + genText(t, value) + `}`, "N": `{"N":"` + value + `"}`, "M": `{"M":{}}`, "B": `{"B":"AAE="}`}[kind]
+		}
+	}
+	for _, attr := range []string{"a", "b"} {
+		if rapid.Bool().Draw(t, attr) {
+			item[attr] = genValue(t, 1)
+		}
+	}
+	return genObject(t, item)
+}
+
+type stockItem = map[string]events.DynamoDBAttributeValue
+
+// stockIndexWrites follows DynamoDB's rules for one index by the book.
+func stockIndexWrites(x ddbstream.Index, change events.DynamoDBStreamRecord) (writes []ddbstream.IndexWrite) {
+	before, after := stockEntry(x, change.OldImage), stockEntry(x, change.NewImage)
+	write := func(entries ...stockItem) {
+		units := 1
+		for _, e := range entries {
+			units = max(units, (stockSize(e)+1023)/1024)
+		}
+		writes = append(writes, ddbstream.IndexWrite{Index: x.Name, Key: []byte(stockKey(entries[0], x.PartitionKey)), Units: units})
+	}
+	switch {
+	case before != nil && after != nil && cmp.Equal(stockKeys(x, before), stockKeys(x, after)):
+		if x.All || !cmp.Equal(before, after, cmp.Comparer(stockEqual)) {
+			write(before, after)
+		}
+	default:
+		for _, e := range []stockItem{before, after} {
+			if e != nil {
+				write(e)
+			}
+		}
+	}
+	return writes
+}
+
+// stockEntry is an item as an index has it, nil if it does not.
+func stockEntry(x ddbstream.Index, item stockItem) stockItem {
+	entry := stockItem{}
+	for name, value := range item {
+		if x.All || name == "pk" || name == x.PartitionKey || name == x.SortKey || strings.Contains(strings.Join(x.Include, ","), name) {
+			entry[name] = value
+		}
+	}
+	if keys := stockKeys(x, item); keys[0] == "" || keys[1] == "" {
+		return nil
+	}
+	return entry
+}
+
+func stockKeys(x ddbstream.Index, item stockItem) [2]string {
+	return [2]string{stockKey(item, x.PartitionKey), stockKey(item, x.SortKey)}
+}
+
+func stockKey(item stockItem, attr string) string {
+	v, ok := item[attr]
+	switch {
+	case ok && v.DataType() == events.DataTypeString:
+		return v.String()
+	case ok && v.DataType() == events.DataTypeNumber:
+		return v.Number()
+	case ok && v.DataType() == events.DataTypeBinary:
+		return base64.StdEncoding.EncodeToString(v.Binary())
+	}
+	return ""
+}
+
+func stockEqual(a, b events.DynamoDBAttributeValue) bool {
+	x, err1 := a.MarshalJSON()
+	y, err2 := b.MarshalJSON()
+	return err1 == nil && err2 == nil && string(x) == string(y)
+}
