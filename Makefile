@@ -4,6 +4,7 @@
 #   ARGS              for run: the flags of `hotshard local`
 #   TESTFLAGS         for test: more flags of `go test`
 #   FUZZTIME          for fuzz: how long for each target
+#   ROUNDS            for bench: turns of each decoder on each payload
 #   FN, EVENT         for invoke: a function's name and an event's file
 #   HOTSHARD_ENDPOINT another DynamoDB-compatible endpoint than the fetched engine
 
@@ -12,6 +13,7 @@ ARCHS       := arm64 amd64
 DIST        := dist
 SOURCES     := cmd functions internal pkg
 FUZZTIME    := 30s
+ROUNDS      := 9
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
 # The same source and Go version give the same bytes, wherever it is built. lambda.norpc leaves
@@ -53,15 +55,18 @@ lint: need-go ## check the form of the code: gofmt, go vet, staticcheck
 		{ echo "not formatted, run gofmt -w on:" $$unformatted >&2; exit 1; }
 	go vet ./...
 	go run $(STATICCHECK) ./...
+	go -C internal/experiment/decoding vet ./...
 
-bench: need-go ## run every benchmark
+bench: need-go ## run every benchmark, and compare the decoder with other libraries
 	go test -run '^$$' -bench . -benchmem ./...
+	go -C internal/experiment/decoding run . -rounds $(ROUNDS)
+	go -C internal/experiment/decoding run . -processes 3
 
 fuzz: need-go ## run every fuzz target for FUZZTIME (30s)
 	@for file in $$(grep -rl --include='*_test.go' '^func Fuzz' $(SOURCES)); do \
 		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\).*/\1/p' "$$file"); do \
 			echo "$$target in $$(dirname "$$file")"; \
-			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")" || exit 1; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 2s "./$$(dirname "$$file")" || exit 1; \
 		done; \
 	done
 

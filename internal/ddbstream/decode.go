@@ -30,19 +30,25 @@ type Decoder struct {
 }
 
 // Decode does the same as the function of this name, but the batch is valid only
-// until the decoder reads the next one. Until then the decoder holds on to the
-// payload as well.
+// until the decoder reads the next one or is released.
 func (d *Decoder) Decode(payload []byte) (*Batch, error) {
-	last := d.batch.Records
-	d.batch = Batch{Records: last[:0]}
-	defer func() { clear(last[min(len(d.batch.Records), len(last)):]) }()
-	d.records, d.lastTime = false, nil
-	d.known, d.misses, d.paused = 0, 0, 0
+	d.Release()
 	d.open(payload)
 	if err := d.payload(); err != nil {
 		return nil, fmt.Errorf("ddbstream: payload: %w", err)
 	}
 	return &d.batch, nil
+}
+
+// Release lets go of the payload and of all that refers to it, and keeps the memory.
+func (d *Decoder) Release() {
+	clear(d.batch.Records)
+	for _, s := range d.shapes[:d.known] {
+		*s = shape{holes: s.holes[:0]}
+	}
+	d.batch, d.records = Batch{Records: d.batch.Records[:0]}, false
+	d.lastTime, d.known, d.misses, d.paused = nil, 0, 0, 0
+	d.open(nil)
 }
 
 func (d *Decoder) payload() error {

@@ -33,7 +33,7 @@ func (i Image) Size() (int, error) {
 }
 
 // Has reports whether the image has an attribute of this name.
-func (i Image) Has(attr string) bool { return i.find(attr) != nil }
+func (i Image) Has(attr string) bool { return i.find(attr) != 0 }
 
 // String returns the text of an attribute of type S. It is false for an absent
 // attribute and one of another type.
@@ -57,8 +57,10 @@ func (i Image) Number(attr string) (string, bool) {
 // text, N as its digits, B in base64. It is false for any other. The result may be
 // a part of the payload.
 func (i Image) Key(attr string) ([]byte, bool) {
-	_, value, ok := i.scalar(attr)
-	return value, ok
+	if _, value, ok := i.scalar(attr); ok {
+		return value, true
+	}
+	return nil, false
 }
 
 // attributes lists the attributes' names.
@@ -69,28 +71,46 @@ func (i Image) attributes() (names []string) {
 	return names
 }
 
-// find returns the raw value of an attribute, nil without one.
-func (i Image) find(attr string) []byte {
+// find returns the place of an attribute's value, 0 without one.
+func (i Image) find(attr string) int {
 	if !i.names.has(hashName(attr)) {
-		return nil
+		return 0
 	}
-	for w := walk(i.raw); w.next(); {
+	for w := walk(i.raw); w.nextName(); w.pass() {
 		if is(w.name, attr) {
-			return w.value
+			return w.at
 		}
 	}
-	return nil
+	return 0
+}
+
+// value returns the raw value of an attribute, nil without one.
+func (i Image) value(attr string) []byte {
+	at := i.find(attr)
+	if at == 0 {
+		return nil
+	}
+	end := skipValue(i.raw, at)
+	return i.raw[at:end:end]
 }
 
 // scalar returns an attribute of type S, N or B, and which it is.
 func (i Image) scalar(attr string) (kind byte, value []byte, ok bool) {
-	name, quoted := sole(i.find(attr))
+	at := i.find(attr)
+	if at == 0 {
+		return 0, nil, false
+	}
+	if text := i.raw[at:]; isPlainScalar(text) {
+		if end := skipString(text, len(`{"S":`)); text[end] == '}' {
+			return text[2], unquote(text[len(`{"S":`):end]), true
+		}
+	}
+	name, quoted := sole(i.value(attr))
 	if name == nil || quoted[0] != '"' {
 		return 0, nil, false
 	}
-	switch kind = typeOf(unquote(name)); kind {
-	case 'S', 'N', 'B':
-		return kind, unquote(quoted), true
-	}
-	return 0, nil, false
+	kind = typeOf(unquote(name))
+	return kind, unquote(quoted), isScalar(kind)
 }
+
+func isScalar(kind byte) bool { return kind == 'S' || kind == 'N' || kind == 'B' }

@@ -4,7 +4,7 @@ package ddbstream
 // by name; other members are left out. It is false for an absent attribute and one
 // of another type.
 func (i Image) Numbers(attr string) (map[string]string, bool) {
-	kind, value := sole(i.find(attr))
+	kind, value := sole(i.value(attr))
 	if kind == nil || !is(kind, "M") || value[0] != '{' {
 		return nil, false
 	}

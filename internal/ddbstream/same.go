@@ -10,7 +10,7 @@ import (
 // both have the same value, whatever the order of a document's members and the
 // escapes in its strings.
 func (i Image) Same(other Image, attr string) bool {
-	a, b := i.find(attr), other.find(attr)
+	a, b := i.value(attr), other.value(attr)
 	if a == nil || b == nil || bytes.Equal(a, b) {
 		return bytes.Equal(a, b)
 	}

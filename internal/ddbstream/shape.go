@@ -51,8 +51,8 @@ type frame struct {
 const (
 	maxShapes = 4
 	maxHoles  = 200
-	maxMisses = 30
-	pause     = 500
+	maxMisses = 10
+	pause     = 1000
 )
 
 // learner keeps the shapes of a payload.
@@ -97,10 +97,12 @@ func (d *Decoder) fill(s *shape, at int, rec *Record) (next int, ok bool) {
 	past := 0
 	for i := range s.holes {
 		h := &s.holes[i]
-		if at = d.same(at, s.text[past:h.start]); d.peek(at) <= ' ' {
+		at = d.same(at, s.text[past:h.start])
+		past = h.end
+		c := d.peek(at)
+		if c <= ' ' || c != '"' && h.image != noImage { // what is there may be right, but is no such value
 			return 0, false
 		}
-		past = h.end
 		if h.image == noImage {
 			at = d.fillOne(h.kind, at, rec)
 			continue

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 
@@ -120,6 +121,7 @@ func compareRecord(rec *ddbstream.Record, stock events.DynamoDBEventRecord) erro
 	switch {
 	case rec.Name.String() != stock.EventName, string(rec.Sequence) != change.SequenceNumber, rec.Expired != expired:
 		return fmt.Errorf("%v %s %v, stock has %s %s %v", rec.Name, rec.Sequence, rec.Expired, stock.EventName, change.SequenceNumber, expired)
+	case rec.Created.IsZero() && change.ApproximateCreationDateTime.Equal(time.Unix(0, 0)): // null, which is absence here
 	case !rec.Created.Equal(change.ApproximateCreationDateTime.Time):
 		return fmt.Errorf("created %v, stock has %v", rec.Created, change.ApproximateCreationDateTime)
 	}

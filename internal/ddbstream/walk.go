@@ -1,6 +1,9 @@
 package ddbstream
 
-import "bytes"
+import (
+	"bytes"
+	"unicode/utf8"
+)
 
 // What an image holds was checked when it was decoded, so looking into it needs
 // no more than to know where values end.
@@ -24,7 +27,19 @@ func walk(raw []byte) walker {
 	return walker{raw: raw, at: 1}
 }
 
+// next goes to the next member; it is false at the end.
 func (w *walker) next() bool {
+	if !w.nextName() {
+		return false
+	}
+	start := w.at
+	w.pass()
+	w.value = w.raw[start:w.at:w.at]
+	return true
+}
+
+// nextName goes to the next member's value, and only reads the name.
+func (w *walker) nextName() bool {
 	if w.raw == nil {
 		return false
 	}
@@ -36,10 +51,16 @@ func (w *walker) next() bool {
 		return false
 	}
 	end := skipString(raw, at)
-	start := skipSpace(raw, skipSpace(raw, end)+len(":"))
-	w.at = skipValue(raw, start)
-	w.name, w.value = raw[at:end:end], raw[start:w.at:w.at]
+	w.name, w.at = raw[at:end:end], skipSpace(raw, skipSpace(raw, end)+len(":"))
 	return true
+}
+
+// pass goes behind a value.
+func (w *walker) pass() { w.at = skipValue(w.raw, w.at) }
+
+// isPlainScalar reports whether an attribute's value begins like `{"S":"`.
+func isPlainScalar(raw []byte) bool {
+	return len(raw) > 6 && raw[5] == '"' && raw[4] == ':' && raw[3] == '"' && raw[1] == '"' && raw[0] == '{' && isScalar(raw[2])
 }
 
 func skipSpace(raw []byte, at int) int {
@@ -78,6 +99,11 @@ func skipValue(raw []byte, at int) int {
 }
 
 func skipNested(raw []byte, at int) int {
+	if text := raw[at:]; isPlainScalar(text) { // the usual attribute
+		if end := skipString(text, len(`{"S":`)); text[end] == '}' {
+			return at + end + 1
+		}
+	}
 	for depth := 0; ; {
 		switch raw[at] {
 		case '"':
@@ -98,7 +124,12 @@ func skipNested(raw []byte, at int) int {
 // is tells whether a quoted text is this one, whatever it escapes.
 func is(quoted []byte, text string) bool {
 	inner := quoted[1 : len(quoted)-1]
-	return string(inner) == text && bytes.IndexByte(inner, '\\') < 0 || string(unquote(quoted)) == text
+	for _, c := range inner {
+		if c == '\\' || c >= utf8.RuneSelf {
+			return string(unquote(quoted)) == text
+		}
+	}
+	return string(inner) == text
 }
 
 // sole returns the type and the value of an attribute, which is an object of that

@@ -101,6 +101,7 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	}
 	decoder := h.decoders.Get().(*ddbstream.Decoder)
 	defer h.decoders.Put(decoder)
+	defer decoder.Release()
 	batch, err := decoder.Decode(payload)
 	if err != nil {
 		return nil, fmt.Errorf("hotkey: reading the batch: %w", err)

@@ -71,7 +71,10 @@ func amount(image ddbstream.Image, attr string, parts float64) (uint64, bool) {
 
 // parseBeat reads a beat: the write shard that it was put beside and when.
 func parseBeat(rec *ddbstream.Record, pk []byte) (name string, n int, at time.Time, ok bool) {
-	if sk, _ := rec.Keys.Key(schema.SK); string(sk) != schema.BeatSK || rec.Name == ddbstream.Remove {
+	if rec.Name == ddbstream.Remove || !rec.New.Has(schema.Beat) {
+		return "", 0, at, false
+	}
+	if sk, _ := rec.Keys.Key(schema.SK); string(sk) != schema.BeatSK {
 		return "", 0, at, false
 	}
 	digits, _ := rec.New.Number(schema.Beat)

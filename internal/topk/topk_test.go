@@ -32,7 +32,13 @@ func newExact(limits topk.Limits) *exact {
 }
 
 func (x *exact) add(key string, weight uint64, second int64) {
-	x.sketch.Add(key, weight, second)
+	if x.total%2 == 0 {
+		x.sketch.Add(key, weight, second)
+	} else {
+		bytes := []byte(key)
+		x.sketch.AddBytes(bytes, weight, second)
+		clear(bytes) // it is the caller's again
+	}
 	x.counts[key] += weight
 	if x.peaks[key] == nil {
 		x.peaks[key] = make(map[int64]uint64)

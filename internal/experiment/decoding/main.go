@@ -3,6 +3,10 @@
 // one process, in turns, each on the same payloads of up to 6 MB:
 //
 //	go -C internal/experiment/decoding run . -rounds 15
+//	go -C internal/experiment/decoding run . -processes 5
+//
+// The second runs the function hotkeys as a whole process behind a Runtime API,
+// beside a stock one and one that does nothing (on Linux).
 //
 // It is a module of its own, so that the libraries it compares are none of the
 // product's.
@@ -15,6 +19,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -25,12 +30,19 @@ func main() {
 	rounds := flag.Int("rounds", 15, "turns of each method on each payload")
 	only := flag.String("case", "", "only payloads with this in their name")
 	methods := flag.String("method", "", "only methods with this in their name, and stock")
+	whole := flag.Int("processes", 0, "compare whole processes instead, so many of each function")
 	flag.Parse()
 	if flag.NArg() > 0 || *rounds < 1 {
 		flag.Usage()
 		os.Exit(2)
 	}
-	if err := run(*rounds, *only, *methods); err != nil {
+	var err error
+	if *whole > 0 {
+		err = processes(context.Background(), *whole)
+	} else {
+		err = run(*rounds, *only, *methods)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "decoding:", err)
 		os.Exit(1)
 	}
