@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -153,17 +155,26 @@ func genRecords(t *rapid.T) []string {
 	return rapid.Permutation(records).Draw(t, "order")
 }
 
-// genChange changes a few bytes of a record, in a way that may or may not leave it
-// valid.
+var (
+	stringText = regexp.MustCompile(`"(?:[^"\\]|\\.)*"\s*:?`)
+
+	// values are what a string may be replaced with. The first is right for each type.
+	values = []string{`"1234"`, `"1234"`, `"1234"`, `"1234"`, `"AAAA"`, `"12.5"`, `"-7"`, `"é\n"`, `"\u0031"`, ``, `1`, `null`, ` "1234"`, `"1234","1234"`, `"` + strings.Repeat("y", 1500) + `"`}
+	pieces = []string{"", "x", "7", " ", `\"`, `"`, "\xff", "}", "]", ",", ":", `{"S":"x"}`, "null", "\x01"}
+)
+
+// genChange changes a few values of a record, or bytes, in a way that may or may not
+// leave it valid.
 func genChange(t *rapid.T, record string) string {
-	pieces := []string{"", "x", "7", "-1.5", " ", `\n`, `\"`, `"`, "é", "\xff", "}", "]", ",", ":", `{"S":"x"}`, "null", "\x01", strings.Repeat("y", 1500)}
-	for range rapid.IntRange(0, 3).Draw(t, "changes") {
-		at := rapid.IntRange(0, len(record)).Draw(t, "at")
-		end := min(len(record), at+rapid.SampledFrom([]int{0, 1, 1, 1, 2, 5}).Draw(t, "cut"))
-		if quote := strings.IndexByte(record[at:], '"'); quote >= 0 && rapid.Bool().Draw(t, "whole string") {
-			at += quote
-			end = at + 1 + max(0, strings.IndexByte(record[at+1:], '"')+1)
+	for range rapid.IntRange(0, 4).Draw(t, "changes") {
+		strs := slices.DeleteFunc(stringText.FindAllStringIndex(record, -1), func(at []int) bool { return record[at[1]-1] == ':' })
+		if len(strs) > 0 && rapid.IntRange(0, 9).Draw(t, "value") > 0 {
+			at := rapid.SampledFrom(strs).Draw(t, "string")
+			record = record[:at[0]] + rapid.SampledFrom(values).Draw(t, "by") + record[at[1]:]
+			continue
 		}
+		at := rapid.IntRange(0, len(record)).Draw(t, "at")
+		end := min(len(record), at+rapid.IntRange(0, 3).Draw(t, "cut"))
 		record = record[:at] + rapid.SampledFrom(pieces).Draw(t, "piece") + record[end:]
 	}
 	return record
