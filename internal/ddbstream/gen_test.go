@@ -44,6 +44,9 @@ func genRecord(t *rapid.T) string {
 
 func genItem(t *rapid.T, depth int) string {
 	item := make(map[string]string)
+	if depth == 0 && rapid.IntRange(0, 9).Draw(t, "has a key") > 0 {
+		item["pk"] = `{"S":` + genText(t, rapid.String().Draw(t, "key")) + `}`
+	}
 	for range rapid.IntRange(0, 4).Draw(t, "attributes") {
 		item[rapid.String().Draw(t, "name")] = genValue(t, depth)
 	}
