@@ -1,7 +1,6 @@
 package ddb
 
 import (
-	"maps"
 	"sync"
 	"time"
 )
@@ -37,13 +36,6 @@ func (w *limitWindow) spend(n int, limit int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.spent[n] = max(w.spent[n], limit)
-}
-
-// seen returns a copy of what is known.
-func (w *limitWindow) seen() (used, spent map[int]int64) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return maps.Clone(w.used), maps.Clone(w.spent)
 }
 
 // stale tells, once for all who ask at a time, that the last reading is too old.
