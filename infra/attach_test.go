@@ -24,16 +24,24 @@ func TestAttached(t *testing.T) {
 	}
 	_, function := tm.named(t, "AWS::Lambda::Function", "FunctionName", "hotshard-hotkeys")
 	variables := function.Properties.object("Environment").object("Variables")
-	if variables["HOTSHARD_CONTROL"] != "off" || variables["HOTSHARD_ITEMS_TABLE"] != "orders" || variables.text("HOTSHARD_ROLLUPS_TABLE") != "hotshard-rollups" {
+	if variables["HOTSHARD_SOURCE"] != "existing" || variables["HOTSHARD_SOURCE_TABLE"] != "orders" || variables.text("HOTSHARD_ROLLUPS_TABLE") != "hotshard-rollups" {
 		t.Errorf("environment %v", variables)
 	}
 	if p := mapping(t, tm, "hotkeys"); p.text("EventSourceArn") != sourceStream || p.number("TumblingWindowInSeconds") != 10 {
 		t.Errorf("mapping %v", p)
 	}
+	described := false
 	for _, s := range statements(t, tm.Resources["HotkeysRole"+suffix(t, tm, "HotkeysRole")]) {
+		if s.action == "dynamodb:DescribeTable" && s.resource == "arn:aws:dynamodb:eu-central-1:123456789012:table/orders" {
+			described = true
+			continue
+		}
 		if strings.HasPrefix(s.action, "dynamodb:") && s.resource != "${"+rollups+".Arn}" && !strings.HasPrefix(s.resource, "arn:aws:dynamodb:eu-central-1:123456789012:table/orders/stream/") {
 			t.Errorf("hotkeys may %v", s)
 		}
+	}
+	if !described {
+		t.Error("hotkeys may not describe the table")
 	}
 	note := tm.Outputs["SourceTable"]
 	if text(note.Value) != "orders" || !strings.Contains(string(tm.text), "two readers") {

@@ -45,7 +45,7 @@ var good = map[string]any{
 
 func TestAttached(t *testing.T) {
 	c, err := Parse(good)
-	if err != nil || !c.Attached() || c.SourceName() != "orders" || c.Hotkeys.Control != hotkey.Off || c.Hotkeys.ItemsTable != "orders" {
+	if err != nil || !c.Attached() || c.SourceName() != "orders" || c.Hotkeys.Source != hotkey.Existing || c.Hotkeys.SourceTable != "orders" {
 		t.Errorf("%+v, %v", c, err)
 	}
 }

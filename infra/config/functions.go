@@ -70,10 +70,11 @@ func (c *Config) computed() map[string]string {
 		"HOTSHARD_ITEMS_TABLE":     names.Items,
 		"HOTSHARD_ROLLUPS_TABLE":   names.Rollups,
 		"HOTSHARD_SHARD_MAP_TABLE": names.ShardMap,
+		"HOTSHARD_SOURCE":          string(hotkey.Hotshard),
+		"HOTSHARD_SOURCE_TABLE":    "",
 	}
 	if c.Attached() {
-		set["HOTSHARD_ITEMS_TABLE"] = c.SourceTable
-		set["HOTSHARD_CONTROL"] = "off" // its keys have no write shards
+		set["HOTSHARD_SOURCE"], set["HOTSHARD_SOURCE_TABLE"] = string(hotkey.Existing), c.SourceTable
 	}
 	return set
 }

@@ -25,6 +25,7 @@ const (
 	Items    = "HOTSHARD_ITEMS_TABLE"
 	Rollups  = "HOTSHARD_ROLLUPS_TABLE"
 	ShardMap = "HOTSHARD_SHARD_MAP_TABLE"
+	Source   = "HOTSHARD_SOURCE_TABLE" // that a deployment is attached to
 )
 
 // ByRank is the index of the items table.
@@ -42,7 +43,7 @@ type Grant struct {
 // All are the grants on tables. A transaction needs the actions of its parts, and
 // none of its own.
 var All = []Grant{
-	{Ingest, Items, "", []string{"BatchGetItem", "BatchWriteItem", "PutItem", "Query", "UpdateItem"},
+	{Ingest, Items, "", []string{"BatchGetItem", "BatchWriteItem", "DeleteItem", "PutItem", "Query", "UpdateItem"},
 		"writes of all kinds; boards' settings and entries are read in batches, sightings by query"},
 	{Ingest, ShardMap, "", []string{"DeleteItem", "GetItem", "PutItem", "Scan"},
 		"the view of shard counts, and changes, each of which removes an old one from the log"},
@@ -53,7 +54,8 @@ var All = []Grant{
 	{Query, ShardMap, "", []string{"GetItem", "Scan"}, "the view of shard counts"},
 
 	{Hotkeys, Items, "", []string{"PutItem"}, "beats"},
-	{Hotkeys, Rollups, "", []string{"PutItem", "Query"}, "heat items, its own and those of other stream shards"},
+	{Hotkeys, Rollups, "", []string{"PutItem", "Query", "UpdateItem"}, "heat items, its own and those of other stream shards; the budget of metric names"},
+	{Hotkeys, Source, "", []string{"DescribeTable"}, "keys and indexes of a table that the deployment is attached to"},
 	{Hotkeys, ShardMap, "", []string{"DeleteItem", "GetItem", "PutItem", "Scan"}, "the view of shard counts, and changes"},
 
 	{Aggregator, Items, "", []string{"BatchGetItem", "GetItem"}, "boards' settings and entries, and whether a removed write shard is gone"},

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/jsii-runtime-go"
 
 	"github.com/hotshard/hotshard/infra/grants"
+	"github.com/hotshard/hotshard/internal/hotkey"
 )
 
 // alarm is what is watched, and what to do when it goes off. All are of minutes.
@@ -73,7 +74,7 @@ func (d *deployment) keyAlarms() []alarm {
 		"A partition key takes more writes than its share of a partition. The alarm's contributors are the keys. " +
 			"See on the dashboard whether its shard count grew; ask GET /v1/hot-keys for advice.",
 	}
-	if d.config.Hotkeys.MetricKeys == 0 {
+	if d.config.Hotkeys.MetricKeys == 0 || d.config.Hotkeys.MetricNames == hotkey.Unnamed {
 		hot.metric, hot.from = d.own("HotKeys", maximum), 1
 		hot.text = "A partition key takes more writes than its share of a partition. Metrics by key are off: " +
 			"its name is in the log of hotkeys and at GET /v1/hot-keys."
@@ -107,8 +108,8 @@ func (d *deployment) detectorAlarms() []alarm {
 		"A window's state could not be read and counting began anew in the middle of a window: its hot keys may be missing. " +
 			"Expected once when a release changes its form.",
 	}, {
-		"detector-errors", "detector-errors", total("faults", d.own("RecordsFailed", sum), d.own("HeatItemFailures", sum)), 1, 5, 3,
-		"The detector failed on records or could not store what it counted, for minutes. Its log names the record or the error.",
+		"detector-errors", "detector-errors", total("faults", d.own("RecordsUnreadable", sum), d.own("HeatItemFailures", sum)), 1, 5, 3,
+		"The detector could not read records, and left them out, or could not store what it counted, for minutes. Its log names the record or the error.",
 	}}
 }
 

@@ -36,11 +36,10 @@ func (d *deployment) makeRole(function string) awsiam.Role {
 
 func (d *deployment) tableStatements(function string) (list []awsiam.PolicyStatement) {
 	for _, g := range grants.Of(function) {
-		table, ok := d.tables[g.Table]
+		arn, ok := d.granted(g.Table)
 		if !ok {
-			continue // an attached deployment has fewer, and its settings keep off the others
+			continue
 		}
-		arn := *table.TableArn()
 		if g.Index != "" {
 			arn += "/index/" + g.Index
 		}
@@ -51,6 +50,19 @@ func (d *deployment) tableStatements(function string) (list []awsiam.PolicyState
 		list = append(list, allow(actions, &arn))
 	}
 	return list
+}
+
+// granted returns a table's ARN. An attached deployment has fewer tables, and one that
+// others do not have; its settings keep off the rest.
+func (d *deployment) granted(table string) (arn string, ok bool) {
+	if table == grants.Source {
+		return *d.sourceARN(), d.config.Attached()
+	}
+	own, ok := d.tables[table]
+	if !ok {
+		return "", false
+	}
+	return *own.TableArn(), true
 }
 
 // metricsStatement allows metrics. PutMetricData has no resources, but a namespace.
