@@ -114,5 +114,7 @@ func (a *arena) outdate(player string) {
 		a.change(player)
 	}
 	i := a.stream(player)
-	a.deliver(i, a.done[i], len(a.streams[i]))
+	for tries := 0; a.done[i] < len(a.streams[i]) && tries < 3; tries++ {
+		a.deliver(i, a.done[i], len(a.streams[i]))
+	}
 }

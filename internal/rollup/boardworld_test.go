@@ -2,6 +2,7 @@ package rollup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -14,6 +15,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/hotshard/hotshard/internal/rollup/board"
+	"github.com/hotshard/hotshard/internal/rollup/histogram"
+	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
@@ -33,9 +36,11 @@ type arena struct {
 	clock   time.Time
 
 	entries map[string]board.State
-	streams [3][]string // records
-	numbers [3][]string // their sequence numbers
-	done    [3]int      // records that Lambda takes for done
+	streams [3][]string      // records
+	numbers [3][]string      // their sequence numbers
+	cuts    [3][]int         // where the stream shard was closed, and its child begins
+	done    [3]int           // records that Lambda takes for done
+	parts   []histogram.Part // of the histogram, as they were read some time ago
 
 	lags   bool // the index is what it was, and not the engine's
 	frozen bool // and stays that way
@@ -46,6 +51,7 @@ type arena struct {
 	races      int      // interventions left
 	read       []string // players whose entries a fold read last
 	widened    int      // readings of the index by folds
+	merges     int
 }
 
 // seen is a player as the index shows him, and since when that is no more so.
@@ -214,9 +220,27 @@ func (a *arena) turn() {
 	}
 }
 
+// rotate closes a stream shard. What follows is its child's.
+func (a *arena) rotate() {
+	i := a.random.IntN(len(a.streams))
+	a.cuts[i] = append(a.cuts[i], len(a.streams[i]))
+}
+
+// shard names the stream shard that has a record, and says where that ends.
+func (a *arena) shard(i, at int) (id string, end int) {
+	for n, cut := range a.cuts[i] {
+		if at < cut {
+			return fmt.Sprintf("shardId-%d-%d", i, n), cut
+		}
+	}
+	return fmt.Sprintf("shardId-%d-%d", i, len(a.cuts[i])), len(a.streams[i])
+}
+
 func (a *arena) deliver(i, from, to int) {
 	h := a.containers[a.random.IntN(2)]
-	failed, err := hand(h, batchOf(fmt.Sprintf("shardId-%d", i), a.streams[i][from:to]...))
+	id, end := a.shard(i, from)
+	to = min(to, end)
+	failed, err := hand(h, batchOf(id, a.streams[i][from:to]...))
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -227,6 +251,27 @@ func (a *arena) deliver(i, from, to int) {
 		}
 	}
 	a.done[i] = max(a.done[i], to)
+}
+
+// merge merges some parts of the histogram, as they are or as they were.
+func (a *arena) merge() {
+	store := histogram.New(a.db, a.names.Rollups, time.Now)
+	read, err := store.Read(context.Background(), a.name, "all")
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	if a.random.IntN(3) == 0 {
+		read, a.parts = a.parts, read
+	}
+	some := histogram.Choose(read, time.Now(), func(histogram.Part) bool { return a.random.IntN(3) > 0 })
+	if len(some) == 0 {
+		return
+	}
+	_, err = store.Replace(context.Background(), a.name, "all", some, histogram.Sum(some, time.Now()), nil)
+	if err != nil && !errors.Is(err, parts.ErrMoved) {
+		a.t.Fatal(err)
+	}
+	a.merges++
 }
 
 // rest delivers what is left, and runs the task until no note is left.

@@ -187,7 +187,7 @@ func SettingsKey(board string) (pk, sk string) { return BoardPrefix + board, Sol
 // shards fold into, and for each stream shard a part of the histogram of scores:
 //
 //	pk         S  L#<board>#<period>
-//	sk         S  top, or h#<stream shard>
+//	sk         S  top, or h#<stream shard>, or h#~merged for what was merged of those
 //	v          N  1
 //	expires_at N  Unix seconds; not for all
 //
@@ -201,7 +201,8 @@ func SettingsKey(board string) (pk, sk string) { return BoardPrefix + board, Sol
 // A histogram's part:
 //
 //	seq      S  sequence number of the last record that was folded, as in an event
-//	            rollup's part
+//	            rollup's part; with EmptiedSuffix behind it once the part gave what
+//	            it had to the merged one
 //	cells    B  how many entries' scores lie in each cell, packed; a stream shard's
 //	            may be below 0
 //	as_of    N  Unix milliseconds of the last fold
