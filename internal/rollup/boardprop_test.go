@@ -30,7 +30,12 @@ func TestBoardsAreExactAtRest(t *testing.T) {
 		a.size = rapid.SampledFrom([]int{1, 3, 8}).Draw(t, "size")
 		a.players = rapid.SampledFrom([]int{5, 20, 40}).Draw(t, "players")
 		own := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "faults' seed"), 0))
-		client := &races{&unreliable{Client: db, random: own, faults: rapid.IntRange(0, 12).Draw(t, "faults")}, a}
+		// A process that is slow and dies at the wrong moment is left out: see topFolder.
+		faults := rapid.IntRange(0, 12).Draw(t, "faults")
+		if a.slow = rapid.Bool().Draw(t, "slow"); a.slow {
+			faults = 0
+		}
+		client := &races{&unreliable{Client: db, random: own, faults: faults}, a}
 		for _, h := range a.containers {
 			h.tops.client, h.cells.client = client, client
 			h.cells.limit = 5

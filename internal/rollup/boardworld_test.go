@@ -2,7 +2,6 @@ package rollup
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/rollup/histogram"
-	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
@@ -48,6 +46,7 @@ type arena struct {
 
 	containers [2]*Handler
 	nested     bool
+	slow       bool     // processes take long
 	races      int      // interventions left
 	read       []string // players whose entries a fold read last
 	widened    int      // readings of the index by folds
@@ -130,9 +129,7 @@ func (a *arena) score() schema.Score {
 // shard.
 func (a *arena) put(next board.State) {
 	old := a.entries[next.Player]
-	a.mu.Lock()
-	a.clock = a.clock.Add(time.Duration(a.random.IntN(1000)) * time.Millisecond)
-	a.mu.Unlock()
+	a.pass(time.Duration(a.random.IntN(1000)) * time.Millisecond)
 	pk, sk := schema.EntryKey(a.name, "all", next.Player)
 	var err error
 	if next.Present {
@@ -156,6 +153,12 @@ func (a *arena) put(next board.State) {
 
 // stream is the stream shard with a player's records.
 func (a *arena) stream(player string) int { return shard.Calculated(player, len(a.streams)) }
+
+func (a *arena) pass(d time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.clock = a.clock.Add(d)
+}
 
 // record appends one to a stream shard. Its number is longer than some before.
 func (a *arena) record(stream int, make func(sequence string) string) {
@@ -220,22 +223,6 @@ func (a *arena) turn() {
 	}
 }
 
-// rotate closes a stream shard. What follows is its child's.
-func (a *arena) rotate() {
-	i := a.random.IntN(len(a.streams))
-	a.cuts[i] = append(a.cuts[i], len(a.streams[i]))
-}
-
-// shard names the stream shard that has a record, and says where that ends.
-func (a *arena) shard(i, at int) (id string, end int) {
-	for n, cut := range a.cuts[i] {
-		if at < cut {
-			return fmt.Sprintf("shardId-%d-%d", i, n), cut
-		}
-	}
-	return fmt.Sprintf("shardId-%d-%d", i, len(a.cuts[i])), len(a.streams[i])
-}
-
 func (a *arena) deliver(i, from, to int) {
 	h := a.containers[a.random.IntN(2)]
 	id, end := a.shard(i, from)
@@ -251,27 +238,6 @@ func (a *arena) deliver(i, from, to int) {
 		}
 	}
 	a.done[i] = max(a.done[i], to)
-}
-
-// merge merges some parts of the histogram, as they are or as they were.
-func (a *arena) merge() {
-	store := histogram.New(a.db, a.names.Rollups, time.Now)
-	read, err := store.Read(context.Background(), a.name, "all")
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	if a.random.IntN(3) == 0 {
-		read, a.parts = a.parts, read
-	}
-	some := histogram.Choose(read, time.Now(), func(histogram.Part) bool { return a.random.IntN(3) > 0 })
-	if len(some) == 0 {
-		return
-	}
-	_, err = store.Replace(context.Background(), a.name, "all", some, histogram.Sum(some, time.Now()), nil)
-	if err != nil && !errors.Is(err, parts.ErrMoved) {
-		a.t.Fatal(err)
-	}
-	a.merges++
 }
 
 // rest delivers what is left, and runs the task until no note is left.

@@ -193,7 +193,8 @@ func SettingsKey(board string) (pk, sk string) { return BoardPrefix + board, Sol
 //
 // The top:
 //
-//	version  N  raised by each change, which is conditional on it
+//	version  N  raised by each change, which is conditional on it; begins at the
+//	            millisecond of the first
 //	places   B  the first in rank, packed, with the rev of each entry
 //	whole    BOOL  true when places has all entries of the period
 //	as_of    N  Unix milliseconds of the last change
@@ -216,13 +217,13 @@ const (
 	HistogramCells  = "cells"
 )
 
-// A top that was made from the index is noted in the rollups table, to be looked at
-// again: the index may have lagged. The note stays until a look that was late
-// enough:
+// A top that may lack something is noted in the rollups table, to be looked at again:
+// one that was made from the index, which may have lagged, or for the first time, and
+// one that a fold gave up. The note stays until a look that was late enough:
 //
 //	pk    S  N#<0 to 7>, by the board and period
 //	sk    S  L#<board>#<period>
-//	since N  Unix milliseconds of the first making that was not looked at
+//	since N  Unix milliseconds of the first cause that was not looked at
 //	last  N  Unix milliseconds of the newest
 //	v     N  1
 const (
