@@ -35,10 +35,12 @@ func TestBoardsAreExactAtRest(t *testing.T) {
 		if a.slow = rapid.Bool().Draw(t, "slow"); a.slow {
 			faults = 0
 		}
+		lost := rapid.SampledFrom([]int{0, 1, maxTopLost}).Draw(t, "refusals until a fold gives up")
 		client := &races{&unreliable{Client: db, random: own, faults: faults}, a}
 		for _, h := range a.containers {
 			h.tops.client, h.cells.client = client, client
 			h.cells.limit = 5
+			h.tops.lost = lost
 		}
 		if rapid.Bool().Draw(t, "full") {
 			a.fill()

@@ -81,6 +81,7 @@ type topFolder struct {
 	boards  Boards
 	recheck time.Duration
 	hold    func(size int) int // entries of a top for readers that want so many
+	lost    int                // stores of one fold that may be refused
 	now     func() time.Time
 	log     *slog.Logger
 	sure    *otter.Cache[string, int64] // version of a top whose unsure entries were found unchanged
@@ -91,7 +92,7 @@ const maxTops = 1000
 
 func newTopFolder(client Client, settings Settings, boards Boards, now func() time.Time, log *slog.Logger) *topFolder {
 	return &topFolder{
-		client: client, table: settings.RollupsTable, boards: boards, recheck: settings.BoardRecheck, hold: board.Hold, now: now, log: log,
+		client: client, table: settings.RollupsTable, boards: boards, recheck: settings.BoardRecheck, hold: board.Hold, lost: maxTopLost, now: now, log: log,
 		sure: otter.Must(&otter.Options[string, int64]{MaximumSize: maxTops}),
 	}
 }
@@ -112,7 +113,7 @@ func (f *topFolder) fold(ctx context.Context, of *standing) error {
 	s := of.own()
 	limited, cancel := context.WithTimeout(ctx, maxTopTime)
 	defer cancel()
-	err := f.settle(limited, s, f.turned, maxTopLost)
+	err := f.settle(limited, s, f.turned, f.lost)
 	if busy := errors.Is(err, errOutrun) || errors.Is(ddb.Kind(err), ddb.ErrThrottled) || limited.Err() != nil; busy && err != nil && ctx.Err() == nil {
 		f.log.Warn("a top is busy: it is looked at again later", "board", s.board, "period", s.period, "error", err)
 		err = f.note(ctx, s)
