@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -40,14 +41,20 @@ const maxLooks = 500
 // longer when its board's size is raised, since the folds of some seconds still go
 // by the old size. Until then it is short, which readers can tell.
 func (f *topFolder) note(ctx context.Context, s *standing) error {
-	_, err := f.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &f.table, Key: itemKey(schema.NoteKey(s.board, s.period)),
+	return NoteBoard(ctx, f.client, f.table, s.board, s.period, f.now())
+}
+
+// NoteBoard puts down, in the rollups table, that the top of a board's period is to be
+// looked at again: the task makes it right. The client needs UpdateItem only.
+func NoteBoard(ctx context.Context, client updater, table, name, period string, now time.Time) error {
+	_, err := client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: &table, Key: itemKey(schema.NoteKey(name, period)),
 		UpdateExpression:          aws.String("SET #v = :v, #last = :now, #since = if_not_exists(#since, :now)"),
 		ExpressionAttributeNames:  map[string]string{"#v": schema.Version, "#last": schema.NoteLast, "#since": schema.NoteSince},
-		ExpressionAttributeValues: map[string]types.AttributeValue{":v": number(1), ":now": number(f.now().UnixMilli())},
+		ExpressionAttributeValues: map[string]types.AttributeValue{":v": number(1), ":now": number(now.UnixMilli())},
 	})
 	if err != nil {
-		return fmt.Errorf("noting that it is to be looked at again: %w", err)
+		return fmt.Errorf("noting that board %q, period %s, is to be looked at again: %w", name, period, err)
 	}
 	return nil
 }

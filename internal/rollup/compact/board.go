@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/hotshard/hotshard/internal/rollup/histogram"
@@ -28,11 +27,7 @@ func (s standing) merge(ctx context.Context, r *run) error {
 			return 0, 0, nil
 		}
 		done, err := r.cells.Replace(ctx, s.board, s.period, chosen, histogram.Sum(chosen, r.now), nil)
-		gone := map[string]bool{schema.MergedPart: true}
-		for _, p := range chosen {
-			gone[p.StreamShard] = true
-		}
-		read = append(slices.DeleteFunc(read, func(p histogram.Part) bool { return gone[p.StreamShard] }), done.Merged)
+		read = append(histogram.Without(read, chosen), done.Merged)
 		return done.Emptied, done.WriteUnits, err
 	})
 	return errors.Join(err, damage(read))

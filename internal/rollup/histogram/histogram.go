@@ -34,7 +34,7 @@ type item = map[string]types.AttributeValue
 // Part is a stream shard's part of a histogram, or the merged one.
 type Part struct {
 	StreamShard string    // schema.MergedPart for the merged one
-	Sequence    string    // of the last record that was folded; "" for a damaged part that lacks it
+	Sequence    string    // of the last record that was folded; "" for a damaged part without a proper one
 	AsOf        time.Time // of the last fold, or of the merge; zero if not known
 	ExpiresAt   int64     // Unix seconds; 0 for never
 	Cells       board.Histogram
@@ -63,13 +63,13 @@ func (p Part) Attributes() map[string]types.AttributeValue {
 
 // Parse reads a part out of its item. The error is its Damage, too.
 func Parse(stored map[string]types.AttributeValue) (p Part, err error) {
-	p.Sequence = text(stored, schema.RollupSequence)
+	p.Sequence = sequenceOf(stored)
 	asOf, _ := number(stored, schema.AsOf)
 	if asOf > 0 {
 		p.AsOf = time.UnixMilli(asOf).UTC()
 	}
 	if p.Cells, err = board.StoredHistogram(stored); err == nil && p.Sequence == "" {
-		err = errors.New("it lacks its seq")
+		err = errors.New("its seq is missing, or none")
 	}
 	if seconds, known := number(stored, schema.ExpiresAt); known {
 		p.ExpiresAt = seconds
@@ -78,6 +78,17 @@ func Parse(stored map[string]types.AttributeValue) (p Part, err error) {
 	}
 	p.Damage = err
 	return p, err
+}
+
+// sequenceOf returns a part's sequence number, "" for what can't be one: a fold would
+// take all records for older than other text.
+func sequenceOf(stored item) string {
+	sequence := text(stored, schema.RollupSequence)
+	merged := text(stored, schema.SK) == schema.HistogramPrefix+schema.MergedPart
+	if !merged && strings.Trim(sequence, "0123456789"+schema.EmptiedSuffix) != "" {
+		return ""
+	}
+	return sequence
 }
 
 func text(from item, name string) string {

@@ -2,6 +2,7 @@ package histogram
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -64,6 +65,20 @@ func Choose(read []Part, now time.Time, want func(Part) bool) (chosen []Part) {
 
 func (p Part) merged() bool { return p.StreamShard == schema.MergedPart }
 
+// Without returns the parts that are not among those chosen: with what a Replace has
+// made of these, for the next.
+func Without(read, chosen []Part) []Part {
+	gone := map[string]bool{}
+	for _, p := range chosen {
+		gone[p.StreamShard] = true
+	}
+	return slices.DeleteFunc(slices.Clone(read), func(p Part) bool { return p.merged() || gone[p.StreamShard] })
+}
+
+// ErrTooMany is the error, by errors.Is, when one transaction can't take all parts
+// that are to be emptied: some are to be merged first.
+var ErrTooMany = errors.New("more is to be emptied than one transaction can take")
+
 // Replaced is what a Replace has done.
 type Replaced struct {
 	Merged     Part    // the merged part as it is now, for the next Replace
@@ -75,15 +90,14 @@ type Replaced struct {
 // total, its cells and its expiry, into the merged part, all at once or not at all. Parts that are emptied stay
 // for their sequence numbers for 48 h, or until more is folded into them. It fails
 // with [parts.ErrMoved], and writes nothing, when a part that it would empty or the
-// merged one is not as read has it, absent if read has none; and without it when
-// there is more than one transaction can take.
+// merged one is not as read has it, absent if read has none; and with ErrTooMany.
 //
 // Floors, which may be nil, has sequence numbers of 40 digits by stream shard, up to
 // which total has everything; no fold will take that any more. The parts of those
 // stream shards, absent ones too, are left with the floor if theirs is lower.
 //
 // Damaged parts are replaced as any, on condition that they still are as they were
-// read. One that lacks its sequence number needs a floor.
+// read. One that lacks its sequence number needs a floor, or to have rested for 48 h.
 func (s *Store) Replace(ctx context.Context, name, period string, read []Part, total Part, floors map[string]string) (done Replaced, err error) {
 	pk := schema.BoardRollupKey(name, period)
 	fault := func(err error) error { return fmt.Errorf("replacing the histogram %q: %w", pk, err) }
@@ -124,6 +138,9 @@ func (s *Store) empty(pk string, read []Part, floors map[string]string, now time
 		if p.merged() || p.Emptied() && p.Damage == nil && p.Sequence >= floor {
 			continue
 		}
+		if p.Sequence == "" && floor == "" && p.rested(now) {
+			floor = strings.Repeat("0", schema.RollupSequenceDigits) // nothing that it had comes again
+		}
 		if p.Sequence == "" && floor == "" {
 			return nil, fmt.Errorf("the part %q: %w, and it is not known how far it was folded", p.StreamShard, p.Damage)
 		}
@@ -134,10 +151,14 @@ func (s *Store) empty(pk string, read []Part, floors map[string]string, now time
 		actions = append(actions, s.emptied(pk, Part{StreamShard: streamShard}, left[streamShard], now))
 	}
 	if len(actions) > parts.MaxReplaced || bytes > maxBytes {
-		return nil, fmt.Errorf("%d parts with %d bytes are to be emptied, and one transaction can take %d and %d: merge some of them first",
-			len(actions), bytes, parts.MaxReplaced, maxBytes)
+		return nil, fmt.Errorf("%w: %d parts with %d bytes of %d and %d", ErrTooMany, len(actions), bytes, parts.MaxReplaced, maxBytes)
 	}
 	return actions, nil
+}
+
+// rested tells whether nothing was folded for as long as a stream has its records.
+func (p Part) rested(now time.Time) bool {
+	return !p.AsOf.IsZero() && now.Sub(p.AsOf) > schema.EmptiedLifetime
 }
 
 // emptied empties a part; one with nothing stored is absent.
