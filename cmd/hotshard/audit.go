@@ -51,6 +51,7 @@ type deployment struct {
 	Rules           rollup.Rules  `env:"HOTSHARD_ROLLUP_RULES" default:"[{\"every\":\"1h\"}]" placeholder:"JSON" help:"Which events are rolled up, as the aggregator has it. Default: all, by the hour."`
 	EventRetention  time.Duration `env:"HOTSHARD_EVENT_RETENTION" default:"720h" help:"How long events are kept, as ingest has it; the shortest that it had. 0 is for ever. What is older is not compared."`
 	RollupRetention time.Duration `env:"HOTSHARD_ROLLUP_RETENTION" default:"0" help:"How long event rollups are kept, as the aggregator has it. 0 is for ever."`
+	IndexLag        time.Duration `env:"HOTSHARD_BOARD_RECHECK" default:"30s" help:"The index of boards is never older than this. A board that differs takes at least so long."`
 	Wait            time.Duration `default:"30s" help:"For folds that may be on their way, up to 1h."`
 	Fewer           bool          `help:"Repair also rollups that have more events than there are items. If those were deleted or have expired, the rollups then forget them."`
 	Concurrency     int           `default:"32" help:"Summaries audited at a time, up to 1000."`
@@ -66,6 +67,8 @@ func (d *deployment) Validate() error {
 		return fmt.Errorf("--rollup-retention %v: want 0 or at least 24h", d.RollupRetention)
 	case d.Wait < 0 || d.Wait > time.Hour:
 		return fmt.Errorf("--wait %v: want 0 to 1h", d.Wait)
+	case d.IndexLag < time.Second || d.IndexLag > time.Hour:
+		return fmt.Errorf("--index-lag %v: want 1s to 1h", d.IndexLag)
 	case d.Concurrency < 1 || d.Concurrency > 1000:
 		return fmt.Errorf("--concurrency %d: want 1 to 1000", d.Concurrency)
 	}
@@ -75,7 +78,7 @@ func (d *deployment) Validate() error {
 func (d *deployment) options() audit.Options {
 	return audit.Options{
 		Names: schema.NamesFor(d.Prefix), Rules: d.Rules, EventRetention: d.EventRetention, RollupRetention: d.RollupRetention,
-		Fewer: d.Fewer, Wait: d.Wait, Concurrency: d.Concurrency,
+		Fewer: d.Fewer, IndexLag: d.IndexLag, Wait: d.Wait, Concurrency: d.Concurrency,
 	}
 }
 
@@ -89,10 +92,10 @@ func (d *deployment) auditor(ctx context.Context, o audit.Options) (*audit.Audit
 
 // targets are those that the command line names.
 type targets struct {
-	Type string    `enum:"counter,entity," default:"" placeholder:"TYPE" help:"With --name: counter or entity."`
-	Name string    `help:"With --type: audit this one only. Default: all counters, and all events that are rolled up."`
-	From time.Time `placeholder:"TIME" help:"RFC 3339: of events, only the hours or days that start then or later."`
-	To   time.Time `placeholder:"TIME" help:"RFC 3339: of events, only the hours or days that end then or earlier."`
+	Type string    `enum:"counter,entity,board," default:"" placeholder:"TYPE" help:"With --name: counter, entity or board."`
+	Name string    `help:"With --type: audit this one only. Default: all counters and boards, and all events that are rolled up."`
+	From time.Time `placeholder:"TIME" help:"RFC 3339: of events, only the hours or days that start then or later; of a board, days and weeks from then on, 38 days back by default."`
+	To   time.Time `placeholder:"TIME" help:"RFC 3339: of events, only the hours or days that end then or earlier; of a board, days and weeks before."`
 }
 
 // Validate finds faults of the command line.
@@ -101,7 +104,7 @@ func (t *targets) Validate() error {
 	case (t.Type == "") != (t.Name == ""):
 		return errors.New("--type and --name are used together")
 	case t.Type == string(schema.Counter) && !(t.From.IsZero() && t.To.IsZero()):
-		return errors.New("--from and --to are for events: a counter has no time")
+		return errors.New("--from and --to are for events and boards: a counter has no time")
 	case !t.From.IsZero() && !t.To.IsZero() && !t.From.Before(t.To):
 		return errors.New("--from must be before --to")
 	}
@@ -115,6 +118,9 @@ func (t *targets) source(a *audit.Auditor) (audit.Source, error) {
 		return audit.List(schema.Target{Base: schema.BaseKey{Type: schema.Counter, Name: t.Name}}), nil
 	case schema.Entity:
 		list, err := a.Entity(t.Name, r)
+		return audit.List(list...), err
+	case schema.Board:
+		list, err := a.Board(t.Name, r)
 		return audit.List(list...), err
 	}
 	return a.All(r), nil
@@ -168,7 +174,7 @@ func findingsTable(list []audit.Finding) string {
 	t.SetStyle(table.StyleLight)
 	t.AppendHeader(table.Row{"type", "name", "of", "found", "summary", "items", "why"})
 	for _, f := range list {
-		of := f.Bucket
+		of := f.Bucket + f.Period // it has one of them, or none
 		if f.WriteShard != nil {
 			of = fmt.Sprintf("write shard %d", *f.WriteShard)
 		}

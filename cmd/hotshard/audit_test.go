@@ -21,7 +21,8 @@ func TestAuditsWrongUsageIsOneLine(t *testing.T) {
 	for args, want := range map[string]string{
 		"audit --type counter":        "--type and --name are used together",
 		"audit --name x":              "--type and --name are used together",
-		"audit --type board --name x": "--type must be one of",
+		"audit --type group --name x": "--type must be one of",
+		"audit --index-lag 1ms":       "--index-lag 1ms: want 1s to 1h",
 		"audit --type counter --name x --from 2026-01-05T00:00:00Z":   "a counter has no time",
 		"audit --from 2026-01-05T00:00:00Z --to 2026-01-05T00:00:00Z": "--from must be before --to",
 		"audit --from yesterday":                                      "--from: parsing time",
@@ -90,7 +91,7 @@ func TestAuditsSettingsAreTheFunctions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.EventRetention != writes.EventRetention || c.RollupRetention != folds.RollupRetention || fmt.Sprint(c.Rules) != fmt.Sprint(folds.Rules) {
+	if c.EventRetention != writes.EventRetention || c.RollupRetention != folds.RollupRetention || fmt.Sprint(c.Rules) != fmt.Sprint(folds.Rules) || c.IndexLag != folds.BoardRecheck {
 		t.Errorf("got %+v, want as %+v and %+v", c, writes, folds)
 	}
 	t.Setenv("HOTSHARD_EVENT_RETENTION", "2h")

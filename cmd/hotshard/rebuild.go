@@ -10,7 +10,7 @@ import (
 type RebuildCmd struct {
 	deployment
 	targets
-	All bool `help:"Instead of --type and --name: all counters, and all events that are rolled up."`
+	All bool `help:"Instead of --type and --name: all counters and boards, and all events that are rolled up."`
 }
 
 // Validate finds faults of the command line.

@@ -56,6 +56,48 @@ type standing struct {
 	turns         []turn   // in stream order
 	raised        []string // sequence numbers of records that raised the board's size
 	lifetime      lifetime
+	damaged       map[string]error // why players' entries can't be read
+}
+
+// own returns a copy whose lifetime and damages are the caller's.
+func (s *standing) own() *standing {
+	own := *s
+	return &own
+}
+
+// miss notes that a player's entry can't be read, or that it can for nil.
+func (s *standing) miss(player string, why error) {
+	if why == nil {
+		delete(s.damaged, player)
+		return
+	}
+	if s.damaged == nil {
+		s.damaged = map[string]error{}
+	}
+	s.damaged[player] = why
+}
+
+// partly is the error of a fold that took all records but some.
+type partly struct {
+	error
+	sequences []string
+}
+
+func (p *partly) Unwrap() error { return p.error }
+
+// parked is the error for the records of players whose entries can't be read.
+func (s *standing) parked() error {
+	var p partly
+	for _, t := range s.turns {
+		if why := s.damaged[t.state.Player]; why != nil {
+			p.sequences = append(p.sequences, t.sequence)
+			p.error = fmt.Errorf("the entry of a player of board %q, period %s: %w: %w", s.board, s.period, errUnreadable, why)
+		}
+	}
+	if p.error == nil {
+		return nil
+	}
+	return &p
 }
 
 func (s *standing) pk() string { return schema.BoardRollupKey(s.board, s.period) }

@@ -1,9 +1,8 @@
 package rollup
 
 import (
-	"context"
-	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -15,7 +14,6 @@ import (
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // calm is a board of some players that nothing disturbs.
@@ -99,7 +97,10 @@ func TestSummariesOfPeriodsExpire(t *testing.T) {
 		s := board.State{Place: schema.Place{Player: "p", At: time.UnixMilli(1).UTC()}, Rev: int64(i + 1), Present: true}
 		item := a.item(s)
 		pk, sk := schema.EntryKey(a.name, period, "p")
-		item[schema.PK], item[schema.SK] = itemKey(pk, sk)[schema.PK], itemKey(pk, sk)[schema.SK]
+		maps.Copy(item, itemKey(pk, sk))
+		if _, digits, has := strings.Cut(ttl.more, `"N":"`); has {
+			item[schema.ExpiresAt] = &types.AttributeValueMemberN{Value: strings.TrimRight(digits, `"}`)}
+		}
 		if _, err := a.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &a.names.Items, Item: item}); err != nil {
 			t.Fatal(err)
 		}
@@ -114,74 +115,6 @@ func TestSummariesOfPeriodsExpire(t *testing.T) {
 			} else if sk != schema.TopSK && (got == "") != (ttl.more == "") {
 				t.Errorf("step %d: %s expires at %q", i, sk, got)
 			}
-		}
-	}
-}
-
-// broken answers readings of a board with an error.
-type broken struct {
-	Boards
-	err error
-}
-
-func (b broken) Entries(context.Context, string, string, []string, time.Time) (map[string]ddb.BoardEntry, error) {
-	return nil, b.err
-}
-
-func (b broken) Settings(context.Context, string, time.Time) (ddb.BoardSettings, error) {
-	return ddb.BoardSettings{}, b.err
-}
-
-// TestBoardsThatCannotBeRead: what may pass comes again, what is damaged is noted.
-func TestBoardsThatCannotBeRead(t *testing.T) {
-	a := calm(t, 3)
-	h, boards := a.containers[0], a.containers[0].tops.boards
-	a.score1("p9", 7)
-	i := a.stream("p9")
-	last := batchOf("shardId-9", a.streams[i][len(a.streams[i])-1])
-	h.tops.boards = broken{boards, fmt.Errorf("reading: %w", ddb.ErrThrottled)}
-	if failed, err := hand(h, last); err != nil || len(failed) != 1 {
-		t.Errorf("throttled: failed %v, %v", failed, err)
-	}
-	h.tops.boards = broken{boards, errors.New("no score in it")}
-	must(t, h, last)
-	if got := failures(t, a.db, a.names.Rollups); len(got) != 1 {
-		t.Errorf("damaged: failures %+v", got)
-	}
-	h.tops.boards = boards
-	must(t, h, last)
-	if a.first() != "p9" {
-		t.Errorf("the first is %q", a.first())
-	}
-}
-
-// TestSummariesThatCannotBeRead are noted.
-func TestSummariesThatCannotBeRead(t *testing.T) {
-	for _, damage := range []func(map[string]types.AttributeValue){
-		func(it map[string]types.AttributeValue) { it[schema.Version] = number(2) },
-		func(it map[string]types.AttributeValue) {
-			delete(it, schema.TopWhole)
-			delete(it, schema.HistogramCells)
-		},
-		func(it map[string]types.AttributeValue) {
-			it[schema.TopPlaces], it[schema.HistogramCells] = &types.AttributeValueMemberB{Value: []byte("x")}, &types.AttributeValueMemberB{Value: []byte("x")}
-		},
-	} {
-		a := calm(t, 3)
-		h := newHandler(t, Settings{RollupsTable: a.names.Rollups}, a.db)
-		for _, sk := range []string{schema.TopSK, schema.HistogramPrefix + "shardId-" + fmt.Sprint(a.stream("p9"))} {
-			it := itemKey(schema.BoardRollupKey(a.name, "all"), sk)
-			it[schema.Version], it[schema.TopVersion], it[schema.RollupSequence] = number(1), number(1), &types.AttributeValueMemberS{Value: "1"}
-			damage(it)
-			if _, err := a.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &a.names.Rollups, Item: it}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		a.score1("p9", 7)
-		i := a.stream("p9")
-		must(t, h, batchOf(fmt.Sprint("shardId-", i), a.streams[i][len(a.streams[i])-1]))
-		if got := failures(t, a.db, a.names.Rollups); got[schema.BoardRollupKey(a.name, "all")].count != 2 {
-			t.Errorf("failures %+v, want two of the board: its top and its histogram", got)
 		}
 	}
 }

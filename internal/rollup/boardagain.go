@@ -1,12 +1,15 @@
 package rollup
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -27,7 +30,7 @@ const (
 // looked is the task's answer.
 type looked struct {
 	Looked int `json:"looked"` // tops that were looked at
-	Failed int `json:"failed"` // that could not be; they are due again
+	Failed int `json:"failed"` // that could not be; they are due again after the recheck age
 	Later  int `json:"later"`  // notes that are too young, or beyond the bound of a run
 }
 
@@ -38,14 +41,20 @@ const maxLooks = 500
 // longer when its board's size is raised, since the folds of some seconds still go
 // by the old size. Until then it is short, which readers can tell.
 func (f *topFolder) note(ctx context.Context, s *standing) error {
-	_, err := f.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &f.table, Key: itemKey(schema.NoteKey(s.board, s.period)),
+	return NoteBoard(ctx, f.client, f.table, s.board, s.period, f.now())
+}
+
+// NoteBoard puts down, in the rollups table, that the top of a board's period is to be
+// looked at again: the task makes it right. The client needs UpdateItem only.
+func NoteBoard(ctx context.Context, client updater, table, name, period string, now time.Time) error {
+	_, err := client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: &table, Key: itemKey(schema.NoteKey(name, period)),
 		UpdateExpression:          aws.String("SET #v = :v, #last = :now, #since = if_not_exists(#since, :now)"),
 		ExpressionAttributeNames:  map[string]string{"#v": schema.Version, "#last": schema.NoteLast, "#since": schema.NoteSince},
-		ExpressionAttributeValues: map[string]types.AttributeValue{":v": number(1), ":now": number(f.now().UnixMilli())},
+		ExpressionAttributeValues: map[string]types.AttributeValue{":v": number(1), ":now": number(now.UnixMilli())},
 	})
 	if err != nil {
-		return fmt.Errorf("noting that it is to be looked at again: %w", err)
+		return fmt.Errorf("noting that board %q, period %s, is to be looked at again: %w", name, period, err)
 	}
 	return nil
 }
@@ -65,6 +74,7 @@ func (f *topFolder) lookAgain(ctx context.Context) ([]byte, error) {
 	began := f.now().UnixMilli()
 	before := began - f.recheck.Milliseconds()
 	var ripe []due
+	slices.SortStableFunc(notes, func(m, n due) int { return cmp.Compare(m.since, n.since) })
 	for _, n := range notes {
 		if n.since <= before && len(ripe) < maxLooks {
 			ripe = append(ripe, n)
@@ -73,7 +83,8 @@ func (f *topFolder) lookAgain(ctx context.Context) ([]byte, error) {
 	answer := looked{Looked: len(ripe), Later: len(notes) - len(ripe)}
 	var mu sync.Mutex
 	each(ripe, func(n due) {
-		if err := f.look(ctx, n, began); err != nil {
+		if err := f.look(ctx, &n, began); err != nil {
+			err = errors.Join(err, f.postpone(ctx, &n.standing, began)) // others are due as well
 			f.log.Error("not looked at again", "board", n.board, "period", n.period, "error", err)
 			mu.Lock()
 			answer.Failed++
@@ -85,9 +96,12 @@ func (f *topFolder) lookAgain(ctx context.Context) ([]byte, error) {
 
 // look looks at one top, and clears its note if that was late enough for all that
 // was noted.
-func (f *topFolder) look(ctx context.Context, n due, began int64) error {
-	if err := f.settle(ctx, &n.standing, f.again); err != nil {
+func (f *topFolder) look(ctx context.Context, n *due, began int64) error {
+	if err := f.settle(ctx, &n.standing, f.again, maxTopRounds); err != nil {
 		return err
+	}
+	if len(n.damaged) > 0 {
+		f.log.Error("entries can't be read: they are not in the top", "board", n.board, "period", n.period, "entries", len(n.damaged))
 	}
 	if n.last <= began-f.recheck.Milliseconds() {
 		_, err := f.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
@@ -129,7 +143,7 @@ func (f *topFolder) again(ctx context.Context, s *standing, top storedTop, size 
 		return nil, err
 	}
 	next := top.Clone()
-	if top.version == 0 {
+	if top.version == 0 && top.damaged == nil {
 		if len(places) == 0 {
 			return next, nil // there is no such period, or no more
 		}
@@ -151,6 +165,9 @@ func (f *topFolder) again(ctx context.Context, s *standing, top storedTop, size 
 	}
 	if err == nil && next.Short(size) {
 		err = f.widen(ctx, s, next, size)
+	}
+	if top.version == 0 && top.damaged == nil && len(next.Entries()) == 0 {
+		return top.Clone(), err // the index shows only those who have left
 	}
 	return next, err
 }

@@ -61,7 +61,7 @@ func (a *arena) cells() (all board.Histogram) {
 		if err != nil {
 			a.t.Fatal(err)
 		}
-		all.Merge(part.cells)
+		all.Merge(part.Cells)
 	}
 	return all
 }

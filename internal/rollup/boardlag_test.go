@@ -55,7 +55,7 @@ func (a *arena) leave(players ...string) {
 // fold delivers what there is.
 func (a *arena) fold() {
 	for i := range a.streams {
-		if a.done[i] < len(a.streams[i]) {
+		for a.done[i] < len(a.streams[i]) {
 			a.deliver(i, a.done[i], len(a.streams[i]))
 		}
 	}

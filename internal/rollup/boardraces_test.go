@@ -86,14 +86,18 @@ func (r *races) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o 
 	return r.Client.UpdateItem(ctx, in, o...)
 }
 
-// intervene lets entries change, and another container fold, while a fold is under
-// way.
+// intervene lets entries change, another container fold, and time pass, while a fold
+// is under way.
 func (a *arena) intervene() {
 	if a.nested || a.races == 0 || a.random.IntN(3) > 0 {
 		return
 	}
 	a.nested = true
 	a.races--
+	if a.slow && a.random.IntN(3) == 0 { // so slow a process that others look again
+		a.pass(recheck + time.Second)
+		a.task()
+	}
 	if len(a.read) > 0 && a.random.IntN(2) == 0 {
 		a.outdate(a.read[a.random.IntN(len(a.read))])
 	} else {
@@ -114,5 +118,7 @@ func (a *arena) outdate(player string) {
 		a.change(player)
 	}
 	i := a.stream(player)
-	a.deliver(i, a.done[i], len(a.streams[i]))
+	for tries := 0; a.done[i] < len(a.streams[i]) && tries < 3; tries++ {
+		a.deliver(i, a.done[i], len(a.streams[i]))
+	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/maypok86/otter/v2"
@@ -42,26 +41,47 @@ type Boards interface {
 //     is unsure until the entry was read again with the top stored. A fold is
 //     done only when all unsure entries of the top were found unchanged; if its
 //     process dies before, its records come again, and it is done by another;
-//   - R only grows by reading the index.
+//   - R only grows by reading the index, and for a top that is made anew.
 //
-// The index lags. A player whose newest write was before R grew and not in the index
-// yet is missing from the part by which it grew. Nothing in the stream will tell.
-// So before R grows that is noted, and a scheduled task looks again, at the soonest
-// after the recheck age: the index has the write by then. It only fills R as it is,
-// so it needs no further look, unless R has to grow again. A top that is too small
-// because the index still shows those who left is noted as well.
+// Where one of that does not hold, the board's period is noted, and a scheduled task
+// looks again, at the soonest after the recheck age. A look reads the entries of
+// all whom the top holds and of the first in the index, so it makes good all that was
+// written long enough before it for the index to have it:
+//
+//   - R has grown. The index lags: a player whose newest write was before R grew and
+//     not in the index yet is missing from the part by which it grew, and nothing in
+//     the stream will tell. So too for a top that is stored where there was none: it
+//     is taken for whole, since every entry's record comes, but the one before may
+//     have been lost, or records of it. The note is put before the top is stored and
+//     again after it.
+//   - A fold gives up: the top is too busy, or throttled, or can't be reached in
+//     time. Its records don't come again. What they say was written before the note,
+//     and entries that it left unsure are among those that a look reads.
+//   - A record can't be folded, or was given to the failure destination.
+//   - The top is too small because the index still shows those who left.
+//
+// A look only fills R as it is, so it needs no further look, unless R has to grow
+// again or the index doesn't reach down to its floor. It is done when all it has
+// stored is sure, as a fold is; else the note stays.
 //
 // At rest then, when all records were folded and the task has cleared the notes, a
 // top has all players in R as they are, and R is at least as large as readers want.
-// Before, it lacks what was not folded yet, and after a reading of a lagging index
-// players of the part read, until the task's look: for as long as the recheck age
-// and the task's interval.
+// Before, it lacks what was not folded yet, and what is noted until the task's look:
+// for as long as the recheck age and the task's interval.
+//
+// A process may be slow, or die, between the note and the store. Then a look may come
+// first and clear the note. But it has read the entries that the fold had, or newer
+// ones, so it has stored what made the top too small, and the fold's store is refused.
+// That leaves a board whose size was raised when the fold read it and lowered when the
+// look did, and a top that is lost while the index has nobody yet: for those is the
+// second note, without which a process that dies just then leaves the top as it is.
 type topFolder struct {
 	client  Client
 	table   string
 	boards  Boards
 	recheck time.Duration
 	hold    func(size int) int // entries of a top for readers that want so many
+	lost    int                // stores of one fold that may be refused
 	now     func() time.Time
 	log     *slog.Logger
 	sure    *otter.Cache[string, int64] // version of a top whose unsure entries were found unchanged
@@ -72,33 +92,50 @@ const maxTops = 1000
 
 func newTopFolder(client Client, settings Settings, boards Boards, now func() time.Time, log *slog.Logger) *topFolder {
 	return &topFolder{
-		client: client, table: settings.RollupsTable, boards: boards, recheck: settings.BoardRecheck, hold: board.Hold, now: now, log: log,
+		client: client, table: settings.RollupsTable, boards: boards, recheck: settings.BoardRecheck, hold: board.Hold, lost: maxTopLost, now: now, log: log,
 		sure: otter.Must(&otter.Options[string, int64]{MaximumSize: maxTops}),
 	}
 }
 
-// maxTopRounds bounds how often one fold stores a top, or is refused.
-const maxTopRounds = 25
+// Bounds of one fold.
+const (
+	maxTopRounds = 25               // how often a top is stored, or is refused
+	maxTopLost   = 6                // of them refused, but for looks of the task
+	maxTopTime   = 10 * time.Second // for all of it
+)
 
-// fold brings a top up to these turns of its board's entries.
-func (f *topFolder) fold(ctx context.Context, s *standing) error {
-	if err := f.settle(ctx, s, f.turned); err != nil {
+// errOutrun: others stored the top, again and again.
+var errOutrun = errors.New("others were faster")
+
+// fold brings a top up to these turns of its board's entries, or leaves that to the
+// task: a top that is too busy must not hold up what else is in the batch.
+func (f *topFolder) fold(ctx context.Context, of *standing) error {
+	s := of.own()
+	limited, cancel := context.WithTimeout(ctx, maxTopTime)
+	defer cancel()
+	err := f.settle(limited, s, f.turned, f.lost)
+	if busy := errors.Is(err, errOutrun) || errors.Is(ddb.Kind(err), ddb.ErrThrottled) || limited.Err() != nil; busy && err != nil && ctx.Err() == nil {
+		f.log.Warn("a top is busy: it is looked at again later", "board", s.board, "period", s.period, "error", err)
+		err = f.note(ctx, s)
+	}
+	if err != nil {
 		return fmt.Errorf("the top of board %q, period %s: %w", s.board, s.period, err)
 	}
-	return nil
+	return s.parked()
 }
 
 // step returns what becomes of a top for readers that want so many entries.
 type step func(ctx context.Context, s *standing, top storedTop, size int) (*board.Top, error)
 
 // settle stores what first makes of a top, and then folds until all in it is sure.
-func (f *topFolder) settle(ctx context.Context, s *standing, first step) error {
+// With errOutrun it has lost so often, or there always was something unsure.
+func (f *topFolder) settle(ctx context.Context, s *standing, first step, mostLost int) error {
 	size, err := f.size(ctx, s.board)
 	if err != nil {
 		return err
 	}
 	top, err := f.load(ctx, s)
-	stored, lost := false, 0
+	lost := 0
 	for range maxTopRounds {
 		if err != nil {
 			return err
@@ -112,14 +149,16 @@ func (f *topFolder) settle(ctx context.Context, s *standing, first step) error {
 			return nil
 		}
 		var won bool
-		if top, won, err = f.store(ctx, s, top, next); err != nil {
+		if top, won, err = f.keep(ctx, s, top, next); err != nil {
 			return err
 		}
 		switch {
 		case won && len(next.Unsure()) == 0:
 			return nil
 		case won:
-			first, stored = f.turned, true
+			first = f.turned
+		case lost == mostLost:
+			return fmt.Errorf("%w %d times", errOutrun, lost+1)
 		default:
 			lost++
 			if top, err = f.wait(ctx, s, top, lost); err != nil {
@@ -127,10 +166,24 @@ func (f *topFolder) settle(ctx context.Context, s *standing, first step) error {
 			}
 		}
 	}
-	if !stored {
-		return fmt.Errorf("others were faster %d times", lost)
+	return fmt.Errorf("after %d rounds: %w", maxTopRounds, errOutrun)
+}
+
+// keep stores a top. If that reaches further than the one before, it is noted: before,
+// lest the process dies in between, and after, since a look may have cleared the note
+// by then.
+func (f *topFolder) keep(ctx context.Context, s *standing, was storedTop, next *board.Top) (now storedTop, won bool, err error) {
+	wider := was.version == 0 || next.Wider(was.Top)
+	if wider {
+		if err := f.note(ctx, s); err != nil {
+			return was, false, err
+		}
 	}
-	return f.note(ctx, s) // all is in it, but unsure entries change all the time
+	now, won, err = f.store(ctx, s, was, next)
+	if wider && (won || err != nil) { // it may have been stored
+		err = errors.Join(err, f.note(ctx, s))
+	}
+	return now, won, err
 }
 
 // wait lets others store theirs. The first to have lost goes on at once, from what
@@ -157,112 +210,4 @@ func (f *topFolder) size(ctx context.Context, name string) (int, error) {
 		return schema.DefaultBoardSize, nil
 	}
 	return settings.Size, err
-}
-
-// passing tells errors of reading a board that may pass from those of damaged items.
-func passing(ctx context.Context, err error) bool {
-	return ctx.Err() != nil || errors.Is(err, ddb.ErrThrottled) || errors.Is(err, ddb.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
-}
-
-// turned folds a standing's turns.
-func (f *topFolder) turned(ctx context.Context, s *standing, top storedTop, size int) (*board.Top, error) {
-	next := top.Clone()
-	if version, ok := f.sure.GetIfPresent(s.pk()); ok && version == top.version {
-		next.Sure()
-	}
-	asked := s.offer(next)
-	if err := f.take(ctx, s, next, append(asked, next.Unsure()...)); err != nil {
-		return nil, err
-	}
-	next.Trim(f.hold(size))
-	if next.Short(size) {
-		if err := f.widen(ctx, s, next, size); err != nil {
-			return nil, err
-		}
-	}
-	return next, nil
-}
-
-// offer hands a top the newest state of each player, and returns those whose
-// entries must be read.
-func (s *standing) offer(top *board.Top) (asked []string) {
-	for _, state := range s.newest() {
-		if top.Offer(state) == board.Asks {
-			asked = append(asked, state.Player)
-		}
-	}
-	return asked
-}
-
-// take reads players' entries into a top.
-func (f *topFolder) take(ctx context.Context, s *standing, top *board.Top, players []string) error {
-	slices.Sort(players)
-	players = slices.Compact(players)
-	if len(players) == 0 {
-		return nil
-	}
-	entries, err := f.boards.Entries(ctx, s.board, s.period, players, f.now())
-	if err != nil {
-		return f.damaged(ctx, err)
-	}
-	for _, player := range players {
-		state := board.State{Place: schema.Place{Player: player}}
-		if e, ok := entries[player]; ok {
-			state = board.State{Place: e.Place, Rev: e.Rev, Present: true}
-		}
-		top.Take(state)
-	}
-	return nil
-}
-
-// damaged marks an error that would come again with the same records.
-func (f *topFolder) damaged(ctx context.Context, err error) error {
-	if passing(ctx, err) {
-		return err
-	}
-	return fmt.Errorf("%w: %w", errUnreadable, err)
-}
-
-// deeper is how many times as many places as a top holds are read of an index that
-// still shows players who are not there any more.
-const deeper = 8
-
-// widen reads the first of the index into a top that is short.
-func (f *topFolder) widen(ctx context.Context, s *standing, top *board.Top, size int) error {
-	if err := f.note(ctx, s); err != nil {
-		return err
-	}
-	for n := f.hold(size); ; n *= 2 {
-		places, last, err := f.index(ctx, s, n)
-		if err != nil {
-			return err
-		}
-		top.Widen(last)
-		asked := s.offer(top)
-		for _, p := range places {
-			if !top.Holds(p.Player) {
-				asked = append(asked, p.Player)
-			}
-		}
-		if err := f.take(ctx, s, top, asked); err != nil {
-			return err
-		}
-		top.Trim(f.hold(size))
-		if last == nil || !top.Short(size) || n >= deeper*f.hold(size) {
-			return nil // one that is short still is looked at again
-		}
-	}
-}
-
-// index reads the first n places, and the last of them, or nil when there are no
-// more than these.
-func (f *topFolder) index(ctx context.Context, s *standing, n int) (places []schema.Place, last *schema.Place, err error) {
-	places, err = f.boards.Top(ctx, s.board, s.period, n, f.now())
-	if err != nil {
-		return nil, nil, f.damaged(ctx, err)
-	}
-	if len(places) >= n {
-		last = &places[n-1]
-	}
-	return places, last, nil
 }

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/hotshard/hotshard/internal/rollup/board"
+	"github.com/hotshard/hotshard/internal/rollup/histogram"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
@@ -33,9 +34,11 @@ type arena struct {
 	clock   time.Time
 
 	entries map[string]board.State
-	streams [3][]string // records
-	numbers [3][]string // their sequence numbers
-	done    [3]int      // records that Lambda takes for done
+	streams [3][]string      // records
+	numbers [3][]string      // their sequence numbers
+	cuts    [3][]int         // where the stream shard was closed, and its child begins
+	done    [3]int           // records that Lambda takes for done
+	parts   []histogram.Part // of the histogram, as they were read some time ago
 
 	lags   bool // the index is what it was, and not the engine's
 	frozen bool // and stays that way
@@ -43,9 +46,11 @@ type arena struct {
 
 	containers [2]*Handler
 	nested     bool
+	slow       bool     // processes take long
 	races      int      // interventions left
 	read       []string // players whose entries a fold read last
 	widened    int      // readings of the index by folds
+	merges     int
 }
 
 // seen is a player as the index shows him, and since when that is no more so.
@@ -124,9 +129,7 @@ func (a *arena) score() schema.Score {
 // shard.
 func (a *arena) put(next board.State) {
 	old := a.entries[next.Player]
-	a.mu.Lock()
-	a.clock = a.clock.Add(time.Duration(a.random.IntN(1000)) * time.Millisecond)
-	a.mu.Unlock()
+	a.pass(time.Duration(a.random.IntN(1000)) * time.Millisecond)
 	pk, sk := schema.EntryKey(a.name, "all", next.Player)
 	var err error
 	if next.Present {
@@ -150,6 +153,12 @@ func (a *arena) put(next board.State) {
 
 // stream is the stream shard with a player's records.
 func (a *arena) stream(player string) int { return shard.Calculated(player, len(a.streams)) }
+
+func (a *arena) pass(d time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.clock = a.clock.Add(d)
+}
 
 // record appends one to a stream shard. Its number is longer than some before.
 func (a *arena) record(stream int, make func(sequence string) string) {
@@ -216,7 +225,9 @@ func (a *arena) turn() {
 
 func (a *arena) deliver(i, from, to int) {
 	h := a.containers[a.random.IntN(2)]
-	failed, err := hand(h, batchOf(fmt.Sprintf("shardId-%d", i), a.streams[i][from:to]...))
+	id, end := a.shard(i, from)
+	to = min(to, end)
+	failed, err := hand(h, batchOf(id, a.streams[i][from:to]...))
 	if err != nil {
 		a.t.Fatal(err)
 	}

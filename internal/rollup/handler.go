@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -198,7 +199,11 @@ func (d *delivery) settle(j job, err error) {
 	switch {
 	case err == nil:
 	case permanent(err):
-		d.lose(j.target, err, j.sequences()...)
+		sequences := j.sequences()
+		if some, ok := errors.AsType[*partly](err); ok {
+			sequences = some.sequences
+		}
+		d.lose(j.target, err, sequences...)
 	default:
 		d.retry(err, j.sequences()...)
 	}

@@ -75,10 +75,15 @@ func (d *delivery) lose(target string, reason error, sequences ...string) {
 }
 
 // park puts a target that lacks records into the failure destination. Until that
-// is done the records must come again.
+// is done the records must come again. The top of a board is looked at again without
+// being asked for.
 func (d *delivery) park(ctx context.Context, target string) {
 	l := d.lost[target]
-	if _, err := d.client.UpdateItem(ctx, d.failure(target, l)); err != nil {
+	_, err := d.client.UpdateItem(ctx, d.failure(target, l))
+	if t, no := schema.ParseTarget(target); no == nil && t.Base.Type == schema.Board {
+		err = errors.Join(err, d.tops.note(ctx, &standing{board: t.Base.Name, period: t.Period}))
+	}
+	if err != nil {
 		d.retry(fmt.Errorf("noting that %q lacks records: %w", target, err), l.sequences...)
 	}
 }

@@ -34,7 +34,7 @@ func (d *delivery) marks() (list []mark) {
 		m.sk, _ = r.Keys.String(schema.SK)
 		var ok bool
 		m.audit, ok = schema.ParseMark(m.sk)
-		if key, err := schema.ParseKey(m.pk); ok && err == nil && key.Base.Type == schema.Entity && r.Name != ddbstream.Remove {
+		if ok && schema.HasMarks(m.pk, m.sk) && r.Name != ddbstream.Remove {
 			list = append(list, m)
 		}
 	}

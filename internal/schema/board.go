@@ -187,7 +187,7 @@ func SettingsKey(board string) (pk, sk string) { return BoardPrefix + board, Sol
 // shards fold into, and for each stream shard a part of the histogram of scores:
 //
 //	pk         S  L#<board>#<period>
-//	sk         S  top, or h#<stream shard>
+//	sk         S  top, or h#<stream shard>, or h#~merged for what was merged of those
 //	v          N  1
 //	expires_at N  Unix seconds; not for all
 //
@@ -202,7 +202,8 @@ func SettingsKey(board string) (pk, sk string) { return BoardPrefix + board, Sol
 // A histogram's part:
 //
 //	seq      S  sequence number of the last record that was folded, as in an event
-//	            rollup's part
+//	            rollup's part; with EmptiedSuffix behind it once the part gave what
+//	            it had to the merged one
 //	cells    B  how many entries' scores lie in each cell, packed; a stream shard's
 //	            may be below 0
 //	as_of    N  Unix milliseconds of the last fold
@@ -216,13 +217,13 @@ const (
 	HistogramCells  = "cells"
 )
 
-// A top that was made from the index is noted in the rollups table, to be looked at
-// again: the index may have lagged. The note stays until a look that was late
-// enough:
+// A top that may lack something is noted in the rollups table, to be looked at again:
+// one that was made from the index, which may have lagged, or for the first time, and
+// one that a fold gave up. The note stays until a look that was late enough:
 //
 //	pk    S  N#<0 to 7>, by the board and period
 //	sk    S  L#<board>#<period>
-//	since N  Unix milliseconds of the first making that was not looked at
+//	since N  Unix milliseconds of the first cause that was not looked at
 //	last  N  Unix milliseconds of the newest
 //	v     N  1
 const (

@@ -2,13 +2,13 @@ package schema
 
 import "time"
 
-// EmptiedSuffix is appended to the seq of an event rollup's part that gave what it
-// had to MergedPart. No fold remembers such a seq, so that each that is under way is
+// EmptiedSuffix is appended to the seq of a part, of an event rollup or of a board's
+// histogram, that gave what it had to MergedPart. No fold remembers such a seq, so that each that is under way is
 // refused and reads what is left. It sorts after the sequence number it follows and
 // before the next one, so that what was folded stays folded.
 const EmptiedSuffix = "~"
 
-// EmptiedLifetime is how long a part without events is kept for its seq: a record
+// EmptiedLifetime is how long a part that was emptied is kept for its seq: a record
 // stays in its stream for a day, and comes again for no longer.
 const EmptiedLifetime = 48 * time.Hour
 

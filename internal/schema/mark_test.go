@@ -57,3 +57,26 @@ func TestTargetsAreReadBack(t *testing.T) {
 		}
 	}
 }
+
+func TestMarksBesideEntries(t *testing.T) {
+	at := time.Date(2026, 1, 5, 23, 0, 0, 0, time.UTC)
+	sk := BoardMarkSK(at, "a", 7)
+	if audit, ok := ParseMark(sk); audit != "a" || !ok {
+		t.Errorf("%q is of %q, %t", sk, audit, ok)
+	}
+	pk, entry := EntryKey("b#1", "all", "p#1")
+	for _, c := range []struct {
+		pk, sk string
+		want   bool
+	}{
+		{pk, sk, true}, {pk, entry, false}, {"C#c#0", sk, false}, {"B#b", sk, false}, {"E#e#2026-01-05#0", sk, true},
+	} {
+		if got := HasMarks(c.pk, c.sk); got != c.want {
+			t.Errorf("%q, %q: %t", c.pk, c.sk, got)
+		}
+	}
+	pk, entry = EntryKey(sk, "all", "p") // a board by that name
+	if HasMarks(pk, entry) {
+		t.Error("an entry passes for a mark")
+	}
+}

@@ -13,6 +13,10 @@
 // and the events again. What has not changed between the two readings, and still
 // differs from the events, is wrong.
 //
+// A board's period is compared by its index, which lags, and proved in the same way:
+// its histogram is made anew while nobody writes to the board, and its top by the
+// aggregator, which looks at what is noted.
+//
 // Every repair is conditional on what was read, so that it never undoes a fold.
 package audit
 
@@ -26,6 +30,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/rollup"
+	"github.com/hotshard/hotshard/internal/rollup/histogram"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
@@ -55,6 +60,7 @@ type Options struct {
 	// Eager repairs a counter's summary without waiting for folds that may be on
 	// their way. It is as exact, and quicker where many are behind.
 	Eager       bool
+	IndexLag    time.Duration    // the index of boards is never older than this; default 30 s
 	Wait        time.Duration    // for folds that may be on their way; 0 doesn't wait
 	Poll        time.Duration    // between two looks while waiting; default 500 ms
 	Concurrency int              // targets at a time; default 32
@@ -63,6 +69,7 @@ type Options struct {
 
 // Defaults of Options.
 const (
+	defaultIndexLag    = 30 * time.Second
 	defaultPoll        = 500 * time.Millisecond
 	defaultConcurrency = 32
 )
@@ -70,6 +77,9 @@ const (
 // withDefaults returns the options with their defaults, or all that is wrong with
 // them.
 func (o Options) withDefaults() (Options, error) {
+	if o.IndexLag == 0 {
+		o.IndexLag = defaultIndexLag
+	}
 	if o.Poll == 0 {
 		o.Poll = defaultPoll
 	}
@@ -88,6 +98,7 @@ func (o Options) withDefaults() (Options, error) {
 	check(o.Names.Items != "" && o.Names.Rollups != "" && o.Names.ShardMap != "", "Names has not all tables")
 	check(o.EventRetention >= 0, "EventRetention is %v: want 0 or more", o.EventRetention)
 	check(o.RollupRetention >= 0, "RollupRetention is %v: want 0 or more", o.RollupRetention)
+	check(o.IndexLag >= 0, "IndexLag is %v: want 0 or more", o.IndexLag)
 	check(o.Wait >= 0, "Wait is %v: want 0 or more", o.Wait)
 	check(o.Poll > 0, "Poll is %v: want more than 0", o.Poll)
 	check(o.Concurrency > 0, "Concurrency is %d: want 1 or more", o.Concurrency)
@@ -100,6 +111,7 @@ type Auditor struct {
 	client Client
 	shards *ddb.Map
 	store  *parts.Store
+	cells  *histogram.Store
 }
 
 // New returns an Auditor, or an error that lists all faults of the options.
@@ -111,6 +123,7 @@ func New(o Options, client Client) (*Auditor, error) {
 	return &Auditor{
 		o: o, client: client, shards: ddb.NewMap(client, o.Names.ShardMap),
 		store: parts.New(client, o.Names.Rollups, o.RollupRetention, o.Now),
+		cells: histogram.New(client, o.Names.Rollups, o.Now),
 	}, nil
 }
 
@@ -124,7 +137,8 @@ func (a *Auditor) hasRule(t schema.Target) bool {
 	return ok && width == t.Bucket
 }
 
-// Check audits one target, a counter (whatever its partial) or an entity's bucket.
+// Check audits one target: a counter (whatever its partial), an entity's bucket or a
+// board's period.
 // What is wrong with the target is in the result; an error is about DynamoDB or ctx,
 // and the target was then not audited to its end.
 func (a *Auditor) Check(ctx context.Context, t schema.Target) (Result, error) {
@@ -133,6 +147,8 @@ func (a *Auditor) Check(ctx context.Context, t schema.Target) (Result, error) {
 	switch {
 	case t.Base.Type == schema.Counter:
 		r, err = a.counter(ctx, t.Base.Name)
+	case t.Base.Type == schema.Board:
+		r, err = a.board(ctx, standing{t.Base.Name, t.Period})
 	case !a.hasRule(t):
 		r = finding(NoRule, fmt.Sprintf("no rule rolls up its events by the %s", t.Bucket))
 	default:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 
 // Range bounds the buckets of events that are audited: those that start at From or
 // after it, and end at To or before it. A zero time is no bound. Counters have no
-// time.
+// time, and of boards all that is found is audited.
 type Range struct{ From, To time.Time }
 
 func (r Range) holds(b parts.Bucket) bool {
@@ -27,8 +28,8 @@ func (r Range) holds(b parts.Bucket) bool {
 // segments is how many parts of a table are scanned at a time.
 const segments = 4
 
-// All is the source of all counters and of all buckets in a range: those that have
-// items, and those that have summaries. It scans both tables, consistently, and
+// All is the source of all counters, of all boards' periods, and of all buckets in a
+// range: those that have items, and those that have summaries. It scans both tables, consistently, and
 // remembers about 60 bytes for each target.
 func (a *Auditor) All(r Range) Source {
 	return func(ctx context.Context, emit func(schema.Target) error) error {
@@ -79,8 +80,11 @@ func (d *discovery) scan(ctx context.Context, table string, segment int, targetO
 // first tells whether a target has not been seen before.
 func (d *discovery) first(t schema.Target) bool {
 	name := t.Base.String()
-	if t.Base.Type == schema.Entity {
+	switch t.Base.Type {
+	case schema.Entity:
 		name = bucketOf(t).String()
+	case schema.Board:
+		name = schema.BoardRollupKey(t.Base.Name, t.Period)
 	}
 	sum := sha256.Sum256([]byte(name))
 	digest := [16]byte(sum[:16])
@@ -102,6 +106,8 @@ func (d *discovery) ofItem(pk, sk string) (schema.Target, bool) {
 func (d *discovery) ofSummary(pk, sk string) (schema.Target, bool) {
 	if t, err := schema.ParseTarget(pk); err == nil && t.Base.Type == schema.Counter {
 		return schema.Target{Base: t.Base}, sk == schema.SoleSK
+	} else if err == nil && t.Base.Type == schema.Board {
+		return t, sk == schema.TopSK || strings.HasPrefix(sk, schema.HistogramPrefix)
 	}
 	entity, _, err := schema.ParseRollupPartition(pk)
 	if err != nil {
@@ -113,7 +119,7 @@ func (d *discovery) ofSummary(pk, sk string) (schema.Target, bool) {
 }
 
 func (d *discovery) wants(t schema.Target) bool {
-	return t.Base.Type == schema.Counter || d.r.holds(bucketOf(t))
+	return t.Base.Type != schema.Entity || d.r.holds(bucketOf(t))
 }
 
 func bucketOf(t schema.Target) parts.Bucket {
@@ -123,6 +129,9 @@ func bucketOf(t schema.Target) parts.Bucket {
 // targetOf returns what an item with these keys folds into, by the rules; ok is
 // false for what is not folded.
 func (a *Auditor) targetOf(pk, sk string) (t schema.Target, ok bool) {
+	if name, period, _, entry := schema.ParseEntryKey(pk, sk); entry {
+		return boardTarget(name, period), true
+	}
 	key, err := schema.ParseKey(pk)
 	if err != nil {
 		return t, false

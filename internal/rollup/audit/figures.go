@@ -17,6 +17,7 @@ type Figures struct {
 	Rev      *big.Int          `json:"rev,omitempty"`
 	Value    *big.Int          `json:"value,omitempty"`
 	Events   *int64            `json:"events,omitempty"`
+	Entries  *int64            `json:"entries,omitempty"`
 	Measures map[string]Amount `json:"measures,omitempty"` // by field
 	Skipped  int64             `json:"skipped,omitempty"`
 	Restated bool              `json:"restated,omitempty"`
@@ -46,6 +47,8 @@ func figuresOfEvents(p partial.Partial) *Figures {
 	return f
 }
 
+func figuresOfEntries(n int64) *Figures { return &Figures{Entries: &n} }
+
 // Texts returns the two figures of a finding in few words: of measures, the first
 // that differ.
 func (f Finding) Texts() (summary, items string) {
@@ -60,6 +63,8 @@ func (f *Figures) text(other *Figures) string {
 		return "nothing"
 	case f.Rev != nil:
 		return fmt.Sprintf("%s (rev %s)", f.Value, f.Rev)
+	case f.Entries != nil:
+		return fmt.Sprintf("%d entries", *f.Entries)
 	case f.Events == nil:
 		return ""
 	}

@@ -15,7 +15,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
-// State is what an audit found out about a counter's write shard or a bucket.
+// State is what an audit found out about a counter's write shard, a bucket or a
+// board's period.
 type State string
 
 // What can be repaired.
@@ -33,9 +34,9 @@ const (
 	Mixed      State = "mixed"      // the rollup is in hours and in days at a time
 	NoRule     State = "no rule"    // the rules don't make such a rollup
 	Busy       State = "busy"       // it changed each time it was looked at
-	Open       State = "open"       // likewise, and the bucket is not over, or has ended lately
+	Open       State = "open"       // likewise, and the bucket or period is not over, or has ended lately
 	Unsettled  State = "unsettled"  // the stream did not come as far as the events that were read
-	Unreadable State = "unreadable" // an item or a summary has a form that can't be read
+	Unreadable State = "unreadable" // an item or a summary has a form that can't be read; of a board's summaries it is repaired
 	Failed     State = "failed"     // DynamoDB did not do what was asked
 	TooOld     State = "too old"    // events or rollup may be deleted by their retention
 )
@@ -45,6 +46,7 @@ type Finding struct {
 	Type       schema.Type `json:"type"`
 	Name       string      `json:"name"`
 	Bucket     string      `json:"bucket,omitempty"`      // 2026-01-05T13 or 2026-01-05; of an entity
+	Period     string      `json:"period,omitempty"`      // of a board
 	WriteShard *int        `json:"write_shard,omitempty"` // of a counter
 	State      State       `json:"state"`
 	Repaired   bool        `json:"repaired"`
@@ -55,7 +57,7 @@ type Finding struct {
 
 // describe names the target.
 func (f *Finding) describe(t schema.Target) {
-	f.Type, f.Name = t.Base.Type, t.Base.Name
+	f.Type, f.Name, f.Period = t.Base.Type, t.Base.Name, t.Period
 	if t.Base.Type == schema.Entity {
 		f.Bucket = t.Bucket.Label(t.Start, 0)
 	}
@@ -63,7 +65,7 @@ func (f *Finding) describe(t schema.Target) {
 
 // compare orders findings by what they are about.
 func (f Finding) compare(g Finding) int {
-	byName := cmp.Or(cmp.Compare(f.Type, g.Type), cmp.Compare(f.Name, g.Name), cmp.Compare(f.Bucket, g.Bucket))
+	byName := cmp.Or(cmp.Compare(f.Type, g.Type), cmp.Compare(f.Name, g.Name), cmp.Compare(f.Bucket, g.Bucket), cmp.Compare(f.Period, g.Period))
 	if byName != 0 || f.WriteShard == nil || g.WriteShard == nil {
 		return byName
 	}

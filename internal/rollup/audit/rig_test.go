@@ -132,7 +132,9 @@ func (r *rig) run(t testing.TB, mark func(*local.MappingOptions)) (stop func()) 
 
 func (r *rig) aggregator(t testing.TB, client rollup.Client) *rollup.Handler {
 	t.Helper()
-	h, err := rollup.New(rollup.Settings{RollupsTable: r.names.Rollups, Rules: r.rules}, client, slog.New(slog.DiscardHandler))
+	h, err := rollup.New(rollup.Settings{
+		RollupsTable: r.names.Rollups, ItemsTable: r.names.Items, ShardMapTable: r.names.ShardMap, Rules: r.rules, BoardRecheck: time.Second,
+	}, client, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +184,7 @@ func keyOf(pk, sk string) map[string]types.AttributeValue {
 func (r *rig) update(t testing.TB, table, pk, sk, expression string, values map[string]types.AttributeValue) {
 	t.Helper()
 	in := &dynamodb.UpdateItemInput{TableName: &table, Key: keyOf(pk, sk), UpdateExpression: &expression}
-	for name, attribute := range map[string]string{"#sum": "sum", "#d": "data", "#value": "value"} {
+	for name, attribute := range map[string]string{"#sum": "sum", "#d": "data", "#value": "value", "#at": "at"} {
 		if strings.Contains(expression, name) {
 			in.ExpressionAttributeNames = map[string]string{name: attribute}
 		}

@@ -101,5 +101,14 @@ func (h *Histogram) Merge(other Histogram) {
 	}
 }
 
+// Same tells whether two histograms count the same, as far as the coarser of them can
+// tell.
+func (h Histogram) Same(other Histogram) bool {
+	level := max(h.level, other.level)
+	h.raise(level)
+	other.raise(level)
+	return maps.Equal(h.cells, other.cells)
+}
+
 // sorted returns the cells, the lowest first.
 func (h Histogram) sorted() []uint64 { return slices.Sorted(maps.Keys(h.cells)) }

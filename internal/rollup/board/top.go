@@ -136,6 +136,17 @@ func (t *Top) Widen(to *schema.Place) (widened bool) {
 	return true
 }
 
+// Wider tells whether the top covers places that another one doesn't.
+func (t *Top) Wider(than *Top) bool {
+	switch {
+	case than.whole:
+		return false
+	case t.whole:
+		return true
+	}
+	return t.floor != nil && (than.floor == nil || Compare(*t.floor, *than.floor) > 0)
+}
+
 // Beyond tells whether the top covers places behind one.
 func (t *Top) Beyond(p schema.Place) bool {
 	return t.whole || t.floor != nil && Compare(p, *t.floor) < 0

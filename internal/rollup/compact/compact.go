@@ -1,8 +1,9 @@
 // Package compact is the scheduled task that keeps summaries small. It goes through
 // the rollups table, once a day, and
 //
-//   - merges the parts of event rollups into which nothing was folded for 48 hours:
-//     a stream's shards come and go, and each leaves a part behind;
+//   - merges the parts of event rollups and of boards' histograms into which nothing
+//     was folded for 48 hours: a stream's shards come and go, and each leaves a part
+//     behind;
 //   - removes, two days later, what counters' summaries keep of write shards that
 //     were removed.
 //
@@ -27,6 +28,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/hotshard/hotshard/internal/rollup/histogram"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 )
 
@@ -79,6 +81,7 @@ type Compactor struct {
 	options Options
 	client  Client
 	store   *parts.Store
+	cells   *histogram.Store
 	log     *slog.Logger
 	now     func() time.Time
 }
@@ -110,12 +113,14 @@ func New(options Options, client Client, log *slog.Logger, now func() time.Time)
 	return &Compactor{
 		options: options, client: client, log: log, now: now,
 		store: parts.New(client, options.RollupsTable, options.Retention, now),
+		cells: histogram.New(client, options.RollupsTable, now),
 	}, nil
 }
 
 // Answer is what a run did.
 type Answer struct {
 	Buckets    int  `json:"buckets"`          // event rollups of which parts were merged
+	Boards     int  `json:"boards,omitempty"` // histograms, likewise: one a board's period
 	Merged     int  `json:"merged"`           // parts that were
 	Tombstones int  `json:"tombstones"`       // write shards removed from counters' summaries
 	Failed     int  `json:"failed,omitempty"` // summaries left as they are because of an error, which is logged

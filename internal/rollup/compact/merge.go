@@ -13,38 +13,56 @@ import (
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
-// merge brings what the resting parts of a bucket hold into its merged part, from one
-// reading: each transaction is conditional on it. A bucket into which something is
-// folded meanwhile is left for the next round; one of which the run's end left
-// something, for the next run.
-func (r *run) merge(ctx context.Context, b parts.Bucket) error {
-	read, err := r.store.Read(ctx, b)
+// summary is something that has a part for each stream shard.
+type summary interface {
+	String() string
+	// merge brings what its resting parts hold into its merged part.
+	merge(context.Context, *run) error
+}
+
+// rollup is an event rollup.
+type rollup struct{ parts.Bucket }
+
+// merge works from one reading: each transaction is conditional on it.
+func (b rollup) merge(ctx context.Context, r *run) error {
+	read, err := r.store.Read(ctx, b.Bucket)
 	if err != nil {
 		return err
 	}
-	for first := true; ; first = false {
-		chosen, total, n := r.choose(b, read)
+	return r.steps(ctx, b, &r.answer.Buckets, func() (n int, units float64, err error) {
+		chosen, total, n := r.choose(b.Bucket, read)
 		if n == 0 {
-			return nil
+			return 0, 0, nil
 		}
-		done, err := r.store.Replace(ctx, b, chosen, total, nil)
+		done, err := r.store.Replace(ctx, b.Bucket, chosen, total, nil)
+		read = append(without(read, chosen), done.Merged)
+		return n, done.WriteUnits, err
+	})
+}
+
+// steps merges by one transaction after another until nothing is left to merge, and
+// counts the summary if there was something. One into which something is folded
+// meanwhile is left for the next round; one of which the run's end left something,
+// for the next run.
+func (r *run) steps(ctx context.Context, of summary, count *int, step func() (n int, units float64, err error)) error {
+	for first := true; ; first = false {
+		n, units, err := step()
 		switch {
 		case errors.Is(err, parts.ErrMoved):
 			return nil
 		case refused(err):
-			r.log.WarnContext(ctx, "its parts stay: what they come to can't be stored as one", "bucket", b.String(), "error", err)
+			r.log.WarnContext(ctx, "its parts stay: what they come to can't be stored as one", "summary", of.String(), "error", err)
 			return nil
-		case err != nil:
+		case err != nil || n == 0:
 			return err
 		}
 		if r.answer.Merged += n; first {
-			r.answer.Buckets++
+			*count++
 		}
-		if !r.spend(ctx, done.WriteUnits) {
+		if !r.spend(ctx, units) {
 			r.late = true
 			return nil
 		}
-		read = append(without(read, chosen), done.Merged)
 	}
 }
 

@@ -57,7 +57,7 @@ func (r *run) pages(ctx context.Context) error {
 func (r *run) scan(ctx context.Context) (*dynamodb.ScanOutput, error) {
 	return r.client.Scan(ctx, &dynamodb.ScanInput{
 		TableName: &r.options.RollupsTable, Limit: &r.options.PageItems, ExclusiveStartKey: r.cursor.startKey(),
-		ProjectionExpression:   aws.String("pk, sk, as_of, gone, expires_at, events, skipped, restated"),
+		ProjectionExpression:   aws.String("pk, sk, as_of, gone, expires_at, events, skipped, restated, seq"),
 		ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 	})
 }
@@ -94,10 +94,10 @@ func (r *run) compact(ctx context.Context, page []item, last bool) {
 		if r.late {
 			return
 		}
-		// Other parts of the first bucket and of the last may be on other pages.
+		// Other parts of the first summary and of the last may be on other pages.
 		edge := i == 0 || i == len(found)-1 && !last
 		if s.resting > 0 && (edge || s.resting+s.merged > 1) {
-			r.note(ctx, "merging parts of "+s.bucket.String(), r.merge(ctx, s.bucket))
+			r.note(ctx, "merging parts of "+s.of.String(), s.of.merge(ctx, r))
 		}
 	}
 }
@@ -111,39 +111,59 @@ func (r *run) note(ctx context.Context, what string, err error) {
 	r.log.WarnContext(ctx, "not compacted: "+what, "error", err)
 }
 
-// sighting is what a page has of an event rollup.
+// sighting is what a page has of a summary.
 type sighting struct {
-	bucket          parts.Bucket
+	of              summary
 	resting, merged int // parts that hold something
 }
 
-// sightings gathers the parts of a page by bucket. A bucket's parts come after each
+// sightings gathers the parts of a page by summary. The parts of one come after each
 // other.
 func (r *run) sightings(page []item) []*sighting {
 	var list []*sighting
 	for _, it := range page {
-		bucket, streamShard, ok := bucketOf(it)
+		of, streamShard, ok := r.partOf(it)
 		if !ok {
 			continue
 		}
-		if len(list) == 0 || list[len(list)-1].bucket != bucket {
-			list = append(list, &sighting{bucket: bucket})
+		if len(list) == 0 || list[len(list)-1].of != of {
+			list = append(list, &sighting{of: of})
 		}
 		s := list[len(list)-1]
-		at, known := timeOf(it, schema.AsOf)
 		switch {
 		case !holds(it) || expired(it, r.now):
 		case streamShard == schema.MergedPart:
 			s.merged++
-		case r.resting(bucket, at, known):
+		case r.partRests(of, it):
 			s.resting++
 		}
 	}
 	return list
 }
 
-// holds tells whether a part has more than its sequence number.
+// partOf returns of which summary an item is a part.
+func (r *run) partOf(it item) (of summary, streamShard string, ok bool) {
+	if s, streamShard, ok := standingOf(textOf(it, schema.PK), textOf(it, schema.SK)); ok {
+		return s, streamShard, true
+	}
+	b, streamShard, ok := bucketOf(it)
+	return rollup{b}, streamShard, ok
+}
+
+func (r *run) partRests(of summary, part item) bool {
+	at, known := timeOf(part, schema.AsOf)
+	if b, ok := of.(rollup); ok {
+		return r.resting(b.Bucket, at, known)
+	}
+	return known && r.now.Sub(at) > rest
+}
+
+// holds tells whether a part has more than its sequence number: an event rollup's
+// says so, and a histogram's was not emptied.
 func holds(part item) bool {
+	if strings.HasPrefix(textOf(part, schema.SK), schema.HistogramPrefix) {
+		return !strings.HasSuffix(textOf(part, schema.RollupSequence), schema.EmptiedSuffix)
+	}
 	events, _ := wholeOf(part, schema.RollupEvents)
 	return events > 0 || part[schema.RollupSkipped] != nil || part[schema.RollupRestated] != nil
 }

@@ -64,7 +64,7 @@ func (s *Store) Replace(ctx context.Context, b Bucket, read []Part, total partia
 		TransactItems:          append(actions, types.TransactWriteItem{Put: s.put(b, read, done.Merged)}),
 		ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 	})
-	if moved(err) {
+	if Moved(err) {
 		return done, fmt.Errorf("replacing the rollup %q: %w", b, ErrMoved)
 	}
 	if err != nil {
@@ -77,9 +77,9 @@ func (s *Store) Replace(ctx context.Context, b Bucket, read []Part, total partia
 	return done, nil
 }
 
-// moved tells whether a condition failed or another write was under way. Both of
-// them mean that nothing was written.
-func moved(err error) bool {
+// Moved tells of a transaction's error whether a condition failed or another write
+// was under way. Both of them mean that nothing was written.
+func Moved(err error) bool {
 	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
 	return ok && slices.ContainsFunc(canceled.CancellationReasons, func(r types.CancellationReason) bool {
 		code := aws.ToString(r.Code)
@@ -127,16 +127,21 @@ func (s *Store) emptied(b Bucket, streamShard, was, floor string, now time.Time)
 	return types.TransactWriteItem{Update: update}
 }
 
-// merged makes the merged part. Its sequence number is a new one each time, so that
-// of two who replace what they read at a time one is refused.
-func (s *Store) merged(b Bucket, read []Part, total partial.Partial, now time.Time) (p Part, err error) {
+// NewSequence returns a sequence number for a merged part. It is another one each
+// time, so that of two who replace what they read at a time one is refused.
+func NewSequence(now time.Time) (string, error) {
 	id, err := ulid.New(ulid.Timestamp(now), ulid.DefaultEntropy())
 	if err != nil {
-		return p, fmt.Errorf("making a sequence number: %w", err)
+		return "", fmt.Errorf("making a sequence number: %w", err)
 	}
+	return id.String(), nil
+}
+
+// merged makes the merged part.
+func (s *Store) merged(b Bucket, read []Part, total partial.Partial, now time.Time) (p Part, err error) {
 	p = Part{StreamShard: schema.MergedPart, AsOf: now, ExpiresAt: s.expiry(b, read, total, now), Partial: total}
-	p.Sequence = id.String()
-	return p, nil
+	p.Sequence, err = NewSequence(now)
+	return p, err
 }
 
 // put stores the merged part in the place of the one that was read.

@@ -3,6 +3,8 @@ package ddb
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/schema"
@@ -12,7 +14,20 @@ import (
 // it raises, which tells older states of it from newer ones.
 type BoardEntry struct {
 	Place
-	Rev int64
+	Rev     int64
+	Expires time.Time // to the second; zero for never
+}
+
+// DamagedEntries is the error of a reading of entries some of which have a form that
+// can't be read: why, by player. The others were read.
+type DamagedEntries map[string]error
+
+// Error names the first of them by name.
+func (d DamagedEntries) Error() string {
+	for _, player := range slices.Sorted(maps.Keys(d)) {
+		return fmt.Sprintf("%d entries can't be read, one of them of player %q: %v", len(d), player, d[player])
+	}
+	return "all entries can be read"
 }
 
 // BoardReader is the part of [Leaderboards] that reads entries and rankings.
@@ -43,8 +58,10 @@ func (l *BoardReader) Entry(ctx context.Context, board, label, player string, no
 }
 
 // Entries reads the entries of players in a period, each player named once,
-// consistently. Players without one are left out. Each player costs one read unit.
-func (l *BoardReader) Entries(ctx context.Context, board, label string, players []string, now time.Time) (map[string]BoardEntry, error) {
+// consistently. Players without one are left out. So are those whose entries can't
+// be read, which a DamagedEntries then names; found has the others also with that
+// error. Each player costs one read unit.
+func (l *BoardReader) Entries(ctx context.Context, board, label string, players []string, now time.Time) (found map[string]BoardEntry, err error) {
 	keys := make([]item, len(players))
 	for i, player := range players {
 		keys[i] = itemKey(schema.EntryKey(board, label, player))
@@ -53,18 +70,41 @@ func (l *BoardReader) Entries(ctx context.Context, board, label string, players 
 	if err != nil {
 		return nil, fmt.Errorf("reading entries of board %q, period %s: %w", board, label, err)
 	}
-	found := make(map[string]BoardEntry, len(items))
+	found = make(map[string]BoardEntry, len(items))
+	damaged := DamagedEntries{}
 	for _, it := range items {
 		if expired(it, now) {
 			continue
 		}
-		e, err := parseBoardEntry(it)
-		if err != nil {
-			return nil, fmt.Errorf("entry %q: %w", text(it, schema.PK), err)
+		_, _, player, _ := schema.ParseEntryKey(text(it, schema.PK), text(it, schema.SK))
+		if found[player], err = readBoardEntry(it, player); err != nil {
+			delete(found, player)
+			damaged[player] = err
 		}
-		found[e.Player] = BoardEntry{e.Place, e.rev}
+	}
+	if len(damaged) > 0 {
+		return found, fmt.Errorf("reading entries of board %q, period %s: %w", board, label, damaged)
 	}
 	return found, nil
+}
+
+func readBoardEntry(it item, player string) (BoardEntry, error) {
+	e, err := parseBoardEntry(it)
+	if err != nil {
+		return BoardEntry{}, err
+	}
+	if e.Player != player {
+		return BoardEntry{}, fmt.Errorf("its rank key is of player %q", e.Player)
+	}
+	entry := BoardEntry{Place: e.Place, Rev: e.rev}
+	if it[schema.ExpiresAt] != nil {
+		seconds, err := integer(it, schema.ExpiresAt)
+		if err != nil {
+			return BoardEntry{}, err
+		}
+		entry.Expires = time.Unix(seconds, 0)
+	}
+	return entry, nil
 }
 
 // Top reads the first n places of a period from the index, in rank order. It

@@ -150,23 +150,24 @@ func (s *boardScan) step(ctx context.Context, to *side) error {
 		to.ended = true
 		return nil
 	}
-	return s.take(it, to)
+	s.take(it, to)
+	return nil
 }
 
 // take takes in an item of the index, unless a newer state of the same entry was
-// seen.
-func (s *boardScan) take(it item, to *side) error {
+// seen. A damaged one has no place.
+func (s *boardScan) take(it item, to *side) {
 	place, err := schema.ParseRankKey(text(it, schema.RankKey))
 	if err != nil {
-		return err
+		return
 	}
 	rev, err := integer(it, schema.EntryRev)
 	if err != nil {
-		return fmt.Errorf("entry of player %q: %w", place.Player, err)
+		return
 	}
 	before := s.seen[place.Player]
 	if before != nil && before.rev >= rev {
-		return nil
+		return
 	}
 	if before != nil {
 		before.gone = true
@@ -176,7 +177,6 @@ func (s *boardScan) take(it item, to *side) error {
 	s.seen[place.Player] = found
 	to.list = append(to.list, found)
 	to.live++
-	return nil
 }
 
 // places returns the nearest n places of a side, in rank order.
@@ -204,9 +204,7 @@ func (s *boardScan) count(ctx context.Context, low, high string, limit int) (n i
 		}
 		for _, from := range open {
 			for _, it := range from.buf {
-				if err := s.take(it, all); err != nil {
-					return 0, false, err
-				}
+				s.take(it, all)
 			}
 			from.buf = nil
 		}

@@ -1,0 +1,143 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/rollup/board"
+	"github.com/hotshard/hotshard/internal/rollup/histogram"
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// kept is what the rollups table has of a board's period.
+type kept struct {
+	parts    []histogram.Part
+	sum      histogram.Part
+	damage   error      // why a part can't be read
+	top      *board.Top // nil if there is none, or it can't be read
+	topFault error
+	packed   []byte // the top's places
+	version  string // the top's
+	expires  int64  // the first expiry of these, Unix seconds; 0 if none expires
+}
+
+func (a *Auditor) readKept(ctx context.Context, s standing) (k *kept, err error) {
+	k = &kept{}
+	if k.parts, err = a.cells.Read(ctx, s.board, s.period); err != nil {
+		return nil, err
+	}
+	now := a.o.Now()
+	k.sum = histogram.Sum(k.parts, now)
+	for _, p := range k.parts {
+		if p.Damage != nil {
+			k.damage = fmt.Errorf("the part %q: %w", p.StreamShard, p.Damage)
+		}
+		if !p.Emptied() {
+			k.expire(p.ExpiresAt)
+		}
+	}
+	it, err := a.get(ctx, a.o.Names.Rollups, s.pk(), schema.TopSK)
+	if err != nil {
+		return nil, err
+	}
+	k.readTop(it, now)
+	return k, nil
+}
+
+func (k *kept) readTop(it item, now time.Time) {
+	expires, _ := strconv.ParseInt(digits(it, schema.ExpiresAt), 10, 64) // 0 for never
+	if k.expire(expires); len(it) == 0 || expires != 0 && expires <= now.Unix() {
+		return
+	}
+	k.version = digits(it, schema.TopVersion)
+	if packed, ok := it[schema.TopPlaces].(*types.AttributeValueMemberB); ok {
+		k.packed = packed.Value
+	}
+	if k.top, k.topFault = board.StoredTop(it); k.topFault == nil && k.version == "" {
+		k.top, k.topFault = nil, errors.New("it has no version")
+	}
+}
+
+func (k *kept) expire(at int64) {
+	if at != 0 && (k.expires == 0 || at < k.expires) {
+		k.expires = at
+	}
+}
+
+// tooOld tells whether something's time is over, or soon is.
+func (k *kept) tooOld(now time.Time) bool {
+	return k.expires != 0 && k.expires <= now.Add(safety).Unix()
+}
+
+// places is how many of the first places say whether the top is right.
+func (k *kept) places() int {
+	if k.top == nil {
+		return 1
+	}
+	return len(k.top.Entries()) + 1
+}
+
+// same tells whether nothing was folded, or written otherwise, between two readings.
+func (k *kept) same(other *kept) bool {
+	return k.version == other.version && bytes.Equal(k.packed, other.packed) && (k.topFault == nil) == (other.topFault == nil) &&
+		slices.EqualFunc(k.parts, other.parts, func(p, q histogram.Part) bool {
+			return p.StreamShard == q.StreamShard && p.Sequence == q.Sequence && (p.Damage == nil) == (q.Damage == nil)
+		})
+}
+
+// compare says what is not as the entries have it: the histogram, the top.
+func (k *kept) compare(entries *ranking) (list []Finding) {
+	if k.cellsDiffer(entries) {
+		f := Finding{State: Wrong, Summary: figuresOfEntries(k.sum.Cells.Total()), Items: figuresOfEntries(entries.n), Detail: "the histogram"}
+		if k.damage != nil {
+			f.State, f.Detail = Unreadable, "the histogram: "+k.damage.Error()
+		}
+		list = append(list, f)
+	}
+	if why := k.whyTop(entries); why != "" {
+		f := Finding{State: Wrong, Detail: "the top: " + why}
+		if k.topFault != nil {
+			f.State = Unreadable
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+func (k *kept) cellsDiffer(entries *ranking) bool {
+	return k.damage != nil || !k.sum.Cells.Same(entries.cells)
+}
+
+func (k *kept) topDiffers(entries *ranking) bool { return k.whyTop(entries) != "" }
+
+// whyTop says what is wrong with the top, "" if nothing is: it has to hold all that it
+// covers.
+func (k *kept) whyTop(entries *ranking) string {
+	switch {
+	case k.topFault != nil:
+		return k.topFault.Error()
+	case k.top == nil && entries.n == 0:
+		return ""
+	case k.top == nil:
+		return "there is none"
+	}
+	held := k.top.Entries()
+	for i, e := range held {
+		if i >= len(entries.first) || e.Place != entries.first[i] {
+			return fmt.Sprintf("rank %d is another player's, or has another score", i+1)
+		}
+	}
+	if len(entries.first) > len(held) {
+		if _, covered := k.top.Ahead(entries.first[len(held)]); covered {
+			return fmt.Sprintf("it lacks rank %d", len(held)+1)
+		}
+	}
+	return ""
+}

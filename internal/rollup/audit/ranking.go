@@ -1,0 +1,177 @@
+package audit
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/rollup/board"
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// ranking is what the index says of a board's period.
+type ranking struct {
+	n       int64
+	cells   board.Histogram
+	first   []schema.Place // in rank
+	players []string       // some of them, from all write shards
+	digest  uint64         // of all places, in whatever order
+	expires int64          // of the last to expire, Unix seconds; 0 for never, and of none
+	soonest int64          // of the first; 0 if none ever does
+	fault   error          // why one of the entries can't be read
+}
+
+// same tells whether two readings have the same places.
+func (r *ranking) same(other *ranking) bool {
+	return r.fault == nil && other.fault == nil && r.n == other.n && r.digest == other.digest && r.cells.Same(other.cells)
+}
+
+// tooOld tells whether an entry's time is over, or soon is. Others may have been
+// deleted then.
+func (r *ranking) tooOld(now time.Time) bool {
+	return r.soonest != 0 && r.soonest <= now.Add(safety).Unix()
+}
+
+// readRanking reads all places of a board's period from the index, and returns the
+// first of them.
+func (a *Auditor) readRanking(ctx context.Context, s standing, first int) (*ranking, error) {
+	base := schema.BaseKey{Type: schema.Board, Name: s.board}
+	entry, err := a.shards.Read(ctx, base.String())
+	if err != nil {
+		return nil, fmt.Errorf("the shard map: %w", err)
+	}
+	all := &ranking{}
+	var mu sync.Mutex
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxReads)
+	for n := range entry.Most() {
+		group.Go(func() error {
+			found := &ranking{}
+			if err := a.readWriteShard(ctx, schema.BoardShardKey(s.board, s.period, n), found, first); err != nil {
+				return fmt.Errorf("reading the entries of board %q, period %s: %w", s.board, s.period, err)
+			}
+			found.players = found.players[:min(len(found.players), maxOwnMarks/entry.Most()+1)]
+			mu.Lock()
+			defer mu.Unlock()
+			all.merge(found, first)
+			return nil
+		})
+	}
+	return all, group.Wait()
+}
+
+// readWriteShard adds the places of a write shard, which come in rank.
+func (a *Auditor) readWriteShard(ctx context.Context, boardShard string, to *ranking, first int) error {
+	index, names := schema.ByRank, map[string]string{}
+	for _, name := range []string{schema.PK, schema.SK, schema.RankKey, schema.EntryScore, schema.EntryRev, schema.EntryAt, schema.ExpiresAt} {
+		names["#"+name] = name
+	}
+	projection := "#pk, #sk, #rank_key, #score, #rev, #at, #expires_at"
+	pages := dynamodb.NewQueryPaginator(a.client, &dynamodb.QueryInput{
+		TableName: &a.o.Names.Items, IndexName: &index, ProjectionExpression: &projection, ExpressionAttributeNames: names,
+		KeyConditionExpression:    ptr("board_shard = :shard"),
+		ExpressionAttributeValues: item{":shard": &types.AttributeValueMemberS{Value: boardShard}},
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, it := range page.Items {
+			to.take(it, first)
+		}
+		to.cells.Limit(board.MaxCells)
+	}
+	return nil
+}
+
+func ptr(s string) *string { return &s }
+
+// take adds an item of the index. Probes, which are there too, are no entries.
+func (r *ranking) take(it item, first int) {
+	_, _, player, entry := schema.ParseEntryKey(text(it, schema.PK), text(it, schema.SK))
+	if !entry {
+		return
+	}
+	place, expires, err := placeIn(it, player)
+	if err != nil {
+		if r.fault == nil {
+			r.fault = fmt.Errorf("the entry %q: %w", text(it, schema.PK), err)
+		}
+		return
+	}
+	if r.n++; len(r.first) < first {
+		r.first = append(r.first, place)
+	}
+	if len(r.players) < maxOwnMarks {
+		r.players = append(r.players, player)
+	}
+	r.cells.AddScore(place.Score, 1)
+	sum := sha256.Sum256([]byte(place.RankKey()))
+	r.digest += binary.BigEndian.Uint64(sum[:])
+	r.expire(expires, expires, r.n == 1)
+}
+
+// expire takes in when others expire: the last and the first of them.
+func (r *ranking) expire(last, soonest int64, first bool) {
+	switch {
+	case first:
+		r.expires = last
+	case r.expires == 0 || last == 0:
+		r.expires = 0
+	default:
+		r.expires = max(r.expires, last)
+	}
+	if soonest != 0 && (r.soonest == 0 || soonest < r.soonest) {
+		r.soonest = soonest
+	}
+}
+
+// placeIn reads where an entry stands. Folds go by its score, and readers of the index
+// by its rank key.
+func placeIn(it item, player string) (p schema.Place, expires int64, err error) {
+	if p, err = schema.ParseRankKey(text(it, schema.RankKey)); err != nil {
+		return p, 0, err
+	}
+	score, err := schema.ParseScore(digits(it, schema.EntryScore))
+	switch {
+	case err != nil:
+		return p, 0, fmt.Errorf("its score: %w", err)
+	case p.Player != player || score != p.Score || digits(it, schema.EntryAt) != strconv.FormatInt(p.At.UnixMilli(), 10):
+		return p, 0, errors.New("its rank key is not that of its player, score and time")
+	case digits(it, schema.EntryRev) == "":
+		return p, 0, errors.New("it has no rev")
+	}
+	if it[schema.ExpiresAt] != nil {
+		expires, err = strconv.ParseInt(digits(it, schema.ExpiresAt), 10, 64)
+	}
+	return p, expires, err
+}
+
+// merge takes in what another write shard has.
+func (r *ranking) merge(other *ranking, first int) {
+	if other.n > 0 {
+		r.expire(other.expires, other.soonest, r.n == 0)
+	}
+	r.n += other.n
+	r.cells.Merge(other.cells)
+	r.cells.Limit(board.MaxCells)
+	r.first = append(r.first, other.first...)
+	slices.SortFunc(r.first, board.Compare)
+	r.first = r.first[:min(first, len(r.first))]
+	r.players = append(r.players, other.players...)
+	r.digest += other.digest
+	if r.fault == nil {
+		r.fault = other.fault
+	}
+}

@@ -1,0 +1,48 @@
+package rollup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/rollup/histogram"
+	"github.com/hotshard/hotshard/internal/rollup/parts"
+)
+
+// rotate closes a stream shard. What follows is its child's.
+func (a *arena) rotate() {
+	i := a.random.IntN(len(a.streams))
+	a.cuts[i] = append(a.cuts[i], len(a.streams[i]))
+}
+
+// shard names the stream shard that has a record, and says where that ends.
+func (a *arena) shard(i, at int) (id string, end int) {
+	for n, cut := range a.cuts[i] {
+		if at < cut {
+			return fmt.Sprintf("shardId-%d-%d", i, n), cut
+		}
+	}
+	return fmt.Sprintf("shardId-%d-%d", i, len(a.cuts[i])), len(a.streams[i])
+}
+
+// merge merges some parts of the histogram, as they are or as they were.
+func (a *arena) merge() {
+	store := histogram.New(a.db, a.names.Rollups, time.Now)
+	read, err := store.Read(context.Background(), a.name, "all")
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	if a.random.IntN(3) == 0 {
+		read, a.parts = a.parts, read
+	}
+	some := histogram.Choose(read, time.Now(), func(histogram.Part) bool { return a.random.IntN(3) > 0 })
+	if len(some) == 0 {
+		return
+	}
+	_, err = store.Replace(context.Background(), a.name, "all", some, histogram.Sum(some, time.Now()), nil)
+	if err != nil && !errors.Is(err, parts.ErrMoved) {
+		a.t.Fatal(err)
+	}
+	a.merges++
+}
