@@ -1,0 +1,49 @@
+package ddb_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+// A session that is put again is renewed. One that has ended is not counted, however
+// late TTL removes its item.
+func ExampleSessions() {
+	ctx, now := context.Background(), time.Now()
+	client, names := exampleTables()
+	shards := ddb.NewMap(client, names.ShardMap)
+	sessions := ddb.NewSessions(client, names.Items, shards, ddb.Unwatched{})
+	for _, id := range []string{"u-17", "u-42", "u-17"} {
+		if _, err := sessions.Put(ctx, ddb.Lease{Group: "shop", ID: id, TTL: 30 * time.Minute}, now); err != nil {
+			fmt.Println(err)
+		}
+	}
+	fmt.Println(sessions.Active(ctx, "shop", now))
+	fmt.Println(sessions.End(ctx, "shop", "u-42", now))
+	fmt.Println(sessions.Active(ctx, "shop", now))
+	fmt.Println(sessions.Active(ctx, "shop", now.Add(30*time.Minute)))
+	// Output:
+	// 2 <nil>
+	// <nil>
+	// 1 <nil>
+	// 0 <nil>
+}
+
+// Never are more than Max hits of a window allowed, by however many processes.
+func ExampleLimiter() {
+	ctx := context.Background()
+	client, names := exampleTables()
+	limiter := ddb.NewLimiter(client, names.Items, ddb.NewMap(client, names.ShardMap), ddb.Unwatched{}, ddb.LimiterOptions{})
+	login := ddb.Limit{Key: "login/ann", Max: 2, Window: time.Minute}
+	now := limiter.Start(login, time.Now())
+	for range 3 {
+		v, err := limiter.Hit(ctx, login, now)
+		fmt.Println(v.Allowed, v.Used, v.Resets.Sub(now), err)
+	}
+	// Output:
+	// true 1 1m0s <nil>
+	// true 2 1m0s <nil>
+	// false 2 1m0s <nil>
+}
