@@ -109,8 +109,6 @@ func (r *rig) run(t testing.TB, again bool) (stop func()) {
 	return stop
 }
 
-func (r *rig) fold(t testing.TB) { t.Helper(); r.run(t, false)() }
-
 func (r *rig) options() erase.Options {
 	return erase.Options{Names: r.names, Settle: 4 * time.Second, Wait: 40 * time.Second, Poll: 50 * time.Millisecond}
 }
