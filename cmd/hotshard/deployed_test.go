@@ -114,4 +114,3 @@ func wantText(t *testing.T, out string, parts ...string) {
 		}
 	}
 }
-
