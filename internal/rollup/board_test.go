@@ -49,6 +49,7 @@ func TestRemovalsByTTL(t *testing.T) {
 // period, and holds up nothing.
 func TestAnEntryThatCannotBeRead(t *testing.T) {
 	a := calm(t, 3)
+	a.rest()
 	good := a.entries["p1"]
 	good.Rev++
 	record := entryRecord(a.name, "all", a.entries["p1"], good, "20000", "")
@@ -63,6 +64,9 @@ func TestAnEntryThatCannotBeRead(t *testing.T) {
 	got := failures(t, a.db, a.names.Rollups)
 	if len(got) != 1 || got[target].count != 6 {
 		t.Fatalf("failures: %+v", got)
+	}
+	if a.noted() != 1 {
+		t.Errorf("%d notes, want one: the top is to be looked at", a.noted())
 	}
 	parsed, err := schema.ParseTarget(target)
 	if err != nil || parsed.Base.Name != a.name || parsed.Period != "all" {

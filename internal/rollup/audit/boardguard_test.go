@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/rollup/audit"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -46,11 +47,11 @@ func (i *interrupted) TransactWriteItems(ctx context.Context, in *dynamodb.Trans
 // Each counts once in the end.
 func TestScoresInBetween(t *testing.T) {
 	r := newRig(t)
-	r.run(t, nil)
+	r.run(t, func(o *local.MappingOptions) { o.BatchingWindow = 300 * time.Millisecond })
 	r.score(t, "b", players(10)...)
 	points := 1000
-	for _, moment := range []string{"index 1", "kept 2", "index 2", "kept 3", "transaction 1"} {
-		for _, pause := range []time.Duration{0, 200 * time.Millisecond} {
+	for _, moment := range []string{"kept 2", "index 2", "index 3", "kept 3", "transaction 1"} {
+		for _, pause := range []time.Duration{0, time.Second} {
 			var off board.Histogram
 			off.Add(5, 3)
 			r.damage(t, "b", "h#lost", item{"v": num(1), "seq": str(fmt.Sprintf("%040d", points)), "cells": bin(off.Bytes())})

@@ -50,3 +50,34 @@ func TestWhatAnAuditCosts(t *testing.T) {
 	emptied := len(r.parts(t, "e", at)) + 1 // and that of the stream shard by which the marks came
 	costs("the repair of an hour", hourTarget("e", at), acknowledging{counted, r.names, 1000}, 3*(1+1+5)+1+1, float64(24*3+2*(emptied+1)))
 }
+
+// TestWhatAnAuditOfABoardCosts likewise.
+func TestWhatAnAuditOfABoardCosts(t *testing.T) {
+	r := newRig(t)
+	limits, err := limiter.New(limiter.Options{Partitions: 1, PartitionWCU: 100_000, PartitionRCU: 100_000, Base: local.Transport()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := dynamodb.New(r.db.Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: limits} })
+	r.score(t, "b", players(200)...)
+	r.fold(t)
+	costs := func(what string, client audit.Client, reads, writes float64) {
+		t.Helper()
+		limits.Reset()
+		check(t, r.auditor1(t, client), boardTarget("b"))
+		if s := limits.Stats(); s.ReadUnits != reads || s.WriteUnits != writes {
+			t.Errorf("%s: %v read units and %v write units, want %v and %v", what, s.ReadUnits, s.WriteUnits, reads, writes)
+		}
+	}
+	const shardMap, parts, top, index, marks = 1, 1, 1, 3, 200 + 32
+	costs("200 entries", counted, shardMap+parts+top+index, 0)
+	r.damage(t, "b", r.aPart(t, "b"), item{"cells": nil})
+	const emptied = 4 + 1 // and that of the stream shard by which the marks came
+	costs("its repair", acknowledging{counted, r.names, 1000}, 3*(shardMap+parts+top+index)+9, marks*3+2*(emptied+1))
+}
+
+// auditor1 repairs at once.
+func (r *rig) auditor1(t testing.TB, client audit.Client) *audit.Auditor {
+	t.Helper()
+	return r.auditorOver(t, client, audit.Options{Names: r.names, Rules: r.rules, EventRetention: retention, Wait: 30 * time.Second, IndexLag: time.Millisecond, Repair: true})
+}
