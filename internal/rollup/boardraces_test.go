@@ -24,7 +24,7 @@ func (l *lagging) Settings(context.Context, string, time.Time) (ddb.BoardSetting
 }
 
 func (l *lagging) Entries(ctx context.Context, name, period string, players []string, now time.Time) (map[string]ddb.BoardEntry, error) {
-	if period != "all" {
+	if period != "all" || name != l.a.name {
 		return l.Boards.Entries(ctx, name, period, players, now)
 	}
 	if !l.a.nested {
@@ -36,7 +36,7 @@ func (l *lagging) Entries(ctx context.Context, name, period string, players []st
 }
 
 func (l *lagging) Top(ctx context.Context, name, period string, n int, now time.Time) ([]schema.Place, error) {
-	if period != "all" {
+	if period != "all" || name != l.a.name {
 		return l.Boards.Top(ctx, name, period, n, now)
 	}
 	l.a.widened++
