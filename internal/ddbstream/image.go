@@ -53,6 +53,17 @@ func (i Image) Number(attr string) (string, bool) {
 	return "", false
 }
 
+// Bool returns an attribute of type BOOL. It is false, false for an absent attribute
+// and one of another type.
+func (i Image) Bool(attr string) (value, ok bool) {
+	if raw := i.value(attr); raw != nil {
+		kind, flag := sole(raw)
+		ok = string(unquote(kind)) == "BOOL"
+		value = ok && string(flag) == "true"
+	}
+	return value, ok
+}
+
 // Key returns an attribute of one of the types that a key may have: S as its
 // text, N as its digits, B in base64. It is false for any other. The result may be
 // a part of the payload.

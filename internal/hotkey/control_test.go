@@ -55,6 +55,28 @@ func TestSightings(t *testing.T) {
 	}
 }
 
+// TestGrowthAwaitsTheRate that the last of the refused writers is offered: until
+// then, or the window's end, a running window decides nothing.
+func TestGrowthAwaitsTheRate(t *testing.T) {
+	f := newFixture(settings())
+	through := repeat("C#a#0", 100, 1)
+	state := f.must(t, batch{writes: append(through, early(seen("C#a", 1, "w1", 20, 0, 3)), early(seen("C#a", 1.1, "w2", 9, 0, 1))), first: 1}.payload())
+	state = f.must(t, batch{writes: writes{seen("C#a", 2, "w1", 700, 0, 9)}, first: 103, state: state}.payload())
+	if f.shards.changes != nil {
+		t.Fatalf("changes %v before w2 knows its rate", f.shards.changes)
+	}
+	f.must(t, batch{writes: writes{seen("C#a", 2.1, "w2", 300, 0, 2)}, first: 104, state: state}.payload())
+	if !slices.Equal(f.shards.changes, []string{"C#a 1>40"}) {
+		t.Errorf("changes %v, want the 1000 that both are offered at 25 each", f.shards.changes)
+	}
+
+	f = newFixture(settings())
+	f.must(t, batch{writes: append(repeat("C#a#0", 900, 1), early(seen("C#a", 1, "w1", 20, 0, 3))), first: 1, final: true}.payload())
+	if !slices.Equal(f.shards.changes, []string{"C#a 1>4"}) {
+		t.Errorf("changes %v at the window's end", f.shards.changes)
+	}
+}
+
 // TestGrowthAheadOfThrottling: a key over its budget grows in that very
 // invocation, and once, although the window goes on.
 func TestGrowthAheadOfThrottling(t *testing.T) {

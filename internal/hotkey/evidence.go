@@ -70,7 +70,7 @@ func (w *window) past(key schema.Key) bool {
 // sight enters sightings. A failed condition costs the table's partition: of a
 // board that is a player's, and not one of the index.
 func (e *Evidence) sight(s *sighted, length time.Duration) {
-	e.Throttled, e.Offered = s.throttled, float64(s.offered)/10
+	e.Throttled, e.Offered, e.Waiting = s.throttled, float64(s.offered)/10, s.waiting()
 	if e.Base.Type != schema.Board {
 		e.Failed = float64(s.failed) / length.Seconds()
 	}

@@ -208,6 +208,12 @@ func seen(base string, at float64, writer string, offered float64, writeShard, t
 		offered, throttled, writeShard, throttled)}
 }
 
+// early makes a sighting one of a writer that doesn't know its rate yet.
+func early(w write) write {
+	w.image = strings.TrimSuffix(w.image, "}") + `,"ripe":{"BOOL":false}}`
+	return w
+}
+
 // beatOf is a beat as it comes through the stream.
 func beatOf(pk string, at time.Time) write {
 	return write{key: pk, at: at.Sub(start).Seconds(), sk: "~beat", image: fmt.Sprintf(`{"beat":{"N":"%d"}}`, at.UnixMilli())}

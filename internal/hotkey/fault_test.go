@@ -67,6 +67,9 @@ func TestSameReport(t *testing.T) {
 			case 0:
 				writer := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "writer")
 				all[i] = seen(base, at, writer, rapid.Float64Range(0, 99).Draw(rt, "offered"), rapid.IntRange(0, 4).Draw(rt, "shard"), rapid.IntRange(0, 2).Draw(rt, "throttled"))
+				if rapid.Bool().Draw(rt, "early") {
+					all[i] = early(all[i])
+				}
 			case 1:
 				all[i] = beatOf(fmt.Sprintf("%s#2026-01-05#%d", base, rapid.IntRange(0, 4).Draw(rt, "shard")), start.Add(time.Duration(at)*time.Second))
 			}

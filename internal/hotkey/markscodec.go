@@ -9,7 +9,8 @@ import (
 
 // pack writes the marks, all numbers as varints: 1 if incomplete; hidden; the
 // number of base keys sighted and each as text, throttled, failed, offered, write
-// shards (number, attempts), samples (second, writer, offered); the names answered;
+// shards (number, attempts), samples (second, writer, twice what was offered, plus 1 if
+// that is not ripe); the names answered;
 // the beats as name, time, write shards. Lists have their length before them.
 func (m *marks) pack() string {
 	p := packer{}
@@ -61,7 +62,11 @@ func (p *packer) sighted(s *sighted) {
 	for _, sample := range s.samples {
 		p.uint(uint64(sample.second))
 		p.b = binary.BigEndian.AppendUint64(p.b, sample.writer)
-		p.uint(sample.offered)
+		unripe := uint64(0)
+		if sample.unripe {
+			unripe = 1
+		}
+		p.uint(sample.offered<<1 | unripe)
 	}
 }
 
@@ -141,7 +146,8 @@ func (u *unpacker) sighted() *sighted {
 	for n := u.uint(); n > 0 && !u.failed; n-- {
 		second := int64(u.uint())
 		if writer := u.take(8); writer != nil {
-			s.samples = append(s.samples, sample{second, binary.BigEndian.Uint64(writer), u.uint()})
+			offered := u.uint()
+			s.samples = append(s.samples, sample{second, binary.BigEndian.Uint64(writer), offered >> 1, offered&1 != 0})
 		}
 	}
 	return s

@@ -50,6 +50,7 @@ type Evidence struct {
 	Beside     Load           // of a board, what its other periods' write shards took
 	Failed     float64        // rate of failed conditions, on whichever write shard
 	Offered    float64        // highest rate that writers saw offered in a second
+	Waiting    bool           // Offered is too low yet: a writer has not been active for a second
 	Throttled  uint64         // attempts refused, on whichever write shard
 	Refused    map[int]uint64 // those whose write shard is known
 }
@@ -66,7 +67,9 @@ const far = 3
 //
 // It grows when it throttled or a write shard has reached the threshold. Evidence
 // from before the last change was in force is answered already, and what is older
-// than two windows may be over: neither counts. If a few write shards are hot
+// than two windows may be over: neither counts. While writers that were refused
+// don't know their rate yet, it waits for that, but not beyond the window: what got
+// through says little of what is needed, and the next change is a cooldown away. If a few write shards are hot
 // among much cooler ones, more of them would stand idle too: that is advised.
 func (p Policy) Answer(e Evidence, entry ddb.Entry, now time.Time) Decision {
 	n := entry.History.Newest()
@@ -84,6 +87,8 @@ func (p Policy) Answer(e Evidence, entry ddb.Entry, now time.Time) Decision {
 		return d.none("answered by the change of " + entry.Effective().Format(time.TimeOnly) + ": " + figures)
 	case e.End.Before(now.Add(-2 * e.End.Sub(e.Start))):
 		return d.none("too long ago: " + figures)
+	case e.Running && e.Waiting:
+		return d.none("its writers will know its rate in a moment: " + figures)
 	case e.Past:
 		return d.advise("events of past days, whose write shards are fixed: " + figures)
 	case n >= shard.MaxShards:

@@ -91,6 +91,19 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
+// TestAnswerWaits for writers that will know their rate, while the window goes on.
+func TestAnswerWaits(t *testing.T) {
+	e := evidence(100)
+	e.Throttled, e.Offered, e.Waiting, e.Running = 5, 30, true, true
+	if d := policy.Answer(e, ddb.Entry{}, start.Add(time.Second)); d.Action != hotkey.None || !strings.Contains(d.Why, "in a moment") {
+		t.Errorf("running: %+v", d)
+	}
+	e.Running = false
+	if d := policy.Answer(e, ddb.Entry{}, e.End); d.Action != hotkey.Grow || d.To != 4 {
+		t.Errorf("over: %+v", d)
+	}
+}
+
 // TestAnswerRunning: a window that goes on is sized by its heaviest seconds.
 func TestAnswerRunning(t *testing.T) {
 	e := evidence(70)

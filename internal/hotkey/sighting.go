@@ -18,6 +18,7 @@ type sighting struct {
 	second    int64  // Unix
 	writer    uint64 // hash of its id
 	offered   uint64 // tenths of a write unit
+	unripe    bool   // offered is not of a whole second yet
 	throttled uint64
 	failed    uint64
 	shards    map[int]uint64 // throttled attempts by write shard
@@ -36,6 +37,8 @@ func parseSighting(rec *ddbstream.Record, pk []byte) (s sighting, ok bool) {
 	}
 	offered, ok := amount(rec.New, schema.Offered, 10)
 	s = sighting{base: base, second: at.Unix(), writer: hash(writer), offered: offered, shards: map[int]uint64{}}
+	ripe, told := rec.New.Bool(schema.Ripe)
+	s.unripe = told && !ripe
 	s.throttled, _ = amount(rec.New, schema.Throttled, 1)
 	s.failed, _ = amount(rec.New, schema.FailedUnits, 1)
 	numbers, _ := rec.New.Numbers(schema.Shards)
@@ -103,6 +106,7 @@ type sample struct {
 	second  int64
 	writer  uint64
 	offered uint64
+	unripe  bool
 }
 
 // maxSamples bounds the writers that are told apart, over two seconds. What more
@@ -128,7 +132,7 @@ func (s *sighted) offer(in sighting) {
 	}
 	s.samples = kept
 	if len(s.samples) < maxSamples {
-		s.samples = append(s.samples, sample{in.second, in.writer, in.offered})
+		s.samples = append(s.samples, sample{in.second, in.writer, in.offered, in.unripe})
 	}
 	sum := uint64(0)
 	for _, have := range s.samples {
@@ -137,4 +141,21 @@ func (s *sighted) offer(in sighting) {
 		}
 	}
 	s.offered = max(s.offered, sum)
+}
+
+// waiting tells whether a writer is yet to know its rate: what it last said was of
+// less than a second.
+func (s *sighted) waiting() bool {
+	newest := make(map[uint64]sample)
+	for _, have := range s.samples {
+		if last, ok := newest[have.writer]; !ok || have.second >= last.second {
+			newest[have.writer] = have
+		}
+	}
+	for _, last := range newest {
+		if last.unripe {
+			return true
+		}
+	}
+	return false
 }

@@ -17,15 +17,16 @@ func TestUnreadableState(t *testing.T) {
 	good := f.must(t, batch{writes: repeat("C#a#0", 5, 1), first: 1}.payload())
 	cut := good["window"][:len(good["window"])-8]
 	for name, state := range map[string]map[string]string{
-		"bad marks":     {"v": "1", "window": good["window"], "marks": "AAAB"},
-		"bad indexes":   {"v": "1", "window": good["window"], "indexes": "AAAB"},
-		"no indexes":    {"v": "1", "window": good["window"], "indexes": "?"},
-		"of the future": {"v": "2", "window": good["window"]},
+		"bad marks":     {"v": good["v"], "window": good["window"], "marks": "AAAB"},
+		"bad indexes":   {"v": good["v"], "window": good["window"], "indexes": "AAAB"},
+		"no indexes":    {"v": good["v"], "window": good["window"], "indexes": "?"},
+		"of the future": {"v": "99", "window": good["window"]},
+		"of the past":   {"v": "1", "window": good["window"]},
 		"no version":    {"window": good["window"]},
-		"nothing":       {"v": "1"},
-		"cut":           {"v": "1", "window": cut},
-		"no base64":     {"v": "1", "window": "?"},
-		"another's":     {"v": "1", "window": "gIDQ7q1nkE6AAQ=="},
+		"nothing":       {"v": good["v"]},
+		"cut":           {"v": good["v"], "window": cut},
+		"no base64":     {"v": good["v"], "window": "?"},
+		"another's":     {"v": good["v"], "window": "gIDQ7q1nkE6AAQ=="},
 	} {
 		f := newFixture(settings())
 		f.must(t, batch{writes: repeat("C#b#0", 7, 1), first: 6, state: state, final: true}.payload())

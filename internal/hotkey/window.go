@@ -63,7 +63,7 @@ func (w *window) add(key []byte, units int, writes []ddbstream.IndexWrite, rec *
 // The window's state: its version, in base64 the counts and, where there are any,
 // the counts of indexes and the marks, which older releases pass over.
 const (
-	stateVersion = "1"
+	stateVersion = "2"
 	versionField = "v"
 	windowField  = "window"
 	indexesField = "indexes"
