@@ -111,13 +111,26 @@ func (s *Stream) records(changes []types.Record) []Record {
 		if change.Dynamodb == nil {
 			continue // nothing that could be delivered
 		}
+		ofEngine := aws.ToString(change.AwsRegion) == engineRegion
+		if ofEngine && removedNothing(&change) {
+			continue
+		}
 		created := aws.ToTime(change.Dynamodb.ApproximateCreationDateTime).UTC()
-		if aws.ToString(change.AwsRegion) == engineRegion {
+		if ofEngine {
 			created = stamp(created, now)
 		}
 		records = append(records, Record{Change: change, Created: created})
 	}
 	return records
+}
+
+// removedNothing tells whether a record is of a delete that found no item. The engine
+// writes one, without an image, when several callers delete the same item at the same
+// time; DynamoDB writes none.
+func removedNothing(change *types.Record) bool {
+	view := change.Dynamodb.StreamViewType
+	olds := view == types.StreamViewTypeNewAndOldImages || view == types.StreamViewTypeOldImage
+	return olds && change.EventName == types.OperationTypeRemove && len(change.Dynamodb.OldImage) == 0
 }
 
 // stamp gives the second of a record that the engine has stamped to the minute:

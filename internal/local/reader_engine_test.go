@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -56,5 +57,48 @@ func TestReaderOpenedBeforeTheFirstRecord(t *testing.T) {
 	})
 	if !slices.Equal(got, want) {
 		t.Errorf("read %v, want %v", got, want)
+	}
+}
+
+// TestDeletesAtATime: of many deletes of one item at the same time, one removes it, and
+// that one is read.
+func TestDeletesAtATime(t *testing.T) {
+	b := newBench(t, nil)
+	const items = 20
+	for _, sk := range b.put(t, 0, items) {
+		key := map[string]types.AttributeValue{schema.PK: &types.AttributeValueMemberS{Value: "k"}, schema.SK: &types.AttributeValueMemberS{Value: sk}}
+		var deletes errgroup.Group
+		for range 8 {
+			deletes.Go(func() error {
+				_, err := b.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &b.names.Items, Key: key})
+				return err
+			})
+		}
+		if err := deletes.Wait(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	last := b.put(t, items, items+1)[0]
+	shards, err := b.options.Source.Shards(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := b.options.Source.Open(shards[0].ID, "")
+	removed, done := 0, false
+	eventually(t, "the records", func() bool {
+		records, _, err := r.Next(t.Context(), 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rec := range records {
+			if rec.Change.EventName == streamtypes.OperationTypeRemove {
+				removed++
+			}
+			done = done || rec.Change.Dynamodb.Keys[schema.SK].(*streamtypes.AttributeValueMemberS).Value == last
+		}
+		return done
+	})
+	if removed != items {
+		t.Errorf("%d records of removals, want %d", removed, items)
 	}
 }
