@@ -32,6 +32,10 @@ type Row struct {
 	UnitsPerWrite float64
 	Siblings      Siblings
 	Crowd         Crowd
+
+	// Offered is what writers saw offered for its base key in a second, refused writes
+	// included: that of the window with the most. 0 if none was refused.
+	Offered float64
 }
 
 // Merge puts items together, which must have different keys: for each partition
@@ -43,6 +47,7 @@ func Merge(items []Item) []Row {
 	entries, rests := flatten(items)
 	slices.SortFunc(entries, compareEntries)
 	groups := groupsOf(entries)
+	offers := offersOf(items)
 	var rows []Row
 	for i := 0; i < len(entries); {
 		first := entries[i]
@@ -50,6 +55,7 @@ func Merge(items []Item) []Row {
 		for i < len(entries) && entries[i].sameKey(first) {
 			window := sameWindow(entries[i:])
 			row.add(window, rests[window[0].window()], groups)
+			row.Offered = max(row.Offered, float64(offers[window[0].offer()]))
 			i += len(window)
 		}
 		rows = append(rows, row)

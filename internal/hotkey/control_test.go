@@ -114,8 +114,8 @@ func TestControl(t *testing.T) {
 		f := newFixture(s)
 		var state map[string]string
 		for i := range 4 {
-			state = f.must(t, batch{writes: repeat("C#a#0", 100, float64(2*i)), first: 1, state: state}.payload())
-			state = f.must(t, batch{writes: repeat("C#a#0", 100, float64(2*i+1)), first: 1, state: state}.payload())
+			state = f.must(t, batch{writes: repeat("C#a#0", 100, float64(2*i)), first: 1 + 200*i, state: state}.payload())
+			state = f.must(t, batch{writes: repeat("C#a#0", 100, float64(2*i+1)), first: 101 + 200*i, state: state}.payload())
 		}
 		f.must(t, batch{state: state, final: true}.payload())
 		observed := f.values("ShardCountChangesObserved")["hotshard-items"]
@@ -218,8 +218,93 @@ func TestSiblingsElsewhere(t *testing.T) {
 	f.shards.set("C#a", 4, start.Add(-time.Hour))
 	f.table.failQuery = errPut
 	f.must(t, batch{writes: repeat("C#a#0", 700, 1), first: 1, final: true}.payload())
-	if logs := f.logs.String(); len(f.shards.changes) > 0 || !strings.Contains(logs, "other stream shards unknown") || !strings.Contains(logs, "skew") {
+	if logs := f.logs.String(); !slices.Equal(f.shards.changes, []string{"C#a 4>12"}) || !strings.Contains(logs, "other stream shards unknown") {
 		t.Errorf("changes %v, logs:\n%s", f.shards.changes, logs)
+	}
+}
+
+// TestSkewElsewhere: write shards of other stream shards, which report a window only
+// when it is over, are no skew while nothing is known of them; the first window in
+// which the key was hot, and which all have reported, tells.
+func TestSkewElsewhere(t *testing.T) {
+	hour, second := start.Add(-time.Hour), start.Add(-time.Second) // which is too soon to change again in the first window
+	for name, c := range map[string]struct {
+		since   time.Time // two write shards
+		other   string    // what the other stream shard sees in the first window
+		windows int
+		want    []string
+	}{
+		"just got hot":            {hour, "C#b#0", 1, []string{"C#a 2>6"}}, // 140 a second
+		"both hot for a window":   {second, "C#a#1", 2, []string{"C#a 2>6"}},
+		"one of two for a window": {second, "C#b#0", 2, nil},
+	} {
+		f := newFixture(settings())
+		f.shards.set("C#a", 2, c.since)
+		f.must(t, batch{writes: repeat(c.other, 600, 1), first: 1, shard: "b", final: true}.payload())
+		for n := range c.windows {
+			later := time.Duration(n) * 10 * time.Second
+			f.now = start.Add(later)
+			f.must(t, batch{later: later, writes: repeat("C#a#0", 700, 1+later.Seconds()), first: 1, final: true}.payload())
+		}
+		if skew := strings.Contains(f.logs.String(), "skew"); !slices.Equal(f.shards.changes, c.want) || skew != (c.want == nil) {
+			t.Errorf("%s: changes %v, want %v\n%s", name, f.shards.changes, c.want, f.logs)
+		}
+	}
+}
+
+// TestAFailedChangeIsTriedAgain with the next delivery.
+func TestAFailedChangeIsTriedAgain(t *testing.T) {
+	f := newFixture(settings())
+	f.shards.failChange = ddb.ErrUnavailable
+	state := f.must(t, batch{writes: repeat("C#a#0", 800, 1), first: 1}.payload())
+	f.shards.failChange = nil
+	f.must(t, batch{writes: repeat("C#a#0", 1, 1), first: 801, state: state}.payload())
+	if len(f.shards.changes) != 1 {
+		t.Errorf("changes %v\n%s", f.shards.changes, f.logs)
+	}
+}
+
+// TestPresentAndPast: a day that is hot by itself grows, whatever is written to
+// past ones.
+func TestPresentAndPast(t *testing.T) {
+	f := newFixture(settings())
+	all := repeat("E#e#2026-01-05#0", 750, 1)
+	for day := range 20 {
+		all = append(all, repeat(fmt.Sprintf("E#e#2025-12-%02d#0", day+1), 50, 1)...)
+	}
+	f.must(t, batch{writes: all, first: 1, final: true}.payload())
+	if !slices.Equal(f.shards.changes, []string{"E#e 1>6"}) {
+		t.Errorf("changes %v\n%s", f.shards.changes, f.logs)
+	}
+}
+
+// TestRecordsThatComeAgain with a state that has them count once.
+func TestRecordsThatComeAgain(t *testing.T) {
+	f := newFixture(settings())
+	state := f.must(t, batch{writes: repeat("C#a#0", 400, 1), first: 8}.payload())
+	state = f.must(t, batch{writes: repeat("C#a#0", 500, 1), first: 8, state: state}.payload()) // of which 100 are new
+	f.must(t, batch{state: state, final: true}.payload())
+	if rows := f.rows(t); len(rows) != 1 || rows[0].WriteUnitsPerSecond != 50 {
+		t.Errorf("rows %+v, want 500 units in 10 s", rows)
+	}
+}
+
+// TestManySightedLimits take no longer than as many counters: each is looked for once.
+func TestManySightedLimits(t *testing.T) {
+	f := newFixture(settings())
+	var all writes
+	for i := range 1000 {
+		all = append(all, write{key: fmt.Sprintf("R#k%d#60#1767571200#0", i), at: 1}, seen(fmt.Sprint("R#k", i), 1, "w", 5, 0, 1))
+	}
+	f.must(t, batch{writes: all, first: 1, final: true}.payload())
+	saturated := 0
+	for _, row := range f.rows(t) {
+		if row.Status == heat.Saturated && strings.HasSuffix(row.Key, "#60#1767571200#0") {
+			saturated++
+		}
+	}
+	if saturated < heat.MaxKeys {
+		t.Errorf("%d limits are saturated", saturated)
 	}
 }
 

@@ -179,7 +179,10 @@ func (r *run) relax(ctx context.Context, keys []ddb.Entry, now time.Time) (shrun
 	}
 	for i, e := range ripe {
 		d := policy.Relax(all.calm(watched[i], policy.Quiet, policy.maxGap(), e.Effective()), e, now)
-		if r.say(ctx, e.Key, d); d.Action == Shrink && r.execute(ctx, e.Key, d) {
+		if r.say(ctx, e.Key, d); d.Action != Shrink {
+			continue
+		}
+		if changed, _ := r.execute(ctx, e.Key, d); changed { // an error was logged, and the next run tries again
 			shrunk++
 		}
 	}

@@ -129,6 +129,9 @@ func (r *run) send(ctx context.Context) {
 	}
 }
 
+// adviceTime bounds how long a look-up may keep a batch waiting for the sake of a text.
+const adviceTime = time.Second
+
 // advice looks up how many write shards a row's base key has. Where that is not
 // known, which is found out once an invocation, it is for a key with one.
 func (r *run) advice(ctx context.Context, row *heat.Row) string {
@@ -136,6 +139,8 @@ func (r *run) advice(ctx context.Context, row *heat.Row) string {
 	if !ok || r.blind {
 		return row.Advice(1, time.Time{})
 	}
+	ctx, cancel := context.WithTimeout(ctx, adviceTime)
+	defer cancel()
 	entry, err := r.deps.Shards.Lookup(ctx, base.String(), r.deps.Now())
 	if r.blind = err != nil; r.blind {
 		r.deps.Log.WarnContext(ctx, "shard counts unknown", "error", err)
