@@ -173,6 +173,7 @@ func TestBudgetUnknown(t *testing.T) {
 func TestBudgetOnTheEngine(t *testing.T) {
 	db := enginetest.Client(t)
 	names := enginetest.Tables(t, db)
+	(&deployed{db: db, names: names}).keepAll(t)
 	s := settings()
 	s.MetricKeys, s.Control, s.RollupsTable = 5, hotkey.Off, names.Rollups
 	found := make(chan map[string][]float64)

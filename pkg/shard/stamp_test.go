@@ -1,7 +1,10 @@
 package shard_test
 
 import (
+	"cmp"
+	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -47,10 +50,15 @@ func TestBoundsHoldTheirTimes(t *testing.T) {
 
 // compareKeys compares as DynamoDB does.
 func compareKeys(s shard.Stamp, a, b string) int {
-	if s.Number() && len(a) != len(b) {
-		return len(a) - len(b)
+	if !s.Number() {
+		return strings.Compare(a, b)
 	}
-	return strings.Compare(a, b)
+	x, errX := strconv.ParseInt(a, 10, 64)
+	y, errY := strconv.ParseInt(b, 10, 64)
+	if err := errors.Join(errX, errY); err != nil {
+		panic(err)
+	}
+	return cmp.Compare(x, y)
 }
 
 func TestStampRefuses(t *testing.T) {
