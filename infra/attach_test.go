@@ -7,7 +7,7 @@ import (
 
 const sourceStream = "arn:aws:dynamodb:eu-central-1:123456789012:table/orders/stream/2026-01-05T12:00:00.000"
 
-var attached = map[string]any{"sourceTable": "orders", "sourceStreamArn": sourceStream}
+var attached = map[string]any{"prefix": "hotshard-", "sourceTable": "orders", "sourceStreamArn": sourceStream}
 
 // TestAttached: over a table that is already there only the detector is deployed,
 // with its metrics, alarms and dashboard, and it changes nothing of that table.
