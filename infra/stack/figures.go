@@ -59,7 +59,7 @@ func (d *deployment) ofMapping(function, name, statistic string) awscloudwatch.M
 }
 
 // ofTable is a metric that DynamoDB keeps of a table or an index.
-func ofTable(table, index, name string) awscloudwatch.IMetric {
+func ofTable(table, index, name string) awscloudwatch.Metric {
 	dimensions := map[string]*string{"TableName": jsii.String(table)}
 	if index != "" {
 		dimensions["GlobalSecondaryIndexName"] = jsii.String(index)
@@ -75,23 +75,23 @@ func (d *deployment) ofAPI(name, statistic string) awscloudwatch.IMetric {
 // missing for 0, from
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/using-metric-math.html
 // Where all are missing there is nothing.
-func total(label string, minutes int, list ...awscloudwatch.IMetric) awscloudwatch.IMetric {
+func total(label string, minutes int, list ...awscloudwatch.Metric) awscloudwatch.IMetric {
 	return sumOf(label, "%s", minutes, list)
 }
 
 // filled is a total that is 0 where all are missing. It is for DynamoDB's metrics, which
 // have no zeros: an alarm may stay as it is while they have no data. The newest minute is
 // filled before its late data come, so an alarm must not want all of its minutes.
-func filled(label string, list ...awscloudwatch.IMetric) awscloudwatch.IMetric {
+func filled(label string, list ...awscloudwatch.Metric) awscloudwatch.IMetric {
 	return sumOf(label, "FILL(%s, 0)", 1, list)
 }
 
-func sumOf(label, form string, minutes int, list []awscloudwatch.IMetric) awscloudwatch.IMetric {
+func sumOf(label, form string, minutes int, list []awscloudwatch.Metric) awscloudwatch.IMetric {
 	using := map[string]awscloudwatch.IMetric{}
 	var terms []string
 	for n, m := range list {
 		name := fmt.Sprintf("m%d", n)
-		using[name] = m
+		using[name] = over(minutes, m)
 		terms = append(terms, fmt.Sprintf(form, name))
 	}
 	return awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
