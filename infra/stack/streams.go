@@ -34,6 +34,7 @@ func (d *deployment) makeFailures() {
 			AbortIncompleteMultipartUploadAfter: awscdk.Duration_Days(jsii.Number(1)),
 		}},
 	})
+	d.failures.Policy().ApplyRemovalPolicy(d.removal()) // a bucket that stays goes on to want TLS
 }
 
 // streamARN is that of the stream that is read.

@@ -166,6 +166,10 @@ func (r *run) count(ctx context.Context, batch *ddbstream.Batch) (state map[stri
 	for _, report := range reports {
 		r.data = append(r.data, report.data()...)
 		r.addKeys(ctx, &report, report.hot())
+		r.doubt(ctx, &report)
+	}
+	if batch.TerminatedEarly {
+		r.events("WindowsTerminatedEarly", 1)
 	}
 	if t.own != nil && !ended {
 		state = t.own.state()

@@ -91,6 +91,16 @@ func (h *Handler) shownKey(row *heat.Row) string {
 	return h.shown(row.MetricName())
 }
 
+// doubt says that a window may have hot keys that are not named.
+func (r *run) doubt(ctx context.Context, report *Report) {
+	if !report.hides() {
+		return
+	}
+	r.deps.Log.WarnContext(ctx, "hot keys may be hidden", "table", report.Table, "streamShard", report.Item.StreamShard,
+		"window", report.Item.Start, "rest", report.Item.Rest, "indexRest", report.Item.IndexRest)
+	r.events("UncertainWindows", 1)
+}
+
 // claimTime bounds how long the names of one report may keep a batch waiting.
 const claimTime = 2 * time.Second
 
