@@ -178,13 +178,14 @@ func (c CalculatedSuffix) partitions(ctx context.Context, t *Table, name string,
 	return t.suffixes(ctx, name)
 }
 
-// attribute is the text of a text or number attribute.
+// attribute is the text of a text or number attribute. A number's is how DynamoDB
+// spells it: an item has its write shard by its value, before and after it is stored.
 func attribute(it Item, name string) (string, bool) {
 	switch v := it[name].(type) {
 	case *types.AttributeValueMemberS:
 		return v.Value, true
 	case *types.AttributeValueMemberN:
-		return v.Value, true
+		return plainNumber(v.Value)
 	}
 	return "", false
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"math"
-	"math/big"
 	"strconv"
 	"strings"
 	"time"
@@ -154,10 +153,9 @@ func parsePosition(s string) (position, error) {
 	case "S":
 		p.sort = &types.AttributeValueMemberS{Value: parts[2]}
 	case "N":
-		if _, err = strconv.ParseFloat(parts[2], 64); err != nil {
-			break
+		if _, ok := parseNumber(parts[2]); ok {
+			p.sort = &types.AttributeValueMemberN{Value: parts[2]}
 		}
-		p.sort = &types.AttributeValueMemberN{Value: parts[2]}
 	case "B":
 		p.sort = &types.AttributeValueMemberB{Value: []byte(parts[2])}
 	}
@@ -185,25 +183,4 @@ func compareValues(a, b types.AttributeValue) int {
 		}
 	}
 	return 0
-}
-
-// compareNumbers is exact: DynamoDB's numbers have 38 digits.
-func compareNumbers(a, b string) int {
-	x, err1 := strconv.ParseInt(a, 10, 64)
-	y, err2 := strconv.ParseInt(b, 10, 64)
-	if err1 == nil && err2 == nil {
-		switch {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		}
-		return 0
-	}
-	r, ok1 := new(big.Rat).SetString(a)
-	s, ok2 := new(big.Rat).SetString(b)
-	if !ok1 || !ok2 {
-		return strings.Compare(a, b)
-	}
-	return r.Cmp(s)
 }
