@@ -18,8 +18,9 @@
 //
 // The [Layout] is the pattern: [RandomSuffix], [CalculatedSuffix], [TimeBuckets] or
 // [HybridBuckets]; docs/patterns.md says what each costs and when to use it. The count
-// is [Fixed], or a [Map] that many programs share. [Migration] changes either while
-// programs run. [Tally] is a counter.
+// is [Fixed], or a [Map] that many programs share; [AtLeast] leads from the one to the
+// other. [Migration] changes layout, format or count while programs run. [Tally] is a
+// counter.
 //
 // # hotshard's tables
 //
