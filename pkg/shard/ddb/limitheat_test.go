@@ -2,6 +2,7 @@ package ddb_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -36,7 +38,9 @@ func (c *touched) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, 
 
 func (c *touched) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	for _, a := range in.TransactItems {
-		c.note(a.Update.Key)
+		if a.Update != nil {
+			c.note(a.Update.Key)
+		}
 	}
 	return c.Client.TransactWriteItems(ctx, in, o...)
 }
@@ -106,6 +110,37 @@ func TestALimitsHeatIsTold(t *testing.T) {
 		if w.offered["R#"+c.key] != c.offered || w.refused != c.refused || len(w.throttled) < c.throttled || c.throttled == 0 && len(w.throttled) > 0 {
 			t.Errorf("%s: offered %v, refused %d, throttled %v", c.key, w.offered, w.refused, slices.Sorted(maps.Keys(w.throttled)))
 		}
+	}
+}
+
+// fullDonor is a client whose transactions find the first action's partition full, as
+// a probe does.
+type fullDonor struct{ *dynamodb.Client }
+
+func (fullDonor) TransactWriteItems(_ context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	reasons := make([]types.CancellationReason, len(in.TransactItems))
+	for i := range reasons {
+		reasons[i].Code = aws.String("None")
+	}
+	reasons[0].Code = aws.String("ThrottlingError")
+	return nil, &types.TransactionCanceledException{CancellationReasons: reasons}
+}
+
+func (fullDonor) PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	return nil, hot(tableHot)
+}
+
+// TestAThrottledTakeOverIsTold: the write shard that has the room is what a hot limit
+// depends on.
+func TestAThrottledTakeOverIsTold(t *testing.T) {
+	d := deploy(t)
+	now := later.Add(time.Hour)
+	d.setShards(t, "R#k", fmt.Sprintf("%d:400", now.Unix())) // a hit of the first alone is unlikely
+	w := newWatched()
+	ctx, cancel := context.WithCancel(within(t))
+	_, err := d.limiter(fullDonor{d.client}, &acting{w, cancel}).Hit(ctx, ddb.Limit{Key: "k", Max: 100_000, Window: 24 * time.Hour}, now)
+	if !errors.Is(err, ddb.ErrThrottled) || !slices.Equal(slices.Collect(maps.Keys(w.throttled)), []string{"R#k 0"}) {
+		t.Errorf("%v; told of %v", err, w.throttled)
 	}
 }
 
