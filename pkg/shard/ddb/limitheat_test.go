@@ -167,6 +167,15 @@ func TestWhatHitsCost(t *testing.T) {
 			}
 		}
 	}
+	d.setShards(t, "R#grown", fmt.Sprintf("%d:10", later.Unix()+1))
+	keyed := func(key string, n int) func() {
+		l, once := d.limiter(client, ddb.Unwatched{}), ddb.NewOnce(client, d.names.Items, ddb.Unwatched{})
+		return func() {
+			for i := range n {
+				keyedHit(t, l, once, fmt.Sprint(key, i), ddb.Limit{Key: key, Max: 1000, Window: time.Hour})
+			}
+		}
+	}
 	l := d.limiter(client, ddb.Unwatched{})
 	one, wide := ddb.Limit{Key: "one", Max: 10, Window: time.Minute}, ddb.Limit{Key: "wide", Max: 80, Window: time.Minute}
 	hits(l, one, 1)() // reads the shard map
@@ -182,8 +191,10 @@ func TestWhatHitsCost(t *testing.T) {
 		{"until full", cost(hits(l, wide, 60)), 4 * 8, 60 + 8},
 		{"refused over 8 write shards", cost(hits(l, wide, 100)), 0, 0},
 		{"by another process", cost(hits(d.limiter(client, ddb.Unwatched{}), wide, 100)), 8, 3},
+		{"ten with keys over 8 write shards", cost(keyed("wide", 10)), 8 * 10, 4 * 10},
+		{"ten with keys, some of which take over", cost(keyed("grown", 10)), 10 * 10, 6 * 10},
 	} {
-		t.Logf("%-28s %+v", c.what, c.got)
+		t.Logf("%-39s %+v", c.what, c.got)
 		if c.got.Read > c.read || c.got.Write > c.write {
 			t.Errorf("%s: %+v, want at most %v and %v", c.what, c.got, c.read, c.write)
 		}
