@@ -68,7 +68,10 @@ type ChangerOptions struct {
 	// leaves a key alone; default 10 s, negative for none. Pins don't wait.
 	Cooldown time.Duration
 	// Keep is how long changes stay in a key's history; 0 keeps them for ever. It
-	// must be no shorter than events are kept.
+	// must be what [HistoryKept] says of the time that events are kept, or longer: with
+	// less, sessions cost more than they need to, and the count at the begin of a limit's
+	// window is taken for 1 once its change is forgotten, so that the limit is divided
+	// otherwise and more hits may be allowed.
 	Keep time.Duration
 }
 
