@@ -40,7 +40,8 @@
 //
 // Every type asks for the few DynamoDB operations that it calls, and is safe for
 // concurrent use; fields are not to be changed after the first call. Calls for one
-// read have at most 16 requests under way and leave no goroutine behind.
+// read have at most 16 requests under way and leave no goroutine behind, but that a
+// [Map] goes on renewing its view for [RenewTime] at most.
 //
 // Retries are this package's own, within the context's deadline, because a
 // throttled write may do better on another write shard: clients given to it are
