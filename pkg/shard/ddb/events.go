@@ -50,7 +50,7 @@ type EventWriter struct {
 // whichever is later; 0 keeps them for ever. It tells watch how its entities
 // fare; [Unwatched] is for nobody.
 func NewEventWriter(client EventClient, table string, shards *Map, retention time.Duration, watch Watcher) *EventWriter {
-	return &EventWriter{client: client, table: table, shards: shards, retention: retention, watch: watch}
+	return &EventWriter{client: client, table: table, shards: shards, retention: retention, watch: watched(watch)}
 }
 
 // Put writes events, and returns for each, in order, nil once it is durable or
