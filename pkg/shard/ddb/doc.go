@@ -41,10 +41,12 @@
 //
 // Every type asks for the few DynamoDB operations that it calls, and is safe for
 // concurrent use; fields are not to be changed after the first call. Calls for one
-// read have at most 16 requests under way and leave no goroutine behind.
+// read have at most 16 requests under way and leave no goroutine behind, but that a
+// [Map] goes on renewing its view for [RenewTime] at most.
 //
-// Retries are this package's own, within the context's deadline, because a
+// Retries are this package's own, because a
 // throttled write may do better on another write shard: clients given to it are
-// called with the SDK's retries off. Errors say the operation and the key, and unwrap
+// called with the SDK's retries off. A call makes up to 12 attempts, which takes some
+// 7 s beside their own time, and fewer where the context's deadline comes first. Errors say the operation and the key, and unwrap
 // to the SDK's; [Kind] tells kinds apart.
 package ddb

@@ -100,6 +100,9 @@ var (
 )
 
 func isThrottle(err error) bool {
+	if isLost(err) {
+		return false
+	}
 	if canceled, ok := errors.AsType[*types.TransactionCanceledException](err); ok {
 		return hasReason(canceled, "ThrottlingError", "ProvisionedThroughputExceeded")
 	}
@@ -113,6 +116,9 @@ var errOutrun = errors.New("an item changed since it was read")
 // isConflict tells whether a transaction or a write met another transaction, or
 // came too late.
 func isConflict(err error) bool {
+	if isLost(err) {
+		return false
+	}
 	if errors.Is(err, errOutrun) {
 		return true
 	}

@@ -17,7 +17,7 @@ import (
 type Range struct {
 	Entity   string
 	From, To time.Time
-	Limit    int    // events a page, 1 or more
+	Limit    int    // events a page; 0 or less is 100
 	Desc     bool   // newest first
 	After    string // Page.Next of the page before; "" for the first
 }
@@ -29,6 +29,9 @@ type Page struct {
 	Events []Event
 	Next   string
 }
+
+// defaultPage is the events of a page whose size isn't given.
+const defaultPage = 100
 
 // MaxQueries bounds the partitions (a day's write shard each) read for a page, but
 // for a first day that has more by itself.
@@ -48,7 +51,11 @@ func (e *EventReader) Query(ctx context.Context, r Range, now time.Time) (Page, 
 	if err := scan.resume(); err != nil {
 		return Page{}, err
 	}
-	page, err := scan.page(ctx, r.Limit)
+	limit := r.Limit
+	if limit <= 0 {
+		limit = defaultPage
+	}
+	page, err := scan.page(ctx, limit)
 	if err != nil {
 		return Page{}, fmt.Errorf("reading events of %q: %w", r.Entity, err)
 	}

@@ -124,7 +124,7 @@ type LimiterOptions struct {
 // fare; [Unwatched] is for nobody.
 func NewLimiter(client LimitClient, table string, shards *Map, watch Watcher, o LimiterOptions) *Limiter {
 	return &Limiter{
-		client: client, table: table, shards: shards, watch: watch, stagger: o.Stagger,
+		client: client, table: table, shards: shards, watch: watched(watch), stagger: o.Stagger,
 		windows: otter.Must(&otter.Options[string, *limitWindow]{MaximumSize: maxLimitWindows}),
 	}
 }

@@ -43,7 +43,7 @@ type Once struct {
 // NewOnce returns a Once that keeps its markers in this table. It tells watch how
 // the keys of its calls fare; [Unwatched] is for nobody.
 func NewOnce(client OnceClient, table string, watch Watcher) *Once {
-	return &Once{client: client, table: table, watch: watch}
+	return &Once{client: client, table: table, watch: watched(watch)}
 }
 
 // Call is a call to apply once. Its writes are 99 actions at most.

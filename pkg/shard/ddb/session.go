@@ -88,7 +88,7 @@ type Sessions struct {
 // NewSessions returns Sessions over the items table. It tells watch how its groups
 // fare; [Unwatched] is for nobody.
 func NewSessions(client SessionClient, table string, shards *Map, watch Watcher) *Sessions {
-	return &Sessions{SessionReader: NewSessionReader(client, table, shards), client: client, watch: watch}
+	return &Sessions{SessionReader: NewSessionReader(client, table, shards), client: client, watch: watched(watch)}
 }
 
 // Session is what is known of one session.

@@ -97,12 +97,13 @@ func TestSpreadOfACounter(t *testing.T) {
 		s, err := ddb.NewSpreadReader(reads, d.names.Items, d.shards).Counter(t.Context(), "hits", 500*time.Millisecond)
 		watched <- outcome{s, err}
 	}()
-	<-reads.read // the first look is over
-	for n, writes := range []int{7, 9, 2} {
+	<-reads.read                           // the first look is over
+	d.setShards(t, "C#hits", "1:3", "2:6") // it grows
+	for n, writes := range []int{7, 9, 2, 0, 5} {
 		d.raise(t, n, writes)
 	}
 	got := <-watched
-	if got.err != nil || !slices.Equal(got.spread.Counts, []int64{7, 9, 0}) || !slices.Equal(got.spread.Unknown, []int{2}) {
+	if got.err != nil || !slices.Equal(got.spread.Counts, []int64{7, 9, 0}) || !slices.Equal(got.spread.Unknown, []int{2, 4}) {
 		t.Errorf("%+v, %v", got.spread, got.err)
 	}
 }
