@@ -40,6 +40,7 @@ type LoadCmd struct {
 	Settle      time.Duration `default:"30s" help:"With --verify, how long to wait for summaries that come no nearer."`
 	Baseline    string        `placeholder:"URL" help:"Also make the same writes with the bare SDK on this DynamoDB Local endpoint, in turns with the API, into tables made for that and deleted afterwards; prints the ratio. The bare writes are without Idempotency-Key: for a fair ratio use --no-keyed."`
 	JSON        bool          `name:"json" help:"Print the result as JSON."`
+	auth
 }
 
 const (
@@ -79,6 +80,9 @@ func (c *LoadCmd) Run(ctx context.Context, std streams) (err error) {
 		fmt.Fprintf(std.err, "workload %s, seed %d\n", source.Name, source.Seed)
 	}
 	options := c.options(source)
+	if options.Sign, err = c.signer(ctx, c.Target); err != nil {
+		return err
+	}
 	if c.Baseline != "" {
 		bare, clean, bareErr := newBare(ctx, c.Baseline)
 		if bareErr != nil {

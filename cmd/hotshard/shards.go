@@ -30,6 +30,7 @@ type ShardsCmd struct {
 type api struct {
 	Target string `default:"http://127.0.0.1:8080" help:"Base URL of the API."`
 	JSON   bool   `name:"json" help:"Print the answer as JSON."`
+	auth
 }
 
 // Validate finds faults of the command line.
@@ -153,6 +154,13 @@ func (a api) call(ctx context.Context, method, path string, body, into any) erro
 		return fmt.Errorf("--target %q: %w", a.Target, err)
 	}
 	request.Header.Set("Content-Type", "application/json")
+	if sign, err := a.signer(ctx, a.Target); err != nil {
+		return err
+	} else if sign != nil {
+		if err := sign(ctx, request, text); err != nil {
+			return err
+		}
+	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return fmt.Errorf("no hotshard API at %s (start one with hotshard local): %w", a.Target, err)

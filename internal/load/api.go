@@ -23,15 +23,16 @@ const (
 // api calls hotshard's HTTP API, once for each of its methods' calls.
 type api struct {
 	base string
+	sign func(ctx context.Context, r *http.Request, body []byte) error // nil for nothing
 	http *http.Client
 }
 
-func newAPI(base string, concurrency int) *api {
-	return &api{base: base, http: &http.Client{
+func newAPI(o Options) *api {
+	return &api{base: o.Target, sign: o.Sign, http: &http.Client{
 		Timeout: callTimeout,
 		Transport: &http.Transport{
 			DialContext:         (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
-			MaxIdleConnsPerHost: concurrency + 8, // the probe and the readers
+			MaxIdleConnsPerHost: o.Concurrency + 8, // the probe and the readers
 			IdleConnTimeout:     10 * time.Second,
 			DisableCompression:  true,
 		},
@@ -110,6 +111,9 @@ func (a *api) request(ctx context.Context, method, path, key string, body any) (
 	}
 	if key != "" {
 		req.Header.Set("Idempotency-Key", key)
+	}
+	if a.sign != nil {
+		return req, a.sign(ctx, req, text)
 	}
 	return req, nil
 }

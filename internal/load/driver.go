@@ -26,7 +26,7 @@ type driver struct {
 func newDriver(o Options) *driver {
 	return &driver{
 		Options: o,
-		api:     newAPI(o.Target, o.Concurrency),
+		api:     newAPI(o),
 		ledger:  newLedger(o.Verify),
 		meter:   &meter{},
 		run:     rand.Text(),

@@ -10,11 +10,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/schema/tableinput"
 )
 
 // checkTable says in what a table that exists differs from the schema.
 func checkTable(have *types.TableDescription, want schema.Table) error {
-	in := tableInput(want)
+	in := tableinput.Create(want)
 	kinds := attributeTypes(have.AttributeDefinitions)
 	wantKinds := attributeTypes(in.AttributeDefinitions)
 	if got, expected := describeKeys(have.KeySchema, kinds), describeKeys(in.KeySchema, wantKinds); got != expected {

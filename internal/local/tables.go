@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/schema/tableinput"
 )
 
 // tableTimeout bounds the wait for one table to become active.
@@ -45,7 +45,7 @@ func CreateTables(ctx context.Context, client *dynamodb.Client, names schema.Nam
 }
 
 func createTable(ctx context.Context, client *dynamodb.Client, t schema.Table) error {
-	_, err := client.CreateTable(ctx, tableInput(t))
+	_, err := client.CreateTable(ctx, tableinput.Create(t))
 	var exists *types.ResourceInUseException
 	if err != nil && !errors.As(err, &exists) {
 		return err
@@ -63,45 +63,6 @@ func createTable(ctx context.Context, client *dynamodb.Client, t schema.Table) e
 	return enableTTL(ctx, client, t)
 }
 
-func tableInput(t schema.Table) *dynamodb.CreateTableInput {
-	in := &dynamodb.CreateTableInput{
-		TableName:   &t.Name,
-		BillingMode: types.BillingModePayPerRequest,
-		KeySchema:   keySchema(t.PartitionKey, t.SortKey),
-	}
-	attributes := []string{t.PartitionKey, t.SortKey}
-	for _, index := range t.Indexes {
-		attributes = append(attributes, index.PartitionKey, index.SortKey)
-		in.GlobalSecondaryIndexes = append(in.GlobalSecondaryIndexes, types.GlobalSecondaryIndex{
-			IndexName:  &index.Name,
-			KeySchema:  keySchema(index.PartitionKey, index.SortKey),
-			Projection: &types.Projection{ProjectionType: types.ProjectionTypeAll},
-		})
-	}
-	slices.Sort(attributes)
-	for _, name := range slices.Compact(attributes) {
-		if name != "" {
-			in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{
-				AttributeName: aws.String(name), AttributeType: types.ScalarAttributeTypeS,
-			})
-		}
-	}
-	if t.Stream {
-		in.StreamSpecification = &types.StreamSpecification{
-			StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewAndOldImages,
-		}
-	}
-	return in
-}
-
-func keySchema(partition, sort string) []types.KeySchemaElement {
-	keys := []types.KeySchemaElement{{AttributeName: &partition, KeyType: types.KeyTypeHash}}
-	if sort != "" {
-		keys = append(keys, types.KeySchemaElement{AttributeName: &sort, KeyType: types.KeyTypeRange})
-	}
-	return keys
-}
-
 // enableTTL turns expiry on unless it is on: saying so twice is an error.
 func enableTTL(ctx context.Context, client *dynamodb.Client, t schema.Table) error {
 	if t.TTL == "" {
@@ -117,12 +78,7 @@ func enableTTL(ctx context.Context, client *dynamodb.Client, t schema.Table) err
 		}
 		return nil
 	}
-	_, err = client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
-		TableName: &t.Name,
-		TimeToLiveSpecification: &types.TimeToLiveSpecification{
-			AttributeName: &t.TTL, Enabled: aws.Bool(true),
-		},
-	})
+	_, err = client.UpdateTimeToLive(ctx, tableinput.Expiry(t))
 	if err != nil {
 		return fmt.Errorf("enable its expiry: %w", err)
 	}

@@ -14,13 +14,13 @@ import (
 // BoardReaderClient is what a BoardReader calls of DynamoDB.
 type BoardReaderClient interface {
 	BatchGetter
-	querier
+	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
 }
 
 // BoardClient is what Leaderboards call of DynamoDB.
 type BoardClient interface {
 	BoardReaderClient
-	putter
+	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
 	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
 }
@@ -101,7 +101,12 @@ func NewLeaderboards(client BoardClient, table string, shards *Map, watch Watche
 }
 
 // Score is an exact decimal number: below 10^18, above -10^18, with up to nine
-// decimal places. The zero Score is 0.
+// decimal places. The zero Score is 0, and scores are compared with ==. Its methods:
+//
+//	func (s Score) Add(other Score) (sum Score, ok bool) // ok is false beyond the bounds
+//	func (s Score) Cmp(other Score) int                  // negative for s below other
+//	func (s Score) Float() float64                       // the nearest one
+//	func (s Score) String() string                       // without needless zeros: 12.5
 type Score = schema.Score
 
 // ParseScore reads a score in JSON's form, such as 12, -0.5 or 1.5e3.
@@ -112,7 +117,14 @@ func ParseScore(text string) (Score, error) { return schema.ParseScore(text) }
 func ScoreBound(s Score) string { return schema.ScoreBound(s) }
 
 // Place is where a player stands: the score, and since when, to the millisecond.
-// The rank keys of places have their order as text, the first in rank first.
+// The rank keys of places have their order as text, the first in rank first. Its
+// fields and method:
+//
+//	Player string
+//	Score  Score
+//	At     time.Time // UTC
+//
+//	func (p Place) RankKey() string // as Count takes it
 type Place = schema.Place
 
 // PlayerScore is a score of a player's.
@@ -121,7 +133,8 @@ type PlayerScore struct {
 	Score  Score
 }
 
-// Mode says what a new score does to a player's entry.
+// Mode says what a new score does to a player's entry. It is text, of which the
+// constants are all there are.
 type Mode = schema.Mode
 
 // The modes.
@@ -135,8 +148,12 @@ const (
 	Total = schema.Sum
 )
 
-// Period is the kind of a board's periods. Its Label names the period that holds
-// a time, as methods that read take it: all, 2026-01-05, 2026-W02.
+// Period is the kind of a board's periods: text, of which the constants are all there
+// are. Its methods:
+//
+//	func (p Period) Label(t time.Time) string // of the period that holds t, as methods that
+//	                                          // read take it: all, 2026-01-05, 2026-W02
+//	func (p Period) End(t time.Time) time.Time // the first instant after it; zero for AllTime
 type Period = schema.Period
 
 // The periods, which begin at midnight UTC. Weeks are those of ISO 8601.

@@ -26,7 +26,7 @@
 //
 // Counters, events, leaderboards, sessions and rate limits live in tables of hotshard's form, where a Lambda
 // function raises their shard counts and another folds them into summaries. They can
-// be used without both:
+// be used without both; [TableInputs] makes the tables:
 //
 //	shards := ddb.NewMap(client, "hotshard-shard-map")
 //	writer := ddb.NewCounterWriter(client, "hotshard-items", shards, ddb.Unwatched{})

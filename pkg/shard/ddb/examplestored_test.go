@@ -8,30 +8,58 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // exampleTables makes tables of hotshard's form.
-func exampleTables() (*dynamodb.Client, schema.Names) {
-	client, names := enginetest.ForExamples(), schema.NamesFor("hotshard-")
-	if err := local.CreateTables(context.Background(), client, names); err != nil {
-		panic(err)
+func exampleTables() *dynamodb.Client {
+	ctx, client := context.Background(), enginetest.ForExamples()
+	for _, table := range ddb.TableInputs("hotshard-") {
+		if _, err := client.CreateTable(ctx, table); err != nil {
+			panic(err)
+		}
 	}
-	return client, names
+	for _, expiry := range ddb.ExpiryInputs("hotshard-") { // at AWS, once they are active
+		if _, err := client.UpdateTimeToLive(ctx, expiry); err != nil {
+			panic(err)
+		}
+	}
+	return client
+}
+
+// The tables of hotshard's form, in a program that makes them itself.
+func ExampleTableInputs() {
+	for _, table := range ddb.TableInputs("hotshard-") {
+		var keys []string
+		for _, key := range table.KeySchema {
+			keys = append(keys, *key.AttributeName)
+		}
+		for _, index := range table.GlobalSecondaryIndexes {
+			keys = append(keys, *index.IndexName)
+		}
+		fmt.Println(*table.TableName, keys)
+	}
+	for _, expiry := range ddb.ExpiryInputs("hotshard-") {
+		fmt.Println(*expiry.TableName, *expiry.TimeToLiveSpecification.AttributeName)
+	}
+	// Output:
+	// hotshard-items [pk sk by_rank]
+	// hotshard-rollups [pk sk]
+	// hotshard-shard-map [pk]
+	// hotshard-items expires_at
+	// hotshard-rollups expires_at
 }
 
 // Many programs share the shard counts of a map; a change is known to all within
 // seconds, and old items stay where they are.
 func ExampleMap() {
 	ctx, now := context.Background(), time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
-	client, names := exampleTables()
-	shards := ddb.NewMap(client, names.ShardMap)
+	client := exampleTables()
+	shards := ddb.NewMap(client, "hotshard-shard-map")
 	orders := ddb.Table{
-		Client: client, Name: names.Items, PartitionKey: "pk", SortKey: "sk",
+		Client: client, Name: "hotshard-items", PartitionKey: "pk", SortKey: "sk",
 		Shards: ddb.Namespace{Prefix: "orders/", Counts: shards}, Layout: ddb.RandomSuffix{},
 		Now: func() time.Time { return now },
 	}
@@ -53,15 +81,15 @@ func ExampleMap() {
 // what is there is found, and one name is given more.
 func ExampleAtLeast() {
 	ctx, now := context.Background(), time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
-	client, names := exampleTables()
+	client := exampleTables()
 	orders := ddb.Table{
-		Client: client, Name: names.Items, PartitionKey: "pk", SortKey: "sk",
+		Client: client, Name: "hotshard-items", PartitionKey: "pk", SortKey: "sk",
 		Shards: ddb.Fixed(10), Layout: ddb.TimeBuckets{Bucket: shard.Day, By: "sk"}, Now: func() time.Time { return now },
 	}
 	old := ddb.Item{"pk": str("acme"), "sk": str(shard.Millis.Key(now, "#", "order-1"))}
 	fmt.Println(orders.Put(ctx, old))
 
-	shards := ddb.NewMap(client, names.ShardMap)
+	shards := ddb.NewMap(client, "hotshard-shard-map")
 	orders.Shards = ddb.AtLeast{N: 10, Counts: ddb.Namespace{Prefix: "orders/", Counts: shards}} // deployed everywhere
 
 	entry, err := ddb.NewMapChanger(client, shards, ddb.ChangerOptions{}).Pin(ctx, "orders/acme", 40, ddb.Note{By: "me"}, now)
@@ -82,15 +110,15 @@ func ExampleAtLeast() {
 // Counters of hotshard's form: a sum reads all write shards, consistently.
 func ExampleCounterWriter() {
 	ctx, now := context.Background(), time.Now()
-	client, names := exampleTables()
-	shards := ddb.NewMap(client, names.ShardMap)
-	writer := ddb.NewCounterWriter(client, names.Items, shards, ddb.Unwatched{})
+	client := exampleTables()
+	shards := ddb.NewMap(client, "hotshard-shard-map")
+	writer := ddb.NewCounterWriter(client, "hotshard-items", shards, ddb.Unwatched{})
 	for range 5 {
 		if err := writer.Add(ctx, "page/home", 2, now); err != nil {
 			fmt.Println(err)
 		}
 	}
-	sum, err := ddb.NewCounterReader(client, names.Items, shards).Sum(ctx, "page/home")
+	sum, err := ddb.NewCounterReader(client, "hotshard-items", shards).Sum(ctx, "page/home")
 	fmt.Println(sum.Value, sum.Shards, err)
 	// Output: 10 1 <nil>
 }
@@ -98,13 +126,13 @@ func ExampleCounterWriter() {
 // Events of hotshard's form, as a stream.
 func ExampleEventReader_All() {
 	ctx, noon := context.Background(), time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
-	client, names := exampleTables()
-	shards := ddb.NewMap(client, names.ShardMap)
-	writer := ddb.NewEventWriter(client, names.Items, shards, 0, ddb.Unwatched{})
+	client := exampleTables()
+	shards := ddb.NewMap(client, "hotshard-shard-map")
+	writer := ddb.NewEventWriter(client, "hotshard-items", shards, 0, ddb.Unwatched{})
 	fmt.Println(errors.Join(writer.Put(ctx, []ddb.Event{
 		{Entity: "sensor-1", ID: "b", Time: noon.Add(time.Second)}, {Entity: "sensor-1", ID: "a", Time: noon},
 	}, noon)...))
-	reader := ddb.NewEventReader(client, names.Items, shards)
+	reader := ddb.NewEventReader(client, "hotshard-items", shards)
 	for event, err := range reader.All(ctx, ddb.Range{Entity: "sensor-1", From: noon, To: noon.Add(time.Hour), Limit: 100}, noon) {
 		fmt.Println(event.ID, event.Time.Format(time.TimeOnly), err)
 	}
@@ -117,9 +145,9 @@ func ExampleEventReader_All() {
 // A board of hotshard's form: the first places and a player's.
 func ExampleLeaderboards() {
 	ctx, now := context.Background(), time.Now()
-	client, names := exampleTables()
-	shards := ddb.NewMap(client, names.ShardMap)
-	boards := ddb.NewLeaderboards(client, names.Items, shards, ddb.Unwatched{}, 0)
+	client := exampleTables()
+	shards := ddb.NewMap(client, "hotshard-shard-map")
+	boards := ddb.NewLeaderboards(client, "hotshard-items", shards, ddb.Unwatched{}, 0)
 	var scores []ddb.PlayerScore
 	for player, points := range map[string]string{"ann": "12.5", "bob": "9", "cid": "31"} {
 		score, err := ddb.ParseScore(points)

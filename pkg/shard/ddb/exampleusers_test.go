@@ -12,9 +12,9 @@ import (
 // late TTL removes its item.
 func ExampleSessions() {
 	ctx, now := context.Background(), time.Now()
-	client, names := exampleTables()
-	shards := ddb.NewMap(client, names.ShardMap)
-	sessions := ddb.NewSessions(client, names.Items, shards, ddb.Unwatched{})
+	client := exampleTables()
+	shards := ddb.NewMap(client, "hotshard-shard-map")
+	sessions := ddb.NewSessions(client, "hotshard-items", shards, ddb.Unwatched{})
 	for _, id := range []string{"u-17", "u-42", "u-17"} {
 		if _, err := sessions.Put(ctx, ddb.Lease{Group: "shop", ID: id, TTL: 30 * time.Minute}, now); err != nil {
 			fmt.Println(err)
@@ -34,8 +34,8 @@ func ExampleSessions() {
 // Never are more than Max hits of a window allowed, by however many processes.
 func ExampleLimiter() {
 	ctx := context.Background()
-	client, names := exampleTables()
-	limiter := ddb.NewLimiter(client, names.Items, ddb.NewMap(client, names.ShardMap), ddb.Unwatched{}, ddb.LimiterOptions{})
+	client := exampleTables()
+	limiter := ddb.NewLimiter(client, "hotshard-items", ddb.NewMap(client, "hotshard-shard-map"), ddb.Unwatched{}, ddb.LimiterOptions{})
 	login := ddb.Limit{Key: "login/ann", Max: 2, Window: time.Minute}
 	now := limiter.Start(login, time.Now())
 	for range 3 {

@@ -18,7 +18,7 @@ import (
 
 // OnceClient is what Once calls of DynamoDB.
 type OnceClient interface {
-	putter
+	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
 	BatchGetter
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 }

@@ -17,7 +17,7 @@ import (
 // SessionReaderClient is what a SessionReader calls of DynamoDB.
 type SessionReaderClient interface {
 	BatchGetter
-	querier
+	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
 }
 
 // SessionReader reads what [Sessions] write.

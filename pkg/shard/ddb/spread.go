@@ -18,7 +18,7 @@ import (
 type SpreadClient interface {
 	MapClient
 	BatchGetter
-	querier
+	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
 }
 
 // SpreadReader counts what lies on each write shard of a base key.

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+const (
+	testKey    = "AKIDEXAMPLE"
+	testSecret = "not a secret"
+)
+
+// credentials sets those of the environment, and no others.
+func credentials(t *testing.T) {
+	for name, value := range map[string]string{
+		"AWS_ACCESS_KEY_ID": testKey, "AWS_SECRET_ACCESS_KEY": testSecret, "AWS_SESSION_TOKEN": "of a session",
+		"AWS_REGION": "eu-north-1", "AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null", "AWS_PROFILE": "",
+		"AWS_EC2_METADATA_DISABLED": "true",
+	} {
+		t.Setenv(name, value)
+	}
+}
+
+func mac(key []byte, text string) []byte {
+	h := hmac.New(sha256.New, key)
+	io.WriteString(h, text)
+	return h.Sum(nil)
+}
+
+func digest(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// signature works out what a request's signature has to be, as AWS's "Create a signed
+// AWS API request" says, for the headers that the request says are signed.
+func signature(r *http.Request, body []byte, region, signed string) string {
+	var headers strings.Builder
+	for name := range strings.SplitSeq(signed, ";") {
+		value := r.Header.Get(name)
+		switch name {
+		case "host":
+			value = r.Host
+		case "content-length":
+			value = fmt.Sprint(r.ContentLength)
+		}
+		fmt.Fprintf(&headers, "%s:%s\n", name, strings.TrimSpace(value))
+	}
+	path := strings.ReplaceAll(url.PathEscape(r.URL.EscapedPath()), "%2F", "/")
+	query := strings.ReplaceAll(r.URL.Query().Encode(), "+", "%20")
+	canonical := strings.Join([]string{r.Method, path, query, headers.String(), signed, digest(body)}, "\n")
+	at := r.Header.Get("X-Amz-Date")
+	scope := strings.Join([]string{at[:8], region, "execute-api", "aws4_request"}, "/")
+	key := []byte("AWS4" + testSecret)
+	for part := range strings.SplitSeq(scope, "/") {
+		key = mac(key, part)
+	}
+	text := strings.Join([]string{"AWS4-HMAC-SHA256", at, scope, digest([]byte(canonical))}, "\n")
+	return fmt.Sprintf("AWS4-HMAC-SHA256 Credential=%s/%s, SignedHeaders=%s, Signature=%x", testKey, scope, signed, mac(key, text))
+}
+
+// guarded is an API that answers signed calls only, in which CALLS is their number,
+// and others with 403.
+func guarded(t *testing.T, answer string) (target string, refused *int) {
+	refused = new(int)
+	var calls atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		got := r.Header.Get("Authorization")
+		_, signed, _ := strings.Cut(got, "SignedHeaders=")
+		signed, _, _ = strings.Cut(signed, ",")
+		switch {
+		case signed == "":
+		case got != signature(r, body, "eu-north-1", signed):
+			t.Errorf("%s %s: %s", r.Method, r.URL, got)
+		case !strings.Contains(signed, "host;") || !strings.Contains(signed, "x-amz-security-token"):
+			t.Errorf("signed are only %s", signed)
+		default:
+			io.WriteString(w, strings.ReplaceAll(answer, "CALLS", fmt.Sprint(calls.Add(1))))
+			return
+		}
+		*refused++
+		http.Error(w, `{"detail":"Forbidden"}`, http.StatusForbidden)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, refused
+}
+
+// TestCallsAreSigned: of all commands that call the API, for a target that isn't on
+// this machine, which here is said.
+func TestCallsAreSigned(t *testing.T) {
+	credentials(t)
+	for _, c := range []struct{ args, answer string }{
+		{"shards list", shardMap},
+		{"shards get --type counter --name /a+b#1=ü*~&", pinnedKey},
+		{"shards set --type counter --name x --shards 20", pinnedKey},
+		{"load --workload uniform --count 1 --retries 0 --board= --no-keyed", `{"results":[{"status":"accepted"}],"counter":"hotshard-load-probe","value":CALLS}`},
+	} {
+		target, refused := guarded(t, c.answer)
+		args := append(strings.Fields(c.args), "--target", target)
+		code, _, err := hotshard(t, append(args, "--auth", "iam")...)
+		if code != exitOK || *refused != 0 {
+			t.Errorf("%s: exit %d, %d refused: %s", c.args, code, *refused, err)
+		}
+		if code, _, err = hotshard(t, args...); code != exitBad || *refused == 0 || !strings.Contains(err, "403") {
+			t.Errorf("%s without a signature: exit %d, %d refused: %s", c.args, code, *refused, err)
+		}
+	}
+}
+
+// TestWhoSigns: by the target, unless it is said.
+func TestWhoSigns(t *testing.T) {
+	credentials(t)
+	for _, c := range []struct {
+		auth, target string
+		signs        bool
+	}{
+		{authAuto, "http://127.0.0.1:8080", false},
+		{authAuto, "http://localhost:8080", false},
+		{authAuto, "http://[::1]:8080", false},
+		{authAuto, "https://abc.execute-api.eu-west-1.amazonaws.com", true},
+		{authAuto, "http://10.0.0.1", true},
+		{authNone, "https://abc.execute-api.eu-west-1.amazonaws.com", false},
+		{authIAM, "http://localhost:8080", true},
+	} {
+		got, err := auth{c.auth}.signer(t.Context(), c.target)
+		if err != nil || (got != nil) != c.signs {
+			t.Errorf("%+v: %v", c, err)
+		}
+		if got == nil || !strings.Contains(c.target, "execute-api") {
+			continue
+		}
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, c.target, nil)
+		if err := got(t.Context(), r, nil); err != nil || !strings.Contains(r.Header.Get("Authorization"), "/eu-west-1/execute-api/") {
+			t.Errorf("%+v: %v, %s", c, err, r.Header.Get("Authorization"))
+		}
+	}
+	t.Setenv("AWS_REGION", "")
+	if _, err := (auth{authAuto}).signer(t.Context(), "https://api.example.org"); err == nil || !strings.Contains(err.Error(), "AWS_REGION") {
+		t.Errorf("no Region: %v", err)
+	}
+	t.Setenv("AWS_ACCESS_KEY_ID", "")
+	t.Setenv("AWS_REGION", "eu-north-1")
+	if _, err := (auth{authAuto}).signer(t.Context(), "https://api.example.org"); err == nil || !strings.Contains(err.Error(), "--auth none") {
+		t.Errorf("no credentials: %v", err)
+	}
+}

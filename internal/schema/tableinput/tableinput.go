@@ -1,0 +1,72 @@
+// Package tableinput says how a table of internal/schema is made by the AWS SDK:
+//
+//	for _, t := range schema.Tables(names) {
+//		_, err := client.CreateTable(ctx, tableinput.Create(t))
+//	}
+package tableinput
+
+import (
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// Create makes a table on demand, with its indexes and stream. Expiry can't be said
+// there: see Expiry.
+func Create(t schema.Table) *dynamodb.CreateTableInput {
+	in := &dynamodb.CreateTableInput{
+		TableName:   &t.Name,
+		BillingMode: types.BillingModePayPerRequest,
+		KeySchema:   keySchema(t.PartitionKey, t.SortKey),
+	}
+	attributes := []string{t.PartitionKey, t.SortKey}
+	for _, index := range t.Indexes {
+		attributes = append(attributes, index.PartitionKey, index.SortKey)
+		in.GlobalSecondaryIndexes = append(in.GlobalSecondaryIndexes, types.GlobalSecondaryIndex{
+			IndexName:  &index.Name,
+			KeySchema:  keySchema(index.PartitionKey, index.SortKey),
+			Projection: &types.Projection{ProjectionType: types.ProjectionTypeAll},
+		})
+	}
+	in.AttributeDefinitions = definitions(attributes)
+	if t.Stream {
+		in.StreamSpecification = &types.StreamSpecification{
+			StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewAndOldImages,
+		}
+	}
+	return in
+}
+
+// Expiry turns a table's expiry on, once it is there; nil for a table that has none.
+// DynamoDB refuses to turn on what is on.
+func Expiry(t schema.Table) *dynamodb.UpdateTimeToLiveInput {
+	if t.TTL == "" {
+		return nil
+	}
+	return &dynamodb.UpdateTimeToLiveInput{
+		TableName:               &t.Name,
+		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: &t.TTL, Enabled: aws.Bool(true)},
+	}
+}
+
+func definitions(attributes []string) (list []types.AttributeDefinition) {
+	slices.Sort(attributes)
+	for _, name := range slices.Compact(attributes) {
+		if name != "" {
+			list = append(list, types.AttributeDefinition{AttributeName: aws.String(name), AttributeType: types.ScalarAttributeTypeS})
+		}
+	}
+	return list
+}
+
+func keySchema(partition, sort string) []types.KeySchemaElement {
+	keys := []types.KeySchemaElement{{AttributeName: &partition, KeyType: types.KeyTypeHash}}
+	if sort != "" {
+		keys = append(keys, types.KeySchemaElement{AttributeName: &sort, KeyType: types.KeyTypeRange})
+	}
+	return keys
+}

@@ -1,0 +1,39 @@
+package ddb
+
+import (
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/schema/tableinput"
+)
+
+// TableInputs says how hotshard's three tables are made, on demand:
+//
+//	<prefix>items      pk, sk; a stream of new and old images; index by_rank of
+//	                   board_shard, rank_key. Counters, events, boards, sessions, limits
+//	                   and the markers of Once
+//	<prefix>rollups    pk, sk. Summaries, as Summaries reads them
+//	<prefix>shard-map  pk. See Map
+//
+// All keys are of type S. Items of the first two expire by expires_at, which
+// [ExpiryInputs] turns on. Without hotshard's functions nobody reads the stream, and
+// the rollups table stays empty: leave both out if you like.
+func TableInputs(prefix string) []*dynamodb.CreateTableInput {
+	var list []*dynamodb.CreateTableInput
+	for _, t := range schema.Tables(schema.NamesFor(prefix)) {
+		list = append(list, tableinput.Create(t))
+	}
+	return list
+}
+
+// ExpiryInputs says how expiry is turned on for the tables of [TableInputs] that have
+// it, once they are active. Without it all is right, but nothing is cleared up.
+func ExpiryInputs(prefix string) []*dynamodb.UpdateTimeToLiveInput {
+	var list []*dynamodb.UpdateTimeToLiveInput
+	for _, t := range schema.Tables(schema.NamesFor(prefix)) {
+		if in := tableinput.Expiry(t); in != nil {
+			list = append(list, in)
+		}
+	}
+	return list
+}
