@@ -59,6 +59,12 @@ func (c *LoadCmd) Validate() error {
 		return fmt.Errorf("--count %d: want 0 to %d", c.Count, maxCount)
 	case c.Keys < 1 || c.Keys > maxCount:
 		return fmt.Errorf("--keys %d: want 1 to %d", c.Keys, maxCount)
+	case c.Concurrency < 1:
+		return fmt.Errorf("--concurrency %d: want 1 to %d", c.Concurrency, load.MaxConcurrency)
+	case c.Batch < 1:
+		return fmt.Errorf("--batch %d: want 1 to %d", c.Batch, load.MaxBatch)
+	case c.Retries < 0:
+		return fmt.Errorf("--retries %d: want 0 to %d", c.Retries, load.MaxRetries)
 	case c.Baseline != "" && c.Rate > 0:
 		return errors.New("--baseline and --rate can't be used together")
 	}

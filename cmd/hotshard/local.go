@@ -30,6 +30,9 @@ type LocalCmd struct {
 	Failures string `placeholder:"FILE" type:"path" help:"Where records go that a function gave up. Default: failures.jsonl in the data or cache folder."`
 }
 
+// awsPartitionWCU is AWS's limit, and the default.
+const awsPartitionWCU = 1000
+
 // Validate finds faults of the command line.
 func (c *LocalCmd) Validate() error {
 	switch {
@@ -37,6 +40,8 @@ func (c *LocalCmd) Validate() error {
 		return fmt.Errorf("--duration %v: it must not be negative", c.Duration)
 	case c.PartitionWCU < 1:
 		return fmt.Errorf("--partition-wcu %d: want at least 1", c.PartitionWCU)
+	case c.Partitions == 0 && c.PartitionWCU != awsPartitionWCU:
+		return errors.New("--partition-wcu needs --partitions")
 	case c.Partitions == 0 && c.TableWCU != 0:
 		return errors.New("--table-wcu needs --partitions")
 	}

@@ -5,10 +5,12 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"github.com/danielgtaylor/huma/v2/validation"
 	"github.com/swaggest/swgui/v5emb"
 )
 
@@ -53,17 +55,42 @@ func WithDocs(handler http.Handler, routes ...Routes) http.Handler {
 
 const docsPath = "/docs/"
 
-// The framework's default takes ENTITY for entity when it checks, though not when
-// it reads.
-func init() { huma.ValidateStrictCasing = true }
+// The framework's defaults take ENTITY for entity when it checks, though not when
+// it reads, take null for a list, and write large bounds with an exponent.
+func init() {
+	huma.ValidateStrictCasing, huma.DefaultArrayNullable = true, false
+	validation.MsgExpectedMinimumNumber, validation.MsgExpectedMaximumNumber = "it must be at least %.0f", "it must be at most %.0f"
+}
 
 func register(mux *http.ServeMux, routes []Routes) huma.API {
 	api := humago.New(mux, config())
+	api.UseMiddleware(onlyKnown(api))
 	health(api)
 	for _, r := range routes {
 		r(api)
 	}
+	for _, path := range api.OpenAPI().Paths {
+		for _, op := range []*huma.Operation{path.Get, path.Post, path.Put, path.Delete} {
+			if op != nil {
+				amend(op)
+			}
+		}
+	}
 	return api
+}
+
+// amend puts right what the framework says of an operation.
+func amend(op *huma.Operation) {
+	if op.RequestBody != nil {
+		delete(op.RequestBody.Content, "application/octet-stream") // the same body as bytes
+	}
+	for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
+		if answer := op.Responses[strconv.Itoa(status)]; answer != nil {
+			answer.Headers = map[string]*huma.Param{"Retry-After": {
+				Description: "Seconds to wait before the call is sent again", Schema: &huma.Schema{Type: huma.TypeInteger},
+			}}
+		}
+	}
 }
 
 func config() huma.Config {
@@ -83,10 +110,14 @@ func Operation(method, path, id, summary string) huma.Operation {
 	if method == http.MethodGet {
 		tag = "reads"
 	}
-	return huma.Operation{
+	op := huma.Operation{
 		OperationID: id, Method: method, Path: path, Summary: summary, Tags: []string{tag},
-		MaxBodyBytes: MaxBody, Errors: []int{400, 422, 429, 503},
+		MaxBodyBytes: MaxBody, Errors: []int{400, 405, 422, 429, 500, 503},
 	}
+	if method == http.MethodPost || method == http.MethodPut {
+		op.Errors = append(op.Errors, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
+	}
+	return op
 }
 
 // recovered turns a panic into a 500, and logs where it happened.

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -30,16 +31,27 @@ func (d *Duration) UnmarshalText(text []byte) error {
 }
 
 // MarshalText writes the duration.
-func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+func (d Duration) MarshalText() ([]byte, error) { return []byte(shown(d.Duration)), nil }
 
 // Within says why a duration is not between these two, both included, or not a
 // multiple of step; "" if it is.
 func (d Duration) Within(least, most, step time.Duration) string {
 	switch {
 	case d.Duration < least || d.Duration > most:
-		return fmt.Sprintf("it must be %v to %v", least, most)
+		return fmt.Sprintf("it must be %s to %s", shown(least), shown(most))
 	case d.Duration%step != 0:
-		return fmt.Sprintf("it must be a multiple of %v", step)
+		return fmt.Sprintf("it must be a multiple of %s", shown(step))
 	}
 	return ""
+}
+
+// shown writes a duration as callers would: 720h, where Go writes 720h0m0s.
+func shown(d time.Duration) string {
+	text := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
 }

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"strings"
+	"path"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -65,6 +65,9 @@ func internalError(ctx context.Context) huma.StatusError {
 }
 
 func writeProblem(w http.ResponseWriter, p huma.StatusError) {
+	if model, ok := p.(*huma.ErrorModel); ok {
+		tidy(model)
+	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.Header().Del("Content-Length")
 	w.WriteHeader(p.GetStatus())
@@ -72,9 +75,14 @@ func writeProblem(w http.ResponseWriter, p huma.StatusError) {
 }
 
 // problems answers what the mux refuses (no such path, wrong method) as problem
-// JSON, like everything else.
+// JSON, like everything else. A path that it would redirect to is another one.
 func problems(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		at := cut(route(r.URL.Path))
+		if escaped := r.URL.EscapedPath(); path.Clean(escaped) != escaped {
+			writeProblem(w, huma.NewError(http.StatusNotFound, "there is no "+at))
+			return
+		}
 		handler, pattern := mux.Handler(r)
 		if pattern != "" {
 			mux.ServeHTTP(w, r)
@@ -82,13 +90,9 @@ func problems(mux *http.ServeMux) http.Handler {
 		}
 		refusal := &statusOnly{header: w.Header(), status: http.StatusOK}
 		handler.ServeHTTP(refusal, r)
-		if refusal.status < http.StatusBadRequest {
-			refusal.status = http.StatusNotFound // a redirect to a cleaner path
-			w.Header().Del("Location")
-		}
-		detail := "there is no " + r.URL.Path
+		detail := "there is no " + at
 		if allow := w.Header().Get("Allow"); allow != "" {
-			detail = r.URL.Path + " takes " + allow
+			detail = at + " takes " + allow
 		}
 		writeProblem(w, huma.NewError(refusal.status, detail))
 	})
@@ -103,32 +107,3 @@ type statusOnly struct {
 func (s *statusOnly) Header() http.Header         { return s.header }
 func (s *statusOnly) WriteHeader(status int)      { s.status = status }
 func (s *statusOnly) Write(b []byte) (int, error) { return len(b), nil }
-
-// maxEcho bounds the bytes of a caller's text that an error repeats.
-const maxEcho = 100
-
-// trimProblem puts the places of errors right, and keeps errors from repeating
-// whole bodies.
-func trimProblem(_ huma.Context, _ string, answer any) (any, error) {
-	problem, ok := answer.(*huma.ErrorModel)
-	if !ok {
-		return answer, nil
-	}
-	if problem.Status == http.StatusUnsupportedMediaType {
-		problem.Detail, problem.Errors = "the body must be sent with Content-Type: application/json", nil
-	}
-	for _, e := range problem.Errors {
-		splitPlace(e)
-		e.Location = strings.Replace(e.Location, ",explode", "", 1) // the framework's tag
-		switch v := e.Value.(type) {
-		case string:
-			if len(v) > maxEcho {
-				e.Value = v[:maxEcho] + "…"
-			}
-		case nil, bool, float64, int, int64:
-		default:
-			e.Value = nil
-		}
-	}
-	return problem, nil
-}

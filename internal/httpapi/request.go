@@ -37,24 +37,52 @@ func withRequest(log *slog.Logger, next http.Handler) http.Handler {
 	})
 }
 
-// repeatable is the one parameter that may come more than once.
-const repeatable = "name"
-
 // queryFault refuses a query string that can't be read as a whole: what is dropped
 // in silence may be what the caller meant.
 func queryFault(query string) huma.StatusError {
-	values, err := url.ParseQuery(query)
-	if err != nil {
+	if _, err := url.ParseQuery(query); err != nil {
 		return huma.NewError(http.StatusBadRequest, "the query string is malformed",
-			&huma.ErrorDetail{Location: "query", Message: err.Error()})
-	}
-	for name, list := range values {
-		if len(list) > 1 && name != repeatable {
-			return huma.NewError(http.StatusUnprocessableEntity, "validation failed",
-				&huma.ErrorDetail{Location: "query." + name, Message: "it is given more than once"})
-		}
+			&huma.ErrorDetail{Location: "query", Message: err.Error(), Value: query})
 	}
 	return nil
+}
+
+// signature begins the parameters that a signed URL has. They are for API Gateway.
+const signature = "X-Amz-"
+
+// onlyKnown refuses query parameters that an operation doesn't have, and such as are
+// given more than once and are no list.
+func onlyKnown(api huma.API) func(huma.Context, func(huma.Context)) {
+	return func(ctx huma.Context, next func(huma.Context)) {
+		var faults []error
+		at := ctx.URL()
+		for name, values := range at.Query() {
+			if message := misuse(ctx.Operation(), name, values); message != "" {
+				faults = append(faults, &huma.ErrorDetail{Location: "query." + name, Message: message, Value: values})
+			}
+		}
+		if faults == nil {
+			next(ctx)
+			return
+		}
+		_ = huma.WriteErr(api, ctx, http.StatusUnprocessableEntity, "validation failed", faults...) // the client may be gone
+	}
+}
+
+func misuse(op *huma.Operation, name string, values []string) string {
+	if strings.HasPrefix(name, signature) {
+		return ""
+	}
+	for _, p := range op.Parameters {
+		switch {
+		case p.In != "query" || p.Name != name:
+		case len(values) > 1 && p.Schema.Type != huma.TypeArray:
+			return "it is given more than once"
+		default:
+			return ""
+		}
+	}
+	return "there is no such parameter"
 }
 
 // RequestID returns the id that the request's log lines carry.

@@ -1,7 +1,9 @@
 package httpapi
 
 import (
+	stdjson "encoding/json"
 	"errors"
+	"math/big"
 	"reflect"
 	"strconv"
 	"strings"
@@ -14,22 +16,73 @@ import (
 // unmarshal reads JSON strictly: invalid UTF-8, lone surrogates and repeated
 // names are errors, so that no two texts stand for one name by accident.
 func unmarshal(text []byte, into any) error {
-	err := json.Unmarshal(text, into)
+	err := json.Unmarshal(text, into, wholes)
 	if e, ok := errors.AsType[*json.SemanticError](err); ok {
-		return &placedError{location(e.JSONPointer), misfit(e)}
+		return &placedError{location(e.JSONPointer), misfit(e), string(e.JSONValue)}
 	}
 	if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
-		return &placedError{location(e.JSONPointer), e.Err.Error() + " at byte " + strconv.FormatInt(e.ByteOffset, 10)}
+		return &placedError{location(e.JSONPointer), e.Err.Error() + " at byte " + strconv.FormatInt(e.ByteOffset, 10), ""}
 	}
 	return err
 }
 
+// wholes makes whole numbers of all that are, also of 1.0 and 1e2.
+var wholes = json.WithUnmarshalers(json.JoinUnmarshalers(
+	json.UnmarshalFromFunc(func(d *jsontext.Decoder, n *int64) error { return readWhole(d, n) }),
+	json.UnmarshalFromFunc(func(d *jsontext.Decoder, n *int) error {
+		var long int64
+		err := readWhole(d, &long)
+		*n = int(long) // of 64 bits where Lambda runs
+		return err
+	}),
+))
+
+var errNotWhole = errors.New("it must be a whole number of at most 64 bits")
+
+func readWhole(d *jsontext.Decoder, into *int64) error {
+	if d.PeekKind() != '0' {
+		return errors.ErrUnsupported
+	}
+	text, err := d.ReadValue()
+	if err != nil {
+		return err
+	}
+	n, ok := whole(string(text))
+	if !ok {
+		return &json.SemanticError{JSONValue: text.Clone(), Err: errNotWhole}
+	}
+	*into = n
+	return nil
+}
+
+// Bounds of a whole number's text, which keep the arithmetic small.
+const (
+	maxWhole    = 100
+	maxExponent = 3
+)
+
+// whole reads a number of any form that is a whole one of 64 bits.
+func whole(text string) (int64, bool) {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return n, true
+	}
+	_, exponent, _ := strings.Cut(strings.ToLower(text), "e")
+	if len(text) > maxWhole || len(exponent) > maxExponent {
+		return 0, false
+	}
+	r, ok := new(big.Rat).SetString(text)
+	if !ok || !r.IsInt() || !r.Num().IsInt64() {
+		return 0, false
+	}
+	return r.Num().Int64(), true
+}
+
 // misfit says in a caller's words why a value doesn't fit.
 func misfit(e *json.SemanticError) string {
-	switch e.GoType.Kind() {
-	case reflect.Int, reflect.Int64:
-		return "it must be a whole number of at most 64 bits, written without a point or an exponent"
-	case reflect.Float64, reflect.Interface:
+	if errors.Is(e, errNotWhole) {
+		return errNotWhole.Error()
+	}
+	if kind := e.GoType.Kind(); kind == reflect.Float64 || kind == reflect.Interface {
 		return "it is out of a number's range"
 	}
 	reason := "it doesn't fit"
@@ -39,19 +92,29 @@ func misfit(e *json.SemanticError) string {
 	return reason
 }
 
-// placedError says where in the body something is wrong. The framework makes its
-// own error of this one's text and puts "body" as the place, so the place travels
-// in the text, and splitPlace takes it out again.
-type placedError struct{ location, reason string }
+// placedError says where in the body something is wrong, and what is there, "" if that
+// can't be said. The framework makes its own error of this one's text and puts "body"
+// as the place, so the rest travels in the text, and splitPlace takes it out again.
+type placedError struct{ location, reason, value string }
 
 const placeMark = "\x00"
 
-func (e *placedError) Error() string { return e.location + placeMark + e.reason }
+func (e *placedError) Error() string {
+	return strings.Join([]string{e.location, e.reason, e.value}, placeMark)
+}
 
-func splitPlace(e *huma.ErrorDetail) {
-	if place, reason, ok := strings.Cut(e.Message, placeMark); ok {
-		e.Location, e.Message, e.Value = place, reason, nil
+func splitPlace(e *huma.ErrorDetail) bool {
+	parts := strings.SplitN(e.Message, placeMark, 3)
+	if len(parts) < 3 {
+		return false
 	}
+	e.Location, e.Message, e.Value = parts[0], parts[1], nil
+	if _, err := strconv.ParseFloat(parts[2], 64); errors.Is(err, strconv.ErrRange) {
+		e.Value = cut(parts[2]) // as a number it would be out of the reader's range too
+	} else if parts[2] != "" {
+		e.Value = echoed(stdjson.RawMessage(parts[2]))
+	}
+	return true
 }
 
 // location turns a JSON pointer into the form that validation errors have:

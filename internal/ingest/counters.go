@@ -47,9 +47,6 @@ type countersOutput struct{ Body countersAnswer }
 
 // addCounters adds the increments, those of one counter as one update.
 func (s *Service) addCounters(ctx context.Context, in *countersInput) (*countersOutput, error) {
-	if len(in.Body.Increments) == 0 {
-		return nil, none("increments")
-	}
 	totals, err := coalesce(in.Body.Increments)
 	if err != nil {
 		return nil, err

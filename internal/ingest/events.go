@@ -45,9 +45,6 @@ type eventsOutput struct{ Body eventsAnswer }
 
 // putEvents writes the events of one call.
 func (s *Service) putEvents(ctx context.Context, in *eventsInput) (*eventsOutput, error) {
-	if len(in.Body.Events) == 0 {
-		return nil, none("events")
-	}
 	now := s.now()
 	events, err := identify(in.Body.Events, now)
 	if err != nil {

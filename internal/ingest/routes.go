@@ -29,7 +29,7 @@ func Routes(s *Service) httpapi.Routes {
 
 func operation(method, path, id, summary string) huma.Operation {
 	op := httpapi.Operation(method, path, id, summary)
-	op.Errors = append(op.Errors, http.StatusConflict, http.StatusRequestEntityTooLarge)
+	op.Errors = append(op.Errors, http.StatusConflict)
 	return op
 }
 
@@ -72,13 +72,12 @@ func worst(errs []error) error {
 	return slices.MaxFunc(errs, func(a, b error) int { return cmp.Compare(rank(a), rank(b)) })
 }
 
-// refused is the answer to a call of which nothing was accepted.
-func refused(ctx context.Context, errs []error) error {
+// refused is the answer to a call of which nothing was accepted. Faults are the
+// caller's, which are told where there is nothing worse.
+func refused(ctx context.Context, errs []error, faults ...error) error {
 	err := worst(errs)
+	if errors.Is(err, ddb.ErrScoreRange) {
+		return invalid(faults...)
+	}
 	return httpapi.ProblemWith(ctx, err, rejection(err))
-}
-
-// none is the answer to a list without items; the framework takes null for a list.
-func none(field string) error {
-	return invalid(&huma.ErrorDetail{Location: "body." + field, Message: "it must have at least one item"})
 }

@@ -43,9 +43,6 @@ type scoresOutput struct{ Body scoresAnswer }
 
 // submitScores sends scores to a board, those of one player as one.
 func (s *Service) submitScores(ctx context.Context, in *scoresInput) (*scoresOutput, error) {
-	if len(in.Body.Scores) == 0 {
-		return nil, none("scores")
-	}
 	ctx, cancel := s.deadline(ctx)
 	defer cancel()
 	board, now := string(in.Body.Board), s.now()
@@ -60,11 +57,26 @@ func (s *Service) submitScores(ctx context.Context, in *scoresInput) (*scoresOut
 	answer := scoresAnswer{Results: make([]scoreResult, len(list))}
 	for i, err := range outcomes {
 		answer.Results[i] = answer.result(in.Body.Scores[i].Player, err)
+		if errors.Is(err, ddb.ErrScoreRange) {
+			answer.Results[i].Detail = fmt.Sprintf("body.scores[%d].score: %v", i, ddb.ErrScoreRange)
+		}
 	}
 	if answer.Accepted == 0 {
-		return nil, refused(ctx, outcomes)
+		return nil, refused(ctx, outcomes, in.outOfRange(outcomes)...)
 	}
 	return &scoresOutput{answer}, nil
+}
+
+// outOfRange names the scores that can't be added.
+func (in *scoresInput) outOfRange(outcomes []error) (faults []error) {
+	for i, err := range outcomes {
+		if errors.Is(err, ddb.ErrScoreRange) {
+			faults = append(faults, &huma.ErrorDetail{
+				Location: fmt.Sprintf("body.scores[%d].score", i), Message: ddb.ErrScoreRange.Error(), Value: in.Body.Scores[i].Score,
+			})
+		}
+	}
+	return faults
 }
 
 func (a *scoresAnswer) result(player httpapi.Name, err error) scoreResult {
@@ -91,6 +103,9 @@ func (s *Service) submitOnce(ctx context.Context, in *scoresInput, list []ddb.Pl
 				Location: "body.scores", Value: len(list),
 				Message: fmt.Sprintf("a call with an Idempotency-Key changes at most %d entries, one for each player and period of the board", maxKeyed),
 			})
+		}
+		if errors.Is(err, ddb.ErrScoreRange) {
+			err = invalid(&huma.ErrorDetail{Location: "body.scores", Message: ddb.ErrScoreRange.Error(), Value: in.Body.Scores})
 		}
 		return writes, err
 	}

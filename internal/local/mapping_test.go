@@ -180,6 +180,39 @@ func TestResumesAfterAbruptStop(t *testing.T) {
 	}
 }
 
+// stopped is a handler that stops its mapping, and then needs its context.
+type stopped struct {
+	stop  func()
+	after error
+}
+
+func (s *stopped) Invoke(ctx context.Context, _ []byte) ([]byte, error) {
+	s.stop()
+	select {
+	case <-ctx.Done():
+	case <-time.After(20 * time.Millisecond):
+	}
+	s.after = ctx.Err()
+	return []byte(`{"batchItemFailures":[]}`), s.after
+}
+
+// TestAnInvocationUnderWayEnds: its records are done, and don't come again.
+func TestAnInvocationUnderWayEnds(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	h := &stopped{stop: stop}
+	b := newBench(t, h)
+	b.put(t, 0, 3)
+	if err := b.mapping(t).Run(ctx); err != nil || h.after != nil {
+		t.Fatalf("%v; the handler's context: %v", err, h.after)
+	}
+	next := &recorder{}
+	b.options.Handler = next
+	b.drain(t)
+	if got := next.items(); len(got) != 0 {
+		t.Errorf("%v came again", got)
+	}
+}
+
 func TestThirdMappingIsRefused(t *testing.T) {
 	b := newBench(t, &recorder{})
 	ctx, stop := context.WithCancel(t.Context())

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,7 +32,8 @@ type rankPage struct {
 	Player    string
 	Score     float64
 	Rank      int
-	RankError int `json:"rank_error"`
+	RankError int    `json:"rank_error"`
+	AsOf      string `json:"as_of"`
 	Neighbors []struct {
 		Rank   int
 		Player string
@@ -110,7 +113,12 @@ func TestLeaderboard(t *testing.T) {
 		t.Errorf("not the kept top: as of %s", page.AsOf)
 	}
 	check("&limit=20", 20) // more than is kept
-	check("&period=day", 0)
+	var problem struct {
+		Errors []struct{ Location, Message string }
+	}
+	if status := r.get(path+"&period=day", &problem); status != 422 || problem.Errors[0].Location != "query.period" || !strings.Contains(problem.Errors[0].Message, "keeps all") {
+		t.Errorf("a period that is not kept: %d %+v", status, problem)
+	}
 	for query, status := range map[string]int{"?board=none": 404, "": 422, "?board=g&period=month": 422, "?board=g&limit=0": 422, "?board=g&limit=1001": 422} {
 		if got := r.get("/v1/leaderboards"+query, nil); got != status {
 			t.Errorf("%s: status %d, want %d", query, got, status)
@@ -149,10 +157,57 @@ func TestRank(t *testing.T) {
 	}
 	for query, status := range map[string]int{
 		"?board=g&player=nobody": 404, "?board=none&player=p1": 404, "?board=g": 422, "?board=g&player=p1&around=101": 422,
-		"?board=g&player=p1&period=day": 404,
+		"?board=g&player=p1&period=day": 422,
 	} {
 		if got := r.get("/v1/leaderboards/rank"+query, nil); got != status {
 			t.Errorf("%s: status %d, want %d", query, got, status)
 		}
+	}
+}
+
+// TestRankOfFreshScores: the players' scores are not folded, or those of some. The
+// index has them.
+func TestRankOfFreshScores(t *testing.T) {
+	r := newRig(t)
+	places := r.play("g", 12)
+	check := func(what string, players ...int) {
+		t.Helper()
+		for _, around := range []int{0, 1, 5} {
+			for _, i := range players {
+				var page rankPage
+				if status := r.get(fmt.Sprintf("/v1/leaderboards/rank?board=g&player=p%d&around=%d", i, around), &page); status != http.StatusOK {
+					t.Fatalf("status %d", status)
+				}
+				want := min(i, around) + min(11-i, around)
+				if page.Rank != i+1 || page.RankError != 0 || page.AsOf == "" || len(page.Neighbors) != want {
+					t.Errorf("%s: p%d of rank %d: %+v", what, i, i+1, page)
+				}
+			}
+		}
+	}
+	check("nothing folded", 0, 1, 2, 5, 10, 11)
+	r.keep("g", places[6:], 3)
+	check("the first are not folded", 0, 5, 9, 11)
+	r.keep("g", nil, 0)
+	check("an empty top that says it is whole", 0, 5, 11)
+}
+
+// TestRankBehindManyOthers: the histogram says how many are in higher cells, and the
+// player's own cell is counted.
+func TestRankBehindManyOthers(t *testing.T) {
+	r := newRig(t)
+	places := r.play("g", 20)
+	high := places[0]
+	score, err := ddb.ParseScore("1000000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	high.Score = score
+	folded := append(slices.Repeat([]ddb.Place{high}, 3000), places...)
+	r.keep("g", folded, 1)
+	var page rankPage
+	r.get("/v1/leaderboards/rank?board=g&player=p7&around=2", &page)
+	if page.Rank < 3000+8-page.RankError || page.Rank > 3000+8+page.RankError || page.RankError > 1 || len(page.Neighbors) != 4 {
+		t.Errorf("got %+v, want rank %d", page, 3008)
 	}
 }
