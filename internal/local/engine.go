@@ -45,6 +45,7 @@ type Engine struct {
 	done     chan struct{}
 	err      error // how it ended; set before done is closed
 	output   *tail
+	claim    net.Listener // of its port, until it is stopped; nil for a port of the caller's choice
 }
 
 const (
@@ -109,10 +110,7 @@ func startSomewhere(ctx context.Context, java string, o Options) (*Engine, error
 	if err != nil {
 		return nil, errors.Join(err, claim.Close())
 	}
-	go func() {
-		<-e.done
-		claim.Close()
-	}()
+	e.claim = claim
 	return e, nil
 }
 
@@ -236,6 +234,9 @@ func (e *Engine) Err() error {
 // Stop ends the engine, first by SIGTERM, then by SIGKILL, and waits until it
 // has ended. It may be called again.
 func (e *Engine) Stop() error {
+	if e.claim != nil {
+		defer e.claim.Close()
+	}
 	if err := e.process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return errors.Join(fmt.Errorf("stop DynamoDB Local: %w", err), e.kill())
 	}
