@@ -21,6 +21,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,7 @@ import (
 	"github.com/hotshard/hotshard/internal/rollup"
 	"github.com/hotshard/hotshard/internal/rollup/histogram"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
+	"github.com/hotshard/hotshard/internal/rollup/scan"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
@@ -64,6 +66,7 @@ type Options struct {
 	Wait        time.Duration    // for folds that may be on their way; 0 doesn't wait
 	Poll        time.Duration    // between two looks while waiting; default 500 ms
 	Concurrency int              // targets at a time; default 32
+	ReadUnits   int              // a second, that scans of tables take at most; default scan.ReadUnits
 	Now         func() time.Time // default time.Now
 }
 
@@ -86,6 +89,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Concurrency == 0 {
 		o.Concurrency = defaultConcurrency
 	}
+	o.ReadUnits = cmp.Or(o.ReadUnits, scan.ReadUnits)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -102,6 +106,7 @@ func (o Options) withDefaults() (Options, error) {
 	check(o.Wait >= 0, "Wait is %v: want 0 or more", o.Wait)
 	check(o.Poll > 0, "Poll is %v: want more than 0", o.Poll)
 	check(o.Concurrency > 0, "Concurrency is %d: want 1 or more", o.Concurrency)
+	check(o.ReadUnits > 0, "ReadUnits is %d: want 1 or more", o.ReadUnits)
 	return o, errors.Join(faults...)
 }
 
@@ -112,6 +117,8 @@ type Auditor struct {
 	shards *ddb.Map
 	store  *parts.Store
 	cells  *histogram.Store
+
+	scanner *scan.Scanner
 }
 
 // New returns an Auditor, or an error that lists all faults of the options.
@@ -123,7 +130,7 @@ func New(o Options, client Client) (*Auditor, error) {
 	return &Auditor{
 		o: o, client: client, shards: ddb.NewMap(client, o.Names.ShardMap),
 		store: parts.New(client, o.Names.Rollups, o.RollupRetention, o.Now),
-		cells: histogram.New(client, o.Names.Rollups, o.Now),
+		cells: histogram.New(client, o.Names.Rollups, o.Now), scanner: scan.New(client, o.ReadUnits),
 	}, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/rollup/parts"
+	"github.com/hotshard/hotshard/internal/rollup/scan"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -45,8 +46,8 @@ func (r *run) pages(ctx context.Context) error {
 		if r.cursor.done = out.LastEvaluatedKey == nil; r.cursor.done {
 			return nil
 		}
-		next := started.Add(r.pause(out.ConsumedCapacity))
-		if !next.Before(r.end) || !wait(ctx, time.Until(next)) {
+		next := started.Add(scan.Lasts(out.ConsumedCapacity, r.options.ReadUnits))
+		if !next.Before(r.end) || !scan.Wait(ctx, time.Until(next)) {
 			return nil
 		}
 	}
@@ -60,26 +61,6 @@ func (r *run) scan(ctx context.Context) (*dynamodb.ScanOutput, error) {
 		ProjectionExpression:   aws.String("pk, sk, as_of, gone, expires_at, events, skipped, restated, seq"),
 		ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 	})
-}
-
-// pause is how long a page's read units are to last.
-func (r *run) pause(used *types.ConsumedCapacity) time.Duration {
-	if used == nil || used.CapacityUnits == nil {
-		return 0
-	}
-	return time.Duration(*used.CapacityUnits / float64(r.options.ReadUnits) * float64(time.Second))
-}
-
-// wait is false when the context ended first.
-func wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // compact looks for what there is to do in a page, and does it.
