@@ -21,6 +21,7 @@ type kept struct {
 	parts    []histogram.Part
 	sum      histogram.Part
 	damage   error      // why a part can't be read
+	stored   item       // the top's item; empty for none
 	top      *board.Top // nil if there is none, or it can't be read
 	topFault error
 	packed   []byte // the top's places
@@ -47,6 +48,7 @@ func (a *Auditor) readKept(ctx context.Context, s standing) (k *kept, err error)
 	if err != nil {
 		return nil, err
 	}
+	k.stored = it
 	k.readTop(it, now)
 	return k, nil
 }

@@ -117,9 +117,15 @@ func (r *ranking) take(it item, first int) {
 		r.players = append(r.players, player)
 	}
 	r.cells.AddScore(place.Score, 1)
-	sum := sha256.Sum256([]byte(place.RankKey()))
-	r.digest += binary.BigEndian.Uint64(sum[:])
+	r.digest += digestOf(place.RankKey())
 	r.expire(expires, expires, r.n == 1)
+}
+
+// digestOf is a number that other text hardly has. Those of many, added up, tell which
+// they are, in whatever order.
+func digestOf(text string) uint64 {
+	sum := sha256.Sum256([]byte(text))
+	return binary.BigEndian.Uint64(sum[:])
 }
 
 // expire takes in when others expire: the last and the first of them.

@@ -33,6 +33,8 @@ type rig struct {
 	counter *ddb.CounterWriter
 	events  *ddb.EventWriter
 	boards  *ddb.Leaderboards
+	leases  *ddb.Sessions
+	limiter *ddb.Limiter
 	handler *rollup.Handler
 }
 
@@ -56,6 +58,8 @@ func newRig(t *testing.T) *rig {
 		counter: ddb.NewCounterWriter(db, names.Items, shards, ddb.Unwatched{}),
 		events:  ddb.NewEventWriter(db, names.Items, shards, 720*time.Hour, ddb.Unwatched{}),
 		boards:  ddb.NewLeaderboards(db, names.Items, shards, ddb.Unwatched{}, 720*time.Hour),
+		leases:  ddb.NewSessions(db, names.Items, shards, ddb.Unwatched{}),
+		limiter: ddb.NewLimiter(db, names.Items, shards, ddb.Unwatched{}, ddb.LimiterOptions{}),
 	}
 }
 
@@ -110,15 +114,15 @@ func (r *rig) run(t testing.TB, again bool) (stop func()) {
 }
 
 func (r *rig) options() erase.Options {
-	return erase.Options{Names: r.names, Settle: 4 * time.Second, Wait: 40 * time.Second, Poll: 50 * time.Millisecond}
+	return erase.Options{Names: r.names, Settle: 4 * time.Second, Wait: 40 * time.Second, IndexLag: time.Second, Poll: 50 * time.Millisecond}
 }
 
 // erase deletes a key, all of it.
 func (r *rig) erase(t *testing.T, base schema.BaseKey) *erase.Report {
 	t.Helper()
 	report, err := r.eraser(t, r.db, r.options()).Key(t.Context(), base)
-	if err != nil || len(report.Left) > 0 {
-		t.Fatalf("%+v: %v, left %q", base, err, report.Left)
+	if err != nil || len(report.Left) > 0 || len(report.Kept) > 0 {
+		t.Fatalf("%+v: %v, left %q, kept %q", base, err, report.Left, report.Kept)
 	}
 	return report
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -14,17 +13,16 @@ import (
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
-// sweep deletes the items of the key, and returns how many there were.
-func (t *task) sweep(ctx context.Context) (found int, err error) {
-	var n atomic.Int64
+// sweep deletes the items of the key: all that were there when it began, and of those
+// that come meanwhile what it meets.
+func (t *task) sweep(ctx context.Context) error {
 	deletes, deleting := errgroup.WithContext(ctx)
 	deletes.SetLimit(maxDeletes)
-	err = t.find(deleting, func(what What, k key) error {
+	err := t.find(deleting, func(what What, k key) error {
 		if isNote(k.sk) {
 			t.known(k)
 			return nil
 		}
-		n.Add(1)
 		if what == Events || what == Others && t.base.Type == schema.Entity {
 			if err := t.note(ctx, k); err != nil {
 				return err
@@ -36,7 +34,8 @@ func (t *task) sweep(ctx context.Context) (found int, err error) {
 	if late := deletes.Wait(); late != nil { // which is why the finding ended
 		err = late
 	}
-	return int(n.Load()), err
+	t.swept = t.o.Now()
+	return err
 }
 
 // drop deletes one item.
