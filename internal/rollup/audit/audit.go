@@ -31,6 +31,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/rollup"
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/histogram"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/rollup/scan"
@@ -181,26 +182,14 @@ func (a *Auditor) pause(ctx context.Context) error {
 
 type item = map[string]types.AttributeValue
 
-func itemKey(pk, sk string) item {
-	return item{schema.PK: &types.AttributeValueMemberS{Value: pk}, schema.SK: &types.AttributeValueMemberS{Value: sk}}
-}
-
 // get reads an item consistently; nil without one.
 func (a *Auditor) get(ctx context.Context, table, pk, sk string) (item, error) {
 	consistent := true
 	out, err := a.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &table, Key: itemKey(pk, sk), ConsistentRead: &consistent,
+		TableName: &table, Key: attribute.Key(pk, sk), ConsistentRead: &consistent,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading %q: %w", pk, err)
 	}
 	return out.Item, nil
-}
-
-func text(it item, name string) string {
-	s, _ := it[name].(*types.AttributeValueMemberS)
-	if s == nil {
-		return ""
-	}
-	return s.Value
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/rollup"
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/histogram"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -189,7 +190,7 @@ func (a *Auditor) deleteTop(ctx context.Context, s standing, k *kept) (done bool
 	}
 	condition, names, values := k.topUnchanged()
 	_, err = a.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-		TableName: &a.o.Names.Rollups, Key: itemKey(s.pk(), schema.TopSK),
+		TableName: &a.o.Names.Rollups, Key: attribute.Key(s.pk(), schema.TopSK),
 		ConditionExpression: &condition, ExpressionAttributeNames: names, ExpressionAttributeValues: values,
 	})
 	if _, refused := errors.AsType[*types.ConditionalCheckFailedException](err); refused {

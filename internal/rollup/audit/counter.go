@@ -6,8 +6,6 @@ import (
 	"maps"
 	"math/big"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -147,7 +145,7 @@ func (a *Auditor) readSources(ctx context.Context, name string, most int) ([]sou
 		index[n] = source{n: n}
 	}
 	for _, it := range partials {
-		for _, n := range sourcesOf(it) {
+		for _, n := range schema.SourcesOf(it) {
 			index[n] = source{n: n}
 		}
 	}
@@ -183,22 +181,6 @@ func (a *Auditor) readPartials(ctx context.Context, name string, sources []int) 
 		})
 	}
 	return partials, group.Wait()
-}
-
-// sourcesOf lists the write shards that a partial has something of.
-func sourcesOf(partial item) (list []int) {
-	for name := range partial {
-		if n, ok := sourceOf(name); ok {
-			list = append(list, n)
-		}
-	}
-	return list
-}
-
-// sourceOf returns whose an attribute of a partial is.
-func sourceOf(name string) (n int, ok bool) {
-	n, err := strconv.Atoi(strings.TrimLeft(name, "rx"))
-	return n, err == nil && n >= 0 && (name == schema.RevAttr(n) || name == schema.ValueAttr(n))
 }
 
 // takeSummary sets what the summary has of a source.

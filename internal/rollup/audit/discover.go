@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -50,7 +51,7 @@ type discovery struct {
 func (d *discovery) scan(ctx context.Context, table string, targetOf func(pk, sk string) (schema.Target, bool)) error {
 	return d.a.scanner.Table(ctx, table, "pk, sk", func(page []item) error {
 		for _, it := range page {
-			t, ok := targetOf(text(it, schema.PK), text(it, schema.SK))
+			t, ok := targetOf(attribute.TextOf(it, schema.PK), attribute.TextOf(it, schema.SK))
 			if !ok || !d.first(t) {
 				continue
 			}

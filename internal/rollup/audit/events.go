@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/partial"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -102,7 +103,7 @@ func (a *Auditor) readPlace(ctx context.Context, b parts.Bucket, pk string, seen
 // take adds an event, as a fold would. Other items are passed over, as they are by
 // folds.
 func (a *Auditor) take(found *events, entity, pk string, it item) {
-	sk := text(it, schema.SK)
+	sk := attribute.TextOf(it, schema.SK)
 	if _, _, err := schema.ParseEventSortKey(sk); err != nil {
 		return
 	}

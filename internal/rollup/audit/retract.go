@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -146,7 +147,7 @@ func (d *retraction) rollups(ctx context.Context, r *Retracted) (map[parts.Bucke
 			return nil, fmt.Errorf("reading the rollups %q: %w", pk, err)
 		}
 		for _, it := range page.Items {
-			if width, start, _, err := schema.ParseRollupSortKey(text(it, schema.SK)); err == nil {
+			if width, start, _, err := schema.ParseRollupSortKey(attribute.TextOf(it, schema.SK)); err == nil {
 				rollups[parts.Bucket{Entity: d.day.Entity, Width: width, Start: start}] = nil
 			}
 		}
@@ -193,7 +194,7 @@ func (d *retraction) written(ctx context.Context) (written, error) {
 	var mu sync.Mutex
 	err := d.eachPlace(ctx, d.day, d.writeShards, func(ctx context.Context, pk string) error {
 		return d.readPlace(ctx, d.day, pk, func(it item) {
-			sk := text(it, schema.SK)
+			sk := attribute.TextOf(it, schema.SK)
 			if at, _, err := schema.ParseEventSortKey(sk); err == nil {
 				mu.Lock()
 				defer mu.Unlock()

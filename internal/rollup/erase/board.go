@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -36,7 +37,7 @@ func (t *task) periods(ctx context.Context) (map[string]bool, error) {
 	}
 	var mu sync.Mutex
 	err := t.scanRollups(ctx, func(it item) {
-		target, err := schema.ParseTarget(textOf(it, schema.PK))
+		target, err := schema.ParseTarget(attribute.TextOf(it, schema.PK))
 		if err == nil && target.Base == t.base {
 			mu.Lock()
 			defer mu.Unlock()
@@ -69,7 +70,7 @@ func (t *task) clearPeriod(ctx context.Context, period string) error {
 func (t *task) dropSettings(ctx context.Context) error {
 	pk, sk := schema.SettingsKey(t.base.Name)
 	if len(t.report.Kept) > 0 {
-		return t.batchGet(ctx, t.o.Names.Items, []item{itemKey(pk, sk)}, nil, func(item) { t.kept("its settings, by which it is written") })
+		return t.batchGet(ctx, t.o.Names.Items, []item{attribute.Key(pk, sk)}, nil, func(item) { t.kept("its settings, by which it is written") })
 	}
 	old, err := t.remove(ctx, t.o.Names.Items, pk, sk)
 	if len(old) > 0 {

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/audit"
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -23,19 +24,19 @@ func (t *task) tombstone(ctx context.Context, pk string, old item) error {
 	if err != nil {
 		return err
 	}
-	rev, ok := wholeOf(old, "rev")
+	rev, ok := new(big.Int).SetString(attribute.DigitsOf(old, "rev"), 10)
 	if !ok {
 		return nil // no fold could read it either
 	}
 	revAttr, valueAttr := schema.RevAttr(parsed.Shard), schema.ValueAttr(parsed.Shard)
 	summary := schema.SummaryKey(t.base.Name, parsed.Shard)
 	_, err = t.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &t.o.Names.Rollups, Key: itemKey(summary, schema.SoleSK),
+		TableName: &t.o.Names.Rollups, Key: attribute.Key(summary, schema.SoleSK),
 		UpdateExpression:    aws.String("SET v = :v, as_of = :at, gone = :at, " + revAttr + " = :rev, " + valueAttr + " = :zero"),
 		ConditionExpression: aws.String("attribute_not_exists(" + revAttr + ") OR " + revAttr + " < :rev"),
 		ExpressionAttributeValues: item{
-			":rev":  &types.AttributeValueMemberN{Value: new(big.Int).Add(rev, big.NewInt(1)).String()},
-			":zero": number(0), ":at": number(t.o.Now().UnixMilli()), ":v": &types.AttributeValueMemberN{Value: schema.SummaryVersion},
+			":rev":  &types.AttributeValueMemberN{Value: rev.Add(rev, big.NewInt(1)).String()},
+			":zero": attribute.Number(0), ":at": attribute.Number(t.o.Now().UnixMilli()), ":v": &types.AttributeValueMemberN{Value: schema.SummaryVersion},
 		},
 	})
 	if _, newer := errors.AsType[*types.ConditionalCheckFailedException](err); err != nil && !newer {
@@ -67,13 +68,4 @@ func (t *task) bury(ctx context.Context) error {
 		t.kept("%d write shards, written meanwhile", there)
 	}
 	return nil
-}
-
-// wholeOf returns an attribute that is a whole number; ok is false for any other.
-func wholeOf(from item, name string) (n *big.Int, ok bool) {
-	digits, ok := from[name].(*types.AttributeValueMemberN)
-	if !ok {
-		return nil, false
-	}
-	return new(big.Int).SetString(digits.Value, 10)
 }

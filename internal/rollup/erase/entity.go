@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/audit"
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -106,16 +107,16 @@ func (t *task) days(ctx context.Context) (map[string][]key, error) {
 // partOf tells the day of a part of an event rollup, and whether it has more than
 // its sequence number; ok is false for other items.
 func (t *task) partOf(it item) (day string, holds, ok bool) {
-	entity, _, err := schema.ParseRollupPartition(textOf(it, schema.PK))
+	entity, _, err := schema.ParseRollupPartition(attribute.TextOf(it, schema.PK))
 	if err != nil || entity != t.base.Name {
 		return "", false, false
 	}
-	_, start, _, err := schema.ParseRollupSortKey(textOf(it, schema.SK))
+	_, start, _, err := schema.ParseRollupSortKey(attribute.TextOf(it, schema.SK))
 	if err != nil {
 		return "", false, false
 	}
-	events, known := wholeOf(it, schema.RollupEvents)
-	holds = !known || events.Sign() != 0 || it[schema.RollupSkipped] != nil || it[schema.RollupRestated] != nil
+	events, known := attribute.WholeOf(it, schema.RollupEvents)
+	holds = !known || events != 0 || it[schema.RollupSkipped] != nil || it[schema.RollupRestated] != nil
 	return start.UTC().Format(time.DateOnly), holds, true
 }
 
@@ -156,15 +157,12 @@ func (t *task) eachFailure(ctx context.Context, do func(k key, last time.Time) e
 	for _, pk := range schema.FailurePartitions() {
 		err := t.query(ctx, t.o.Names.Rollups, pk, t.base.String()+"#", func(list []item) error {
 			for _, it := range list {
-				k := key{pk, textOf(it, schema.SK)}
+				k := key{pk, attribute.TextOf(it, schema.SK)}
 				target, err := schema.ParseTarget(k.sk)
 				if err != nil || target.Base != t.base {
 					continue
 				}
-				last := time.Time{}
-				if ms, ok := wholeOf(it, schema.FailureLast); ok {
-					last = time.UnixMilli(ms.Int64())
-				}
+				last, _ := attribute.TimeOf(it, schema.FailureLast)
 				if err := do(k, last); err != nil {
 					return err
 				}
@@ -207,7 +205,7 @@ func (t *task) isSummary(it item) bool {
 		_, holds, ok := t.partOf(it)
 		return ok && holds
 	}
-	pk := textOf(it, schema.PK)
+	pk := attribute.TextOf(it, schema.PK)
 	target, err := schema.ParseTarget(pk)
 	return err == nil && target.Base == t.base && strings.HasPrefix(pk, t.base.String())
 }

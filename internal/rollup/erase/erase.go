@@ -102,7 +102,7 @@ func New(o Options, client Client) (*Eraser, error) {
 		return nil, err
 	}
 	auditor, err := audit.New(audit.Options{
-		Names: o.Names, Wait: o.Wait, Poll: o.Poll, Now: o.Now, IndexLag: o.IndexLag, Repair: true, Eager: true,
+		Names: o.Names, Wait: o.Wait, Poll: o.Poll, Now: o.Now, IndexLag: o.IndexLag, Repair: true,
 	}, client)
 	if err != nil {
 		return nil, err

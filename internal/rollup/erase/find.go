@@ -10,24 +10,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 type item = map[string]types.AttributeValue
-
-func itemKey(pk, sk string) item { return item{schema.PK: text(pk), schema.SK: text(sk)} }
-
-func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-
-// textOf returns an attribute of type S, "" for any other.
-func textOf(from item, name string) string {
-	s, _ := from[name].(*types.AttributeValueMemberS)
-	if s == nil {
-		return ""
-	}
-	return s.Value
-}
 
 // Bounds of what is under way at a time.
 const (
@@ -48,7 +36,7 @@ func (t *task) find(ctx context.Context, emit func(what What, k key) error) erro
 	seen := func(list []item) error {
 		t.o.Progress(len(list))
 		for _, it := range list {
-			k := key{textOf(it, schema.PK), textOf(it, schema.SK)}
+			k := key{attribute.TextOf(it, schema.PK), attribute.TextOf(it, schema.SK)}
 			if what, ok := t.match(k); ok {
 				if err := emit(what, k); err != nil {
 					return err
@@ -126,11 +114,11 @@ func (e *Eraser) query(ctx context.Context, table, pk, begin string, seen func([
 	input := &dynamodb.QueryInput{
 		TableName: &table, ConsistentRead: aws.Bool(true),
 		KeyConditionExpression:    aws.String("pk = :pk"),
-		ExpressionAttributeValues: item{":pk": text(pk)},
+		ExpressionAttributeValues: item{":pk": attribute.Text(pk)},
 	}
 	if begin != "" {
 		input.KeyConditionExpression = aws.String("pk = :pk AND begins_with(sk, :sk)")
-		input.ExpressionAttributeValues[":sk"] = text(begin)
+		input.ExpressionAttributeValues[":sk"] = attribute.Text(begin)
 	}
 	for pages := dynamodb.NewQueryPaginator(e.client, input); pages.HasMorePages(); {
 		page, err := pages.NextPage(ctx)

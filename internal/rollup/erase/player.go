@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/rollup"
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -70,10 +71,10 @@ func (t *task) labels() (list []string) {
 func (t *task) entries(ctx context.Context, labels []string, player string) (found []key, err error) {
 	var keys []item
 	for _, label := range labels {
-		keys = append(keys, itemKey(schema.EntryKey(t.base.Name, label, player)))
+		keys = append(keys, attribute.Key(schema.EntryKey(t.base.Name, label, player)))
 	}
 	err = t.batchGet(ctx, t.o.Names.Items, keys, aws.String("pk, sk"), func(it item) {
-		found = append(found, key{textOf(it, schema.PK), textOf(it, schema.SK)})
+		found = append(found, key{attribute.TextOf(it, schema.PK), attribute.TextOf(it, schema.SK)})
 	})
 	return found, err
 }
@@ -142,10 +143,10 @@ func (t *task) stillHolding(ctx context.Context, label, player string) error {
 func (t *task) holding(ctx context.Context, labels []string, player string) (holding []string, err error) {
 	var keys []item
 	for _, label := range labels {
-		keys = append(keys, itemKey(schema.BoardRollupKey(t.base.Name, label), schema.TopSK))
+		keys = append(keys, attribute.Key(schema.BoardRollupKey(t.base.Name, label), schema.TopSK))
 	}
 	err = t.batchGet(ctx, t.o.Names.Rollups, keys, nil, func(it item) {
-		target, parseErr := schema.ParseTarget(textOf(it, schema.PK))
+		target, parseErr := schema.ParseTarget(attribute.TextOf(it, schema.PK))
 		top, topErr := board.StoredTop(it)
 		if parseErr == nil && (topErr != nil || top.Holds(player)) {
 			holding = append(holding, target.Period)

@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/oklog/ulid/v2"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -90,8 +90,8 @@ func (t *task) note(ctx context.Context, k key) error {
 		return err
 	}
 	sk := parsed.Bucket + schema.MarkBefore + noteAudit + ulid.Make().String() + "#0"
-	it := itemKey(k.pk, sk)
-	it[schema.ExpiresAt] = number(t.o.Now().Add(schema.MarkLifetime).Unix())
+	it := attribute.Key(k.pk, sk)
+	it[schema.ExpiresAt] = attribute.Number(t.o.Now().Add(schema.MarkLifetime).Unix())
 	if _, err := t.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &t.o.Names.Items, Item: it}); err != nil {
 		return fmt.Errorf("noting that events of %q are deleted: %w", k.pk, err)
 	}
@@ -106,8 +106,4 @@ func (t *task) known(k key) {
 	defer t.mu.Unlock()
 	t.places[k.pk] = true
 	t.notes[k] = true
-}
-
-func number(n int64) types.AttributeValue {
-	return &types.AttributeValueMemberN{Value: fmt.Sprint(n)}
 }

@@ -40,11 +40,12 @@ func TestTrafficMeanwhile(t *testing.T) {
 				r.add(t, counter.Name, 3)
 				r.put(t, entity.Name, time.Now().Add(-time.Duration(w*1000+i)*time.Second), 1, 0)
 				r.submit(t, game.Name, 3, i)
+				time.Sleep(10 * time.Millisecond) // or the aggregator can't keep up where it has little time
 			}
 		})
 	}
 	o := r.options()
-	o.Wait = 2 * time.Second
+	o.Wait = 20 * time.Second
 	var deletions sync.WaitGroup
 	for _, k := range []schema.BaseKey{counter, entity, game} {
 		deletions.Go(func() { r.eraseUsed(t, k, o) })

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
@@ -72,7 +73,7 @@ func (t *task) insist(ctx context.Context, change func() error) (err error) {
 // remove deletes an item, and returns what it was; nil if there was none.
 func (e *Eraser) remove(ctx context.Context, table, pk, sk string) (item, error) {
 	out, err := e.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-		TableName: &table, Key: itemKey(pk, sk), ReturnValues: types.ReturnValueAllOld,
+		TableName: &table, Key: attribute.Key(pk, sk), ReturnValues: types.ReturnValueAllOld,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("deleting the item %q, %q: %w", pk, sk, err)
