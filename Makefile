@@ -1,12 +1,16 @@
 # Everything that is done to this repository by hand or by a machine is a target
 # here. `make` lists them. Variables:
 #
-#   ARGS              for run: the flags of `hotshard local`
+#   ARGS              for run: the flags of `hotshard local`; for bootstrap, deploy and
+#                     destroy: more flags of the CDK's
 #   TESTFLAGS         for test: more flags of `go test`
 #   FUZZTIME          for fuzz: how long for each target
 #   ROUNDS            for bench: turns of each decoder on each payload
 #   FN, EVENT         for invoke: a function's name and an event's file
-#   CONTEXT           for synth, deploy and destroy: settings, as -c key=value
+#   CONTEXT           for bootstrap, synth, deploy and destroy: settings, as -c key=value,
+#                     beside those of infra/cdk.context.json
+#   APPROVAL          for deploy: what it asks about: any-change, broadening (of
+#                     permissions), never
 #   HOTSHARD_ENDPOINT another DynamoDB-compatible endpoint than the fetched engine
 
 FUNCTIONS   := ingest hotkeys aggregator query
@@ -15,6 +19,7 @@ DIST        := dist
 SOURCES     := cmd examples functions internal pkg
 INFRA       := infra
 CDK         := node_modules/.bin/cdk
+APPROVAL    := any-change
 FUZZTIME    := 30s
 ROUNDS      := 9
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
@@ -32,7 +37,7 @@ export CDK_DISABLE_CLI_TELEMETRY := true
 export CDK_DISABLE_VERSION_CHECK := 1
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
-.PHONY: help run test build functions cli lint bench fuzz invoke synth deploy destroy check-extra clean need-go need-cc need-node need-cdk need-engine
+.PHONY: help run test build functions cli lint bench fuzz invoke bootstrap synth deploy destroy check-extra clean need-go need-cc need-node need-cdk need-engine
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -90,23 +95,27 @@ invoke: need-go ## hand a function an event: make invoke FN=query EVENT=events/a
 
 # What is deployed: the functions as built for arm64, and the CDK's own command line.
 need-cdk: need-go need-node $(INFRA)/node_modules/.package-lock.json
-	@$(MAKE) --no-print-directory functions ARCHS=arm64 >/dev/null
+	@$(MAKE) --no-print-directory functions ARCHS=arm64 DIST=dist >/dev/null
+
+# The CDK makes the stack for that, too, to see where it goes.
+bootstrap: need-cdk ## prepare the AWS account and Region for the CDK, once for each
+	cd $(INFRA) && $(CDK) bootstrap $(CONTEXT) $(ARGS)
 
 synth: need-cdk ## make the CloudFormation template, offline: infra/cdk.out
 	cd $(INFRA) && $(CDK) synth --quiet $(CONTEXT)
 	@ls $(INFRA)/cdk.out/*.template.json
 
 deploy: need-cdk ## deploy to the AWS account and Region of the environment: make deploy CONTEXT="-c email=ops@example.com"
-	cd $(INFRA) && $(CDK) deploy $(CONTEXT)
+	cd $(INFRA) && $(CDK) deploy --require-approval $(APPROVAL) $(CONTEXT) $(ARGS)
 
 destroy: need-cdk ## delete the deployment; tables stay, unless it was told otherwise
-	cd $(INFRA) && $(CDK) destroy $(CONTEXT)
+	cd $(INFRA) && $(CDK) destroy $(CONTEXT) $(ARGS)
 
 $(INFRA)/node_modules/.package-lock.json: $(INFRA)/package-lock.json
 	@npm ci --prefix $(INFRA) --no-audit --no-fund --omit=optional --loglevel=error
 	@touch $@
 
-check-extra: need-go need-node ## check the template with cfn-lint and moto, where they are installed
+check-extra: need-cdk ## check the templates with the CDK's validator, and with cfn-lint and moto, where they are installed
 	go -C $(INFRA) test -count=1 -tags extra -v -run Extra .
 
 clean: ## delete what was built; the fetched engine stays

@@ -19,7 +19,7 @@ type batch struct {
 	metrics map[string]float64
 }
 
-const open = `{"state":{"v":"1"},"batchItemFailures":[]}`
+const open = `{"state":{"v":"2"},"batchItemFailures":[]}`
 
 // report is what a window's metrics are without hot keys.
 func report(records, units, fastest float64) map[string]float64 {

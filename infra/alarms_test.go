@@ -45,7 +45,9 @@ func TestAlarms(t *testing.T) {
 	want := []string{
 		"hot-keys", "saturated-keys", "items-hot-partition", "items-by-rank-hot-partition", "rollups-hot-partition", "shard-map-hot-partition",
 		"items-limit", "items-by-rank-limit", "rollups-limit", "shard-map-limit", "hotkeys-behind", "aggregator-behind",
-		"hotkeys-gave-up", "aggregator-gave-up", "summaries-to-replay", "detector-state", "detector-errors", "shard-changes", "shard-change-failures",
+		"hotkeys-gave-up", "aggregator-gave-up", "hotkeys-not-polling", "aggregator-not-polling", "summaries-to-replay",
+		"detector-state", "detector-errors", "detector-windows", "metrics-not-sent", "shard-changes", "shard-change-failures",
+		"shrink-not-done", "compact-not-done", "boards-not-done", "hotkeys-tasks-dropped", "aggregator-tasks-dropped",
 		"ingest-errors", "hotkeys-errors", "aggregator-errors", "query-errors", "ingest-throttles", "hotkeys-throttles", "aggregator-throttles", "query-throttles",
 		"api-errors", "api-slow",
 	}
@@ -56,8 +58,12 @@ func TestAlarms(t *testing.T) {
 			continue
 		}
 		actions := a.text("AlarmActions")
-		if !strings.Contains(actions, "Alarms") || actions != a.text("OKActions") || a.text("TreatMissingData") != "notBreaching" ||
-			a.text("ComparisonOperator") != "GreaterThanOrEqualToThreshold" || a.number("Threshold") <= 0 || a.number("DatapointsToAlarm") < 1 {
+		missing, compare := "notBreaching", "GreaterThanOrEqualToThreshold"
+		if strings.HasSuffix(name, "-not-done") || strings.HasSuffix(name, "-not-polling") {
+			missing, compare = "breaching", "LessThanThreshold"
+		}
+		if !strings.Contains(actions, "Alarms") || actions != a.text("OKActions") || a.text("TreatMissingData") != missing ||
+			a.text("ComparisonOperator") != compare || a.number("Threshold") <= 0 || a.number("DatapointsToAlarm") < 1 {
 			t.Errorf("%s: %v", name, a)
 		}
 	}
@@ -91,7 +97,7 @@ func TestOwnMetricsAreSent(t *testing.T) {
 		transformation := object(p.list("MetricTransformations")[0].(map[string]any))
 		filters[transformation.text("MetricNamespace")+" "+transformation.text("MetricName")] = true
 		message := regexp.MustCompile(`^\{ \$\.msg = ("[^"]+") \}$`).FindStringSubmatch(p.text("FilterPattern"))
-		if message == nil || !strings.Contains(sources(t, "ingest")+sources(t, "rollup"), message[1]) {
+		if message == nil || !strings.Contains(sent+sources(t, "ingest")+sources(t, "rollup"), message[1]) {
 			t.Errorf("no code logs %s", p.text("FilterPattern"))
 		}
 	}
@@ -113,7 +119,7 @@ func TestOwnMetricsAreSent(t *testing.T) {
 			t.Errorf("%s of %s", name, namespace)
 		}
 	}
-	if own < 7 || len(filters) != 2 {
+	if own < 12 || len(filters) != 6 {
 		t.Errorf("%d of our metrics, %d filters", own, len(filters))
 	}
 }

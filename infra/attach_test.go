@@ -1,13 +1,37 @@
 package infra
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 )
 
 const sourceStream = "arn:aws:dynamodb:eu-central-1:123456789012:table/orders/stream/2026-01-05T12:00:00.000"
 
-var attached = map[string]any{"sourceTable": "orders", "sourceStreamArn": sourceStream}
+var attached = map[string]any{"prefix": "hotshard-", "sourceTable": "orders", "sourceStreamArn": sourceStream}
+
+// unnamed is an attached deployment without metrics by key.
+func unnamed() map[string]any {
+	context := maps.Clone(attached)
+	context["metricKeys"] = "0"
+	return context
+}
+
+// TestSourceKey: a table's own key is used through DynamoDB only.
+func TestSourceKey(t *testing.T) {
+	const key = "arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+	context := maps.Clone(attached)
+	context["sourceKeyArn"] = key
+	tm := with(t, context)
+	want := statement{"kms:Decrypt", key, `{"StringEquals":{"kms:ViaService":"dynamodb.eu-central-1.amazonaws.com"}}`}
+	if got := statements(t, tm.Resources["HotkeysRole"+suffix(t, tm, "HotkeysRole")]); !slices.Contains(got, want) {
+		t.Errorf("hotkeys may %v", got)
+	}
+	if strings.Contains(string(with(t, attached).text), "kms:") {
+		t.Error("without a key there is a grant on one")
+	}
+}
 
 // TestAttached: over a table that is already there only the detector is deployed,
 // with its metrics, alarms and dashboard, and it changes nothing of that table.
@@ -17,7 +41,7 @@ func TestAttached(t *testing.T) {
 		t.Errorf("%d tables, %d functions", len(tables), len(functions))
 	}
 	rollups := table(t, tm, "rollups")
-	for _, kind := range []string{"AWS::ApiGatewayV2::Api", "AWS::Scheduler::Schedule", "AWS::Logs::MetricFilter"} {
+	for _, kind := range []string{"AWS::ApiGatewayV2::Api", "AWS::Scheduler::Schedule"} {
 		if strings.Contains(string(tm.text), `"`+kind+`"`) {
 			t.Errorf("there is an %s", kind)
 		}
@@ -51,13 +75,23 @@ func TestAttached(t *testing.T) {
 
 func TestAttachedAlarms(t *testing.T) {
 	got := alarms(t, with(t, attached))
-	for _, name := range []string{"hot-keys", "saturated-keys", "source-hot-partition", "source-limit", "rollups-hot-partition", "rollups-limit", "hotkeys-behind", "hotkeys-gave-up", "hotkeys-errors", "hotkeys-throttles", "detector-state", "detector-errors"} {
+	for _, name := range []string{"hot-keys", "source-hot-partition", "source-limit", "rollups-hot-partition", "rollups-limit", "hotkeys-behind", "hotkeys-gave-up", "hotkeys-not-polling",
+		"hotkeys-errors", "hotkeys-throttles", "detector-state", "detector-errors", "detector-windows", "metrics-not-sent"} {
 		if got["hotshard-"+name] == nil {
 			t.Errorf("there is no alarm %s", name)
 		}
 	}
-	if len(got) != 12 {
+	if len(got) != 14 {
 		t.Errorf("alarms %q", sorted(got))
+	}
+	for _, of := range []map[string]object{got, alarms(t, with(t, unnamed()))} {
+		for name, a := range of {
+			for _, absent := range []string{"/v1/", "maxWriteUnits", "write shards by now", "shard count grew"} {
+				if strings.Contains(a.text("AlarmDescription"), absent) {
+					t.Errorf("%s speaks of %s: %s", name, absent, a.text("AlarmDescription"))
+				}
+			}
+		}
 	}
 	if query := text(got["hotshard-hot-keys"]["Metrics"]); !strings.Contains(query, "TableName = 'orders'") {
 		t.Errorf("hot keys of %s", query)

@@ -28,7 +28,7 @@ func TestTwoReaders(t *testing.T) {
 		p := mapping(t, tm, function)
 		for name, want := range map[string]any{
 			"StartingPosition": "TRIM_HORIZON", "BatchSize": 1000.0, "MaximumBatchingWindowInSeconds": 1.0, "TumblingWindowInSeconds": 10.0,
-			"ParallelizationFactor": 1.0, "BisectBatchOnFunctionError": true, "MaximumRetryAttempts": 100.0, "MaximumRecordAgeInSeconds": 21600.0,
+			"ParallelizationFactor": 1.0, "BisectBatchOnFunctionError": true, "MaximumRetryAttempts": 10000.0, "MaximumRecordAgeInSeconds": 86400.0,
 		} {
 			if p[name] != want {
 				t.Errorf("%s: %s is %v, want %v", function, name, p[name], want)
@@ -65,7 +65,7 @@ func TestFilter(t *testing.T) {
 	}
 	for key, folds := range map[string]bool{
 		"C#page/home#1": true, "E#door#2026-01-05#0": true, "L#game#all#p": true,
-		"B#game": false, "I#key": false, "H#C#viral": false, "S#group#0": false,
+		"B#game": true, "I#key": false, "H#C#viral": false, "S#group#0": false,
 	} {
 		passes := slices.ContainsFunc(pattern.DynamoDB.Keys.PK.S, func(p struct{ Prefix string }) bool { return strings.HasPrefix(key, p.Prefix) })
 		if passes != folds {
@@ -75,11 +75,11 @@ func TestFilter(t *testing.T) {
 }
 
 func TestStreamSettings(t *testing.T) {
-	tm := with(t, map[string]any{"window": "30s", "batchSize": "10000", "batchingWindow": "5s", "retries": "0", "recordAge": "1m", "failureRetention": "90"})
+	tm := with(t, map[string]any{"window": "30s", "batchSize": "10000", "batchingWindow": "5s", "retries": "0", "recordAge": "3m", "failureRetention": "90"})
 	for _, function := range []string{grants.Hotkeys, grants.Aggregator} {
 		p := mapping(t, tm, function)
 		if p.number("TumblingWindowInSeconds") != 30 || p.number("BatchSize") != 10000 || p.number("MaximumBatchingWindowInSeconds") != 5 ||
-			p["MaximumRetryAttempts"] != 0.0 || p.number("MaximumRecordAgeInSeconds") != 60 {
+			p["MaximumRetryAttempts"] != 0.0 || p.number("MaximumRecordAgeInSeconds") != 180 {
 			t.Errorf("%s: %v", function, p)
 		}
 	}
@@ -103,8 +103,8 @@ func TestFailureBucketIsClosed(t *testing.T) {
 		t.Errorf("bucket: %v", bucket)
 	}
 	_, policy := tm.named(t, "AWS::S3::BucketPolicy", "Bucket", "${"+id+"}")
-	if s := text(map[string]any(policy.Properties.object("PolicyDocument"))); !strings.Contains(s, `"aws:SecureTransport":"false"`) || !strings.Contains(s, `"Effect":"Deny"`) {
-		t.Errorf("policy: %s", s)
+	if s := text(map[string]any(policy.Properties.object("PolicyDocument"))); !strings.Contains(s, `"aws:SecureTransport":"false"`) || !strings.Contains(s, `"Effect":"Deny"`) || policy.DeletionPolicy != "Retain" {
+		t.Errorf("policy: %s %s", policy.DeletionPolicy, s)
 	}
 }
 

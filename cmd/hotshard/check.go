@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,20 +21,30 @@ type ShardsCheckCmd struct {
 	baseKey
 	From   time.Time     `placeholder:"TIME" help:"RFC 3339: of an entity, events from then on. Default: 24h before --to."`
 	To     time.Time     `placeholder:"TIME" help:"RFC 3339: of an entity, events before then. Default: now."`
-	Period string        `enum:"all,day,week" default:"all" help:"Of a board: all, or the day or week that holds now."`
-	Watch  time.Duration `default:"10s" help:"Of a counter: how long its writes are counted, 1s to 1h. What was written before can't be told by write shard."`
+	Period string        `enum:",all,day,week" default:"" help:"Of a board: all, or the day or week that holds now. Default: all."`
+	Watch  time.Duration `placeholder:"10s" help:"Of a counter: how long its writes are counted, 1s to 1h. What was written before can't be told by write shard. Default: 10s."`
 	JSON   bool          `name:"json" help:"Print the result as JSON."`
 }
 
+// defaultWatch is long enough for a counter that takes a write a second on each of a
+// few write shards.
+const defaultWatch = 10 * time.Second
+
 // Validate finds faults of the command line.
 func (c *ShardsCheckCmd) Validate() error {
-	entity := schema.Type(c.Type) == schema.Entity
+	kind := schema.Type(c.Type)
 	switch {
-	case !entity && !(c.From.IsZero() && c.To.IsZero()):
+	case kind == schema.Limit:
+		return errors.New("--type limit: a limit's windows are over before their spread would tell anything")
+	case kind != schema.Entity && !(c.From.IsZero() && c.To.IsZero()):
 		return errors.New("--from and --to are for an entity's events")
 	case !c.From.IsZero() && !c.To.IsZero() && !c.From.Before(c.To):
 		return errors.New("--from must be before --to")
-	case c.Watch < time.Second || c.Watch > time.Hour:
+	case kind != schema.Counter && c.Watch != 0:
+		return errors.New("--watch is for a counter")
+	case kind != schema.Board && c.Period != "":
+		return errors.New("--period is for a board")
+	case c.Watch != 0 && (c.Watch < time.Second || c.Watch > time.Hour):
 		return fmt.Errorf("--watch %v: want 1s to 1h", c.Watch)
 	}
 	return c.tables.Validate()
@@ -96,10 +107,10 @@ func (c *ShardsCheckCmd) read(ctx context.Context, reader *ddb.SpreadReader, res
 	switch schema.Type(c.Type) {
 	case schema.Counter:
 		result.Counted = "writes"
-		return one(reader.Counter(ctx, c.Name, c.Watch))
+		return one(reader.Counter(ctx, c.Name, cmp.Or(c.Watch, defaultWatch)))
 	case schema.Board:
 		result.Counted = "entries"
-		return one(reader.Board(ctx, c.Name, schema.Period(c.Period).Label(now), now))
+		return one(reader.Board(ctx, c.Name, cmp.Or(schema.Period(c.Period), schema.AllTime).Label(now), now))
 	case schema.Sessions:
 		result.Counted = "sessions"
 		return one(reader.Sessions(ctx, c.Name, now))

@@ -60,6 +60,7 @@ func TestPlansWrongUsageIsOneLine(t *testing.T) {
 		"plan --peak-wcu 5 --safety NaN":            "--safety NaN: want 1 to 1000",
 		"plan --peak-wcu 5 --rcu=-1":                "--rcu -1: want 0 or more",
 		"plan --peak-wcu 5 --wcu=-1":                "--wcu -1: want 0 or more",
+		"plan --peak-wcu 5 --wcu 4":                 "--wcu 4: want the key's own peak, 5, or more",
 		"plan --peak-wcu 5 --gb=-1":                 "--gb -1: want 0 or more",
 		"plan --peak-wcu 5 --load-factor 2":         "--load-factor 2: want more than 0 and up to 1",
 		"plan --peak-wcu 5 --read-items=-1":         "--read-items -1: want 1 or more",

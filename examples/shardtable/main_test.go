@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -18,8 +20,44 @@ import (
 // that is not, and reads both.
 func TestAnExistingTableIsSharded(t *testing.T) {
 	client := enginetest.Client(t)
-	ctx := t.Context()
-	_, err := client.CreateTable(ctx, &dynamodb.CreateTableInput{
+	ctx, table := t.Context(), orders(t, client)
+	for i := range 50 {
+		for _, customer := range []string{"acme", "calm"} {
+			if err := table.Put(ctx, order(customer, i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	run := build(t)
+	for _, step := range []string{"copy", "copy", "drop", "drop"} { // again: nothing is left to do
+		if out, err := run(client, step, "orders", "customer", "placed", "acme"); err != nil {
+			t.Fatalf("%s: %v: %s", step, err, out)
+		}
+		if step == "copy" {
+			continue
+		}
+		if out, err := run(client, "copy", "orders", "customer", "placed", "acme"); err == nil || !strings.Contains(out, "without an old one") {
+			t.Fatalf("a copy after a drop: %v: %s", err, out)
+		}
+	}
+	count := func(table *ddb.Table, name string) int {
+		n, err := table.Count(ctx, name, ddb.Span{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	sharded := *table
+	sharded.Shards, sharded.Layout = ddb.Fixed(10), ddb.CalculatedSuffix{}
+	if a, b, c := count(&sharded, "acme"), count(table, "acme"), count(table, "calm"); a != 50 || b != 0 || c != 50 {
+		t.Fatalf("%d are sharded, %d are not, %d of another name", a, b, c)
+	}
+}
+
+// orders makes an existing table.
+func orders(t *testing.T, client *dynamodb.Client) *ddb.Table {
+	t.Helper()
+	_, err := client.CreateTable(t.Context(), &dynamodb.CreateTableInput{
 		TableName: aws.String("orders"), BillingMode: types.BillingModePayPerRequest,
 		AttributeDefinitions: []types.AttributeDefinition{
 			{AttributeName: aws.String("customer"), AttributeType: "S"}, {AttributeName: aws.String("placed"), AttributeType: "N"},
@@ -31,44 +69,54 @@ func TestAnExistingTableIsSharded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := ddb.Table{Client: client, Name: "orders", PartitionKey: "customer", SortKey: "placed", Shards: ddb.Fixed(1), Layout: ddb.Unsharded{}}
-	for i := range 50 {
-		for _, customer := range []string{"acme", "calm"} {
-			err := table.Put(ctx, ddb.Item{
-				"customer": &types.AttributeValueMemberS{Value: customer}, "placed": &types.AttributeValueMemberN{Value: fmt.Sprint(i)},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	shard(t, client, "orders", "customer", "placed", "acme")
-	count := func(table ddb.Table, name string) int {
-		n, err := table.Count(ctx, name, ddb.Span{})
-		if err != nil {
+	return &ddb.Table{Client: client, Name: "orders", PartitionKey: "customer", SortKey: "placed", Shards: ddb.Fixed(1), Layout: ddb.Unsharded{}}
+}
+
+// TestWhatStaysIsAnError: the program says by its exit that it did not do all.
+func TestWhatStaysIsAnError(t *testing.T) {
+	client := enginetest.Client(t)
+	table := orders(t, client)
+	for i := range 5 {
+		if err := table.Put(t.Context(), order("acme", i)); err != nil {
 			t.Fatal(err)
 		}
-		return n
 	}
-	sharded := table
-	sharded.Shards, sharded.Layout = ddb.Fixed(10), ddb.CalculatedSuffix{}
-	if a, b, c := count(sharded, "acme"), count(table, "acme"), count(table, "calm"); a != 50 || b != 0 || c != 50 {
-		t.Fatalf("%d are sharded, %d are not, %d of another name", a, b, c)
+	run := build(t)
+	if out, err := run(client, "drop", "orders", "customer", "placed", "acme"); err == nil || !strings.Contains(out, "Missing:5") {
+		t.Fatalf("a drop without a copy: %v: %s", err, out)
+	}
+	if out, err := run(client, "copy", "nowhere", "customer", "placed", "acme"); err == nil {
+		t.Fatalf("no such table: %s", out)
+	}
+	if n, err := table.Count(t.Context(), "acme", ddb.Span{}); err != nil || n != 5 {
+		t.Fatal(n, err)
 	}
 }
 
-// shard runs the program as its users do.
-func shard(t *testing.T, client *dynamodb.Client, args ...string) {
-	t.Helper()
-	o := client.Options()
-	keys, err := o.Credentials.Retrieve(t.Context())
-	if err != nil {
-		t.Fatal(err)
+func order(customer string, i int) ddb.Item {
+	return ddb.Item{
+		"customer": &types.AttributeValueMemberS{Value: customer}, "placed": &types.AttributeValueMemberN{Value: fmt.Sprint(i)},
 	}
-	run := exec.CommandContext(t.Context(), "go", append([]string{"run", "."}, args...)...)
-	run.Env = append(os.Environ(), "AWS_REGION="+o.Region, "AWS_ENDPOINT_URL_DYNAMODB="+aws.ToString(o.BaseEndpoint),
-		"AWS_ACCESS_KEY_ID="+keys.AccessKeyID, "AWS_SECRET_ACCESS_KEY="+keys.SecretAccessKey)
-	if out, err := run.CombinedOutput(); err != nil {
+}
+
+// build makes the program, and returns what runs it as its users do: it returns what
+// was printed.
+func build(t *testing.T) func(client *dynamodb.Client, args ...string) (string, error) {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "shardtable")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
+	}
+	return func(client *dynamodb.Client, args ...string) (string, error) {
+		o := client.Options()
+		keys, err := o.Credentials.Retrieve(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := exec.CommandContext(t.Context(), program, args...)
+		run.Env = append(os.Environ(), "AWS_REGION="+o.Region, "AWS_ENDPOINT_URL_DYNAMODB="+aws.ToString(o.BaseEndpoint),
+			"AWS_ACCESS_KEY_ID="+keys.AccessKeyID, "AWS_SECRET_ACCESS_KEY="+keys.SecretAccessKey)
+		out, err := run.CombinedOutput()
+		return string(out), err
 	}
 }

@@ -3,6 +3,7 @@ package calls
 import (
 	"cmp"
 	"fmt"
+	"go/token"
 	"go/types"
 	"maps"
 	"slices"
@@ -51,6 +52,8 @@ type finder struct {
 type request struct {
 	action          string
 	tables, indexes origins
+	at              token.Pos // where one of them is stored
+	elsewhere       bool      // is not made where they are stored, so that there may be others
 }
 
 const sdk = "github.com/aws/aws-sdk-go-v2/service/"
@@ -125,14 +128,40 @@ func (f *finder) lookAtField(store *ssa.Store) {
 	}
 	r := f.requests[of]
 	if r == nil {
-		r = &request{action, origins{}, origins{}}
+		_, isMade := of.(*ssa.Alloc)
+		r = &request{action: action, tables: origins{}, indexes: origins{}, at: store.Pos(), elsewhere: !isMade}
 		f.requests[of] = r
 	}
 	if field.Name() == "TableName" {
 		maps.Copy(r.tables, f.trace(store.Val))
-	} else {
-		maps.Copy(r.indexes, f.trace(store.Val))
+		return
 	}
+	maps.Copy(r.indexes, f.trace(store.Val))
+	if !always(store, of) {
+		r.indexes[`"`] = true // the table itself is asked as well
+	}
+}
+
+// always tells that a struct has what is stored whenever it is used: it is stored in
+// the block in which the struct is made, before anything but its fields is touched.
+func always(store *ssa.Store, of ssa.Value) bool {
+	made, ok := of.(*ssa.Alloc)
+	if !ok || made.Block() != store.Block() {
+		return false
+	}
+	for _, i := range made.Block().Instrs {
+		if i == store {
+			return true
+		}
+		if _, isField := i.(*ssa.FieldAddr); !isField && uses(i, of) {
+			return false
+		}
+	}
+	return false
+}
+
+func uses(i ssa.Instruction, v ssa.Value) bool {
+	return slices.ContainsFunc(i.Operands(nil), func(operand *ssa.Value) bool { return *operand == v })
 }
 
 // batchOf tells the maps by table that batches are made of.
@@ -202,6 +231,12 @@ func (f *finder) canBeAsked(call Call) bool {
 
 // doubt says what the analysis could not tell.
 func (f *finder) doubt(folder string, list []Call) error {
+	for _, r := range f.requests {
+		if r.elsewhere || len(r.tables) == 0 {
+			return fmt.Errorf("%s: the table or index of a %s is stored at %v, where it is not made: build it in one place",
+				folder, r.action, f.code.program.Fset.Position(r.at))
+		}
+	}
 	for _, call := range list {
 		if call.Service == "dynamodb" && (call.Table == unknown || strings.HasPrefix(call.Table, `"`) || call.Index == unknown) {
 			return fmt.Errorf("%s: %s is called for the table %s, index %q, which come from no setting", folder, call.Action, call.Table, call.Index)

@@ -67,3 +67,25 @@ func TestDoubt(t *testing.T) {
 		}
 	}
 }
+
+// TestSmall: where a table and its index are named in different places, either all that
+// may be asked is found, or the analysis says that it can't tell.
+func TestSmall(t *testing.T) {
+	code, err := Load("testdata/small", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, index := Call{"dynamodb", "Query", "TABLE", ""}, Call{"dynamodb", "Query", "TABLE", "by_x"}
+	for folder, want := range map[string][]Call{
+		"together": {index}, "branch": {table, index}, "later": {table, index},
+		"helper": nil, "returned": nil, "copied": nil, "kept": nil, "nested": nil,
+	} {
+		got, err := code.Of("functions/" + folder)
+		if want != nil && (err != nil || !slices.Equal(got, want)) {
+			t.Errorf("%s: %v, %v", folder, got, err)
+		}
+		if want == nil && (err == nil || !strings.Contains(err.Error(), "functions/"+folder+": the table or index of a Query is stored at ")) {
+			t.Errorf("%s: %v, %v", folder, got, err)
+		}
+	}
+}

@@ -119,9 +119,13 @@ func (c *Config) checkFunctions(f *faults) {
 // proved by beats a twelfth of the quiet time apart.
 const leastQuiet = 12 * time.Minute
 
+// longestWindow is the period of alarms: each of them has the metrics of a window.
+const longestWindow = time.Minute
+
 // Limits of event source mappings, from
 // https://docs.aws.amazon.com/lambda/latest/api/API_CreateEventSourceMapping.html
 func (c *Config) checkStream(f *faults) {
+	f.check(c.Hotkeys.Window <= longestWindow, "window", c.Hotkeys.Window, "1s to 1m: alarms look at minutes, and a window's metrics are of its start")
 	f.between("batchSize", c.BatchSize, 1, 10_000)
 	f.seconds("batchingWindow", c.BatchingWindow, 0, 5*time.Minute)
 	if c.BatchingWindow > c.Hotkeys.Window {
@@ -136,13 +140,19 @@ func (c *Config) checkStream(f *faults) {
 func (c *Config) checkAlarms(f *faults) {
 	f.seconds("maxIteratorAge", c.MaxIteratorAge, time.Minute, 24*time.Hour)
 	f.check(c.MaxIteratorAge > c.BatchingWindow, "maxIteratorAge", c.MaxIteratorAge, "more than batchingWindow")
+	if c.MaxIteratorAge >= c.RecordAge {
+		f.add("maxIteratorAge is %v and recordAge %v: records would be given up before anybody is told that they are late", c.MaxIteratorAge, c.RecordAge)
+	}
 	f.check(c.MaxLatency >= 100*time.Millisecond && c.MaxLatency <= 30*time.Second, "maxLatency", c.MaxLatency, "100ms to 30s")
 	f.check(c.MaxShardChanges >= 1, "maxShardChanges", c.MaxShardChanges, "at least 1")
 	page, err := url.Parse(c.Runbook)
 	f.check(err == nil && page.Scheme == "https" && len(c.Runbook) <= 300, "runbook", fmt.Sprintf("%q", c.Runbook), "an https URL of up to 300 characters")
 }
 
-var streamARN = regexp.MustCompile(`^arn:aws[a-z-]*:dynamodb:[a-z0-9-]+:\d{12}:table/([a-zA-Z0-9_.-]{3,255})/stream/[0-9T:.-]+$`)
+var (
+	streamARN = regexp.MustCompile(`^arn:aws[a-z-]*:dynamodb:([a-z0-9-]+):\d{12}:table/([a-zA-Z0-9_.-]{3,255})/stream/[0-9T:.-]+$`)
+	keyARN    = regexp.MustCompile(`^arn:aws[a-z-]*:kms:([a-z0-9-]+):\d{12}:key/[a-zA-Z0-9-]+$`)
+)
 
 // notAttached are settings of what an attached deployment has not.
 var notAttached = []string{
@@ -153,14 +163,22 @@ var notAttached = []string{
 
 func (c *Config) checkSource(f *faults) {
 	if c.SourceTable == "" && c.SourceStreamARN == "" {
+		f.check(c.SourceKeyARN == "", "sourceKeyArn", fmt.Sprintf("%q", c.SourceKeyARN), "nothing, as there is no sourceTable")
 		return
 	}
 	match := streamARN.FindStringSubmatch(c.SourceStreamARN)
 	switch {
 	case match == nil:
 		f.add("sourceStreamArn is %q: want the ARN of the stream of %q, a DynamoDB table", c.SourceStreamARN, c.SourceTable)
-	case match[1] != c.SourceTable:
-		f.add("sourceTable is %q and sourceStreamArn is of the table %q: want one table", c.SourceTable, match[1])
+	case match[2] != c.SourceTable:
+		f.add("sourceTable is %q and sourceStreamArn is of the table %q: want one table", c.SourceTable, match[2])
+	case c.SourceKeyARN != "":
+		key := keyARN.FindStringSubmatch(c.SourceKeyARN)
+		f.check(key != nil && key[1] == match[1], "sourceKeyArn", fmt.Sprintf("%q", c.SourceKeyARN), "the ARN of a key (not of an alias) in the table's Region, "+match[1])
+	}
+	if _, given := c.given["prefix"]; !given {
+		f.add("prefix is not set, and sourceTable is: a deployment that is attached to a table wants a name of its own, such as prefix=orders-, "+
+			"or it takes the place of the deployment %q", strings.TrimSuffix(c.Prefix, "-"))
 	}
 	for _, key := range notAttached {
 		if _, given := c.given[key]; given {

@@ -1,5 +1,5 @@
 // Package config is what an operator can set of a deployment, by CDK context
-// (-c key=value, or cdk.json). There are two kinds of keys:
+// (-c key=value, or cdk.context.json). There are two kinds of keys:
 //
 //   - those of the stack, the fields of [Stack];
 //   - those of the functions: each environment variable that a function reads, such as
@@ -16,10 +16,12 @@
 package config
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hotshard/hotshard/internal/hotkey"
@@ -93,15 +95,35 @@ func ours(key string) bool {
 	return strings.Trim(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == ""
 }
 
-// text takes what the command line or a JSON file gives.
+// text takes what the command line or a JSON file gives. In a file a list of texts
+// may be one, which -c has with commas, and so may a list of objects, which -c has as
+// JSON.
 func text(value any) (string, error) {
 	switch v := value.(type) {
 	case string:
 		return v, nil
-	case bool, float64:
-		return fmt.Sprint(v), nil
+	case bool:
+		return strconv.FormatBool(v), nil
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64), nil
+	case []any:
+		return listed(v)
 	}
-	return "", fmt.Errorf("it is %v: want a text, a number, true or false", value)
+	return "", fmt.Errorf("it is %v: want a text, a number, true, false or a list", value)
+}
+
+func listed(list []any) (string, error) {
+	var texts []string
+	for _, one := range list {
+		if text, ok := one.(string); ok {
+			texts = append(texts, text)
+		}
+	}
+	if len(texts) == len(list) {
+		return strings.Join(texts, ","), nil
+	}
+	content, err := json.Marshal(list)
+	return string(content), err
 }
 
 // once keeps the first fault of each setting, since functions share settings, and what

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -40,7 +41,7 @@ func TestSettingsReachFunctions(t *testing.T) {
 
 // good is what an attached deployment is given.
 var good = map[string]any{
-	"sourceTable": "orders", "sourceStreamArn": "arn:aws:dynamodb:eu-central-1:123456789012:table/orders/stream/2026-01-05T12:00:00.000",
+	"prefix": "orders-", "sourceTable": "orders", "sourceStreamArn": "arn:aws:dynamodb:eu-central-1:123456789012:table/orders/stream/2026-01-05T12:00:00.000",
 }
 
 func TestAttached(t *testing.T) {
@@ -52,53 +53,60 @@ func TestAttached(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	for want, context := range map[string]map[string]any{
-		`windw: there is no such setting`:                              {"windw": "10s"},
-		`itemsTable: there is no such setting`:                         {"itemsTable": "x"},
-		`window: it is map[a:1]: want a text, a number, true or false`: {"window": map[string]any{"a": 1}},
-		`window is "soon"`:                                             {"window": "soon"},
-		`pitr is "perhaps"`:                                            {"pitr": "perhaps"},
-		`window is 16m0s: want 1s to 15m`:                              {"window": "16m"},
-		`window is 1.5s: want whole seconds`:                           {"window": "1500ms"},
-		`parallelization is 2: want 1`:                                 {"parallelization": "2"},
-		`threshold is 1.5`:                                             {"threshold": "1.5"},
-		`control is "maybe"`:                                           {"control": "maybe"},
-		`topK is 5`:                                                    {"topK": "5"},
-		`prefix is "hotshard"`:                                         {"prefix": "hotshard"},
-		`prefix is "1-"`:                                               {"prefix": "1-"},
-		`prefix is "a_b-"`:                                             {"prefix": "a_b-"},
-		`email is "ops"`:                                               {"email": "ops"},
-		`auth is "none": want iam or jwt`:                              {"auth": "none"},
-		`jwtIssuer is ""`:                                              {"auth": "jwt", "jwtAudience": "a"},
-		`jwtAudience is empty`:                                         {"auth": "jwt", "jwtIssuer": "https://x.example"},
-		`jwtIssuer is "http://x.example"`:                              {"auth": "jwt", "jwtIssuer": "http://x.example", "jwtAudience": "a"},
-		`jwtIssuer and jwtAudience are for auth=jwt`:                   {"jwtIssuer": "https://x.example"},
-		`apiRate is 0`:                                                 {"apiRate": "0"},
-		`removal is "keep": want retain or destroy`:                    {"removal": "keep"},
-		`removal=destroy and deletionProtection=true contradict each other`:    {"removal": "destroy"},
-		`pitrDays is 36: want 1 to 35`:                                         {"pitrDays": "36"},
-		`pitrDays is set and pitr is false`:                                    {"pitrDays": "7", "pitr": "false"},
-		`encryption is "none"`:                                                 {"encryption": "none"},
-		`warmWriteUnits is 100: want 0, or at least 4000`:                      {"warmWriteUnits": "100"},
-		`warmReadUnits is 20000 and maxReadUnits 15000: they contradict`:       {"warmReadUnits": "20000", "maxReadUnits": "15000"},
-		`maxWriteUnits is -1`:                                                  {"maxWriteUnits": "-1"},
-		`logRetention is 31: want one of`:                                      {"logRetention": "31"},
-		`failureRetention is 0`:                                                {"failureRetention": "0"},
-		`hotkeysConcurrency is -1`:                                             {"hotkeysConcurrency": "-1"},
-		`batchSize is 10001`:                                                   {"batchSize": "10001"},
-		`batchingWindow is 20s and window 10s: a batch must not wait`:          {"batchingWindow": "20s"},
-		`recordAge is 25h0m0s`:                                                 {"recordAge": "25h"},
-		`retries is -1`:                                                        {"retries": "-1"},
-		`quiet is 5m0s: want 12m or more`:                                      {"quiet": "5m"},
-		`heatRetention is 1h0m0s`:                                              {"heatRetention": "1h", "quiet": "1h"},
-		`deadline is 26s: want 100ms to 25s`:                                   {"deadline": "26s"},
-		`eventRetention is 1m0s`:                                               {"eventRetention": "1m"},
-		`rollupRetention is 1h0m0s`:                                            {"rollupRetention": "1h"},
-		`rollupRules is "nonsense"`:                                            {"rollupRules": "nonsense"},
-		`maxIteratorAge is 30s`:                                                {"maxIteratorAge": "30s"},
-		`maxLatency is 1m0s`:                                                   {"maxLatency": "1m"},
-		`maxShardChanges is 0`:                                                 {"maxShardChanges": "0"},
-		`runbook is "page"`:                                                    {"runbook": "page"},
-		`sourceStreamArn is ""`:                                                {"sourceTable": "orders"},
+		`windw: there is no such setting`:                                      {"windw": "10s"},
+		`itemsTable: there is no such setting`:                                 {"itemsTable": "x"},
+		`window: it is map[a:1]: want a text, a number, true, false or a list`: {"window": map[string]any{"a": 1}},
+		`window is "soon"`:                                                     {"window": "soon"},
+		`pitr is "perhaps"`:                                                    {"pitr": "perhaps"},
+		`window is 16m0s: want 1s to 15m`:                                      {"window": "16m"},
+		`window is 1.5s: want whole seconds`:                                   {"window": "1500ms"},
+		`parallelization is 2: want 1`:                                         {"parallelization": "2"},
+		`threshold is 1.5`:                                                     {"threshold": "1.5"},
+		`control is "maybe"`:                                                   {"control": "maybe"},
+		`topK is 5`:                                                            {"topK": "5"},
+		`prefix is "hotshard"`:                                                 {"prefix": "hotshard"},
+		`prefix is "1-"`:                                                       {"prefix": "1-"},
+		`prefix is "a_b-"`:                                                     {"prefix": "a_b-"},
+		`email is "ops"`:                                                       {"email": "ops"},
+		`auth is "none": want iam or jwt`:                                      {"auth": "none"},
+		`jwtIssuer is ""`:                                                      {"auth": "jwt", "jwtAudience": "a"},
+		`jwtAudience is empty`:                                                 {"auth": "jwt", "jwtIssuer": "https://x.example"},
+		`jwtIssuer is "http://x.example"`:                                      {"auth": "jwt", "jwtIssuer": "http://x.example", "jwtAudience": "a"},
+		`jwtIssuer and jwtAudience are for auth=jwt`:                           {"jwtIssuer": "https://x.example"},
+		`apiRate is 0`:                                                         {"apiRate": "0"},
+		`removal is "keep": want retain or destroy`:                            {"removal": "keep"},
+		`removal=destroy and deletionProtection=true contradict each other`: {"removal": "destroy"},
+		`pitrDays is 36: want 1 to 35`:                                      {"pitrDays": "36"},
+		`pitrDays is set and pitr is false`:                                 {"pitrDays": "7", "pitr": "false"},
+		`encryption is "none"`:                                              {"encryption": "none"},
+		`warmWriteUnits is 100: want 0, or at least 4000`:                   {"warmWriteUnits": "100"},
+		`warmReadUnits is 20000 and maxReadUnits 15000: they contradict`:    {"warmReadUnits": "20000", "maxReadUnits": "15000"},
+		`maxWriteUnits is -1`:                                               {"maxWriteUnits": "-1"},
+		`logRetention is 31: want one of`:                                   {"logRetention": "31"},
+		`failureRetention is 0`:                                             {"failureRetention": "0"},
+		`hotkeysConcurrency is -1`:                                          {"hotkeysConcurrency": "-1"},
+		`batchSize is 10001`:                                                {"batchSize": "10001"},
+		`batchingWindow is 20s and window 10s: a batch must not wait`:       {"batchingWindow": "20s"},
+		`recordAge is 25h0m0s`:                                              {"recordAge": "25h"},
+		`retries is -1`:                                                     {"retries": "-1"},
+		`quiet is 5m0s: want 12m or more`:                                   {"quiet": "5m"},
+		`heatRetention is 1h0m0s`:                                           {"heatRetention": "1h", "quiet": "1h"},
+		`deadline is 26s: want 100ms to 25s`:                                {"deadline": "26s"},
+		`eventRetention is 1m0s`:                                            {"eventRetention": "1m"},
+		`rollupRetention is 1h0m0s`:                                         {"rollupRetention": "1h"},
+		`rollupRules is "nonsense"`:                                         {"rollupRules": "nonsense"},
+		`maxIteratorAge is 2h0m0s and recordAge 1h0m0s: records would be given up before anybody is told`:             {"maxIteratorAge": "2h", "recordAge": "1h"},
+		`maxIteratorAge is 24h0m0s and recordAge 24h0m0s`:                                                             {"maxIteratorAge": "24h"},
+		`window is 2m0s: want 1s to 1m`:                                                                               {"window": "2m"},
+		`prefix is not set, and sourceTable is`:                                                                       {"sourceTable": "orders", "sourceStreamArn": good["sourceStreamArn"]},
+		`sourceKeyArn is "alias/orders": want the ARN of a key (not of an alias) in the table's Region, eu-central-1`: with(good, "sourceKeyArn", "alias/orders"),
+		`sourceKeyArn is "arn:aws:kms:us-east-1:`:                                                                     with(good, "sourceKeyArn", "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab"),
+		`sourceKeyArn is "arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab": want nothing`:                     {"sourceKeyArn": "arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab"},
+		`maxIteratorAge is 30s`: {"maxIteratorAge": "30s"},
+		`maxLatency is 1m0s`:    {"maxLatency": "1m"},
+		`maxShardChanges is 0`:  {"maxShardChanges": "0"},
+		`runbook is "page"`:     {"runbook": "page"},
+		`sourceStreamArn is ""`: {"sourceTable": "orders"},
 		`sourceTable is "" and sourceStreamArn is of the table "orders"`:       {"sourceStreamArn": good["sourceStreamArn"]},
 		`sourceTable is "other" and sourceStreamArn is of the table "orders"`:  {"sourceTable": "other", "sourceStreamArn": good["sourceStreamArn"]},
 		`control is "act": a table that is only watched has off`:               {"sourceTable": "orders", "sourceStreamArn": good["sourceStreamArn"], "control": "act"},
@@ -107,6 +115,28 @@ func TestFaults(t *testing.T) {
 		if c, err := Parse(context); err == nil || !strings.Contains(err.Error(), want) || c != nil {
 			t.Errorf("%v: got %v, want %s", context, err, want)
 		}
+	}
+}
+
+// with is a context with one more setting.
+func with(context map[string]any, key string, value any) map[string]any {
+	more := maps.Clone(context)
+	more[key] = value
+	return more
+}
+
+// TestForms: a value of a JSON file is taken as the command line's text for it.
+func TestForms(t *testing.T) {
+	c, err := Parse(map[string]any{
+		"maxWriteUnits": 1000000.0, "threshold": 0.5, "pitr": true, "auth": "jwt", "jwtIssuer": "https://x.example",
+		"jwtAudience": []any{"one", "two"}, "rollupRules": []any{map[string]any{"every": "1d"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.MaxWriteUnits != 1_000_000 || c.Hotkeys.Threshold != 0.5 || !slices.Equal(c.JWTAudience, []string{"one", "two"}) ||
+		c.Environment("aggregator")["HOTSHARD_ROLLUP_RULES"] != `[{"every":"1d"}]` {
+		t.Errorf("got %+v", c)
 	}
 }
 

@@ -57,9 +57,10 @@ type Stack struct {
 	BatchingWindow time.Duration `env:"batchingWindow" envDefault:"1s"`
 	// Retries and RecordAge bound how often and how long a delivery that fails is
 	// repeated; then its records go to the failure bucket. 0 to 10,000; whole seconds,
-	// 1m to 24h, since a stream keeps records for a day.
-	Retries   int           `env:"retries" envDefault:"100"`
-	RecordAge time.Duration `env:"recordAge" envDefault:"6h"`
+	// 1m to 24h, since a stream keeps records for a day. Retries come within seconds
+	// of each other, so that by default the age alone counts.
+	Retries   int           `env:"retries" envDefault:"10000"`
+	RecordAge time.Duration `env:"recordAge" envDefault:"24h"`
 	// Parallelization of a stream shard's deliveries. Only 1: both functions count in
 	// tumbling windows, which Lambda does not give to parallel deliveries.
 	Parallelization int `env:"parallelization" envDefault:"1"`
@@ -69,7 +70,7 @@ type Stack struct {
 	LogRetention     int `env:"logRetention" envDefault:"30"`
 	FailureRetention int `env:"failureRetention" envDefault:"30"`
 
-	// Thresholds of alarms: the age of stream records (1m to 24h), the slowest of a
+	// Thresholds of alarms: the age of stream records (1m to RecordAge), the slowest of a
 	// hundred API calls (100ms to 30s), and changes of shard counts in five minutes
 	// (at least 1).
 	MaxIteratorAge  time.Duration `env:"maxIteratorAge" envDefault:"2m"`
@@ -79,7 +80,9 @@ type Stack struct {
 	Runbook string `env:"runbook" envDefault:"https://github.com/hotshard/hotshard/blob/main/docs/runbook.md"`
 
 	// SourceTable and SourceStreamARN attach the detector, and nothing else, to a table
-	// that is already there.
+	// that is already there; Prefix must be given then. SourceKeyARN is the key that the
+	// table is encrypted with, if that is a customer managed one.
 	SourceTable     string `env:"sourceTable"`
 	SourceStreamARN string `env:"sourceStreamArn"`
+	SourceKeyARN    string `env:"sourceKeyArn"`
 }

@@ -15,7 +15,7 @@ func (d *deployment) makeDashboard() {
 	rows := []*[]awscloudwatch.IWidget{
 		row(d.alarmStatus(), graph("Which keys are hot: write units a second", d.byKey()), d.done()),
 		row(d.hotLog(), graph("Detector: hottest key, write units a second", d.own("MaxKeyWriteUnitsPerSecond", maximum)),
-			graph("Hot and saturated keys", d.own("HotKeys", maximum), d.own("SaturatedKeys", maximum))),
+			graph("Hot and saturated keys", d.hotCounts()...)),
 		row(d.throttles(), graph("Stream: age of records, ms", d.each("IteratorAge", maximum)...), graph("Write units and records counted", d.own("WriteUnits", sum), d.own("Records", sum))),
 		row(graph("Functions: errors", d.each("Errors", sum)...), graph("Functions: throttles", d.each("Throttles", sum)...), graph("Functions: duration p99, ms", d.each("Duration", p99)...)),
 	}
@@ -26,6 +26,15 @@ func (d *deployment) makeDashboard() {
 	awscloudwatch.NewDashboard(d.stack, jsii.String("Dashboard"), &awscloudwatch.DashboardProps{
 		DashboardName: jsii.String(Name(d.config)), DefaultInterval: awscdk.Duration_Hours(jsii.Number(3)), Widgets: &rows,
 	})
+}
+
+// hotCounts are numbers of keys. Which are saturated only writers of ours tell.
+func (d *deployment) hotCounts() []awscloudwatch.IMetric {
+	list := []awscloudwatch.IMetric{d.own("HotKeys", maximum)}
+	if !d.config.Attached() {
+		list = append(list, d.own("SaturatedKeys", maximum))
+	}
+	return list
 }
 
 func row(widgets ...awscloudwatch.IWidget) *[]awscloudwatch.IWidget { return &widgets }

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
@@ -14,6 +15,7 @@ import (
 const (
 	sum     = "Sum"
 	maximum = "Maximum"
+	samples = "SampleCount"
 	p99     = "p99"
 )
 
@@ -21,37 +23,43 @@ const keyRate = "KeyWriteUnitsPerSecond"
 
 func minute() awscdk.Duration { return awscdk.Duration_Minutes(jsii.Number(1)) }
 
-func metric(namespace, name, statistic string, dimensions map[string]*string) awscloudwatch.IMetric {
+// metric is one of minutes.
+func metric(namespace, name, statistic string, dimensions map[string]*string) awscloudwatch.Metric {
 	return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{
 		Namespace: jsii.String(namespace), MetricName: jsii.String(name), Statistic: jsii.String(statistic),
 		DimensionsMap: &dimensions, Period: minute(),
 	})
 }
 
+// over takes a metric over longer periods.
+func over(minutes int, m awscloudwatch.Metric) awscloudwatch.IMetric {
+	return m.With(&awscloudwatch.MetricOptions{Period: awscdk.Duration_Minutes(number(minutes))})
+}
+
 // own is a metric of the detector's, of the table that it watches.
-func (d *deployment) own(name, statistic string) awscloudwatch.IMetric {
+func (d *deployment) own(name, statistic string) awscloudwatch.Metric {
 	return metric(metrics.Namespace, name, statistic, map[string]*string{"TableName": jsii.String(d.config.SourceName())})
 }
 
 // logged is a metric that was made of log lines.
-func (d *deployment) logged(name string) awscloudwatch.IMetric {
+func (d *deployment) logged(name string) awscloudwatch.Metric {
 	return metric(d.logNamespace(), name, sum, nil)
 }
 
 func (d *deployment) logNamespace() string { return metrics.Namespace + "/" + Name(d.config) }
 
 // ofFunction is a metric that Lambda keeps of a function.
-func (d *deployment) ofFunction(function, name, statistic string) awscloudwatch.IMetric {
+func (d *deployment) ofFunction(function, name, statistic string) awscloudwatch.Metric {
 	return metric("AWS/Lambda", name, statistic, map[string]*string{"FunctionName": d.functions[function].FunctionName()})
 }
 
 // ofMapping is a metric that Lambda keeps of an event source mapping, if it is told to.
-func (d *deployment) ofMapping(function, name string) awscloudwatch.IMetric {
-	return metric("AWS/Lambda", name, sum, map[string]*string{"EventSourceMappingUUID": d.mappings[function].AttrId()})
+func (d *deployment) ofMapping(function, name, statistic string) awscloudwatch.Metric {
+	return metric("AWS/Lambda", name, statistic, map[string]*string{"EventSourceMappingUUID": d.mappings[function].AttrId()})
 }
 
 // ofTable is a metric that DynamoDB keeps of a table or an index.
-func ofTable(table, index, name string) awscloudwatch.IMetric {
+func ofTable(table, index, name string) awscloudwatch.Metric {
 	dimensions := map[string]*string{"TableName": jsii.String(table)}
 	if index != "" {
 		dimensions["GlobalSecondaryIndexName"] = jsii.String(index)
@@ -63,17 +71,31 @@ func (d *deployment) ofAPI(name, statistic string) awscloudwatch.IMetric {
 	return metric("AWS/ApiGateway", name, statistic, map[string]*string{"ApiId": d.api.ApiId(), "Stage": d.stage.StageName()})
 }
 
-// total adds up metrics of which some may have no data, as they have none for zero.
-func total(label string, list ...awscloudwatch.IMetric) awscloudwatch.IMetric {
+// total adds up metrics, of which some may have no data: arithmetic takes what is
+// missing for 0, from
+// https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/using-metric-math.html
+// Where all are missing there is nothing.
+func total(label string, minutes int, list ...awscloudwatch.Metric) awscloudwatch.IMetric {
+	return sumOf(label, "%s", minutes, list)
+}
+
+// filled is a total that is 0 where all are missing. It is for DynamoDB's metrics, which
+// have no zeros: an alarm may stay as it is while they have no data. The newest minute is
+// filled before its late data come, so an alarm must not want all of its minutes.
+func filled(label string, list ...awscloudwatch.Metric) awscloudwatch.IMetric {
+	return sumOf(label, "FILL(%s, 0)", 1, list)
+}
+
+func sumOf(label, form string, minutes int, list []awscloudwatch.Metric) awscloudwatch.IMetric {
 	using := map[string]awscloudwatch.IMetric{}
-	expression := ""
+	var terms []string
 	for n, m := range list {
 		name := fmt.Sprintf("m%d", n)
-		using[name] = m
-		expression += fmt.Sprintf(" + FILL(%s, 0)", name)
+		using[name] = over(minutes, m)
+		terms = append(terms, fmt.Sprintf(form, name))
 	}
 	return awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
-		Expression: jsii.String(expression[len(" + "):]), UsingMetrics: &using, Period: minute(), Label: jsii.String(label),
+		Expression: jsii.String(strings.Join(terms, " + ")), UsingMetrics: &using, Period: awscdk.Duration_Minutes(number(minutes)), Label: jsii.String(label),
 	})
 }
 

@@ -1,6 +1,8 @@
 package stack
 
 import (
+	"strings"
+
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/jsii-runtime-go"
 
@@ -77,13 +79,27 @@ func metricsStatement() awsiam.PolicyStatement {
 // and, for the failed records,
 // https://docs.aws.amazon.com/lambda/latest/dg/kinesis-on-failure-destination.html
 func (d *deployment) streamStatements() []awsiam.PolicyStatement {
-	return []awsiam.PolicyStatement{
+	list := []awsiam.PolicyStatement{
 		allow([]string{"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"}, d.streamARN()),
 		// It asks for a table's streams, not for one.
 		allow([]string{"dynamodb:ListStreams"}, jsii.String(*d.sourceARN()+"/stream/*")),
 		allow([]string{"s3:PutObject"}, d.failures.ArnForObjects(jsii.String("*"))),
 		allow([]string{"s3:ListBucket"}, d.failures.BucketArn()),
 	}
+	if d.config.SourceKeyARN != "" {
+		list = append(list, d.keyStatement())
+	}
+	return list
+}
+
+// keyStatement allows reading a stream that is encrypted with a customer managed key,
+// through DynamoDB and not otherwise, from
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/encryption.usagenotes.html
+func (d *deployment) keyStatement() awsiam.PolicyStatement {
+	region := strings.Split(d.config.SourceKeyARN, ":")[3]
+	s := allow([]string{"kms:Decrypt"}, jsii.String(d.config.SourceKeyARN))
+	s.AddCondition(jsii.String("StringEquals"), map[string]string{"kms:ViaService": "dynamodb." + region + ".amazonaws.com"})
+	return s
 }
 
 func allow(actions []string, resource *string) awsiam.PolicyStatement {

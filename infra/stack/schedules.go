@@ -14,17 +14,18 @@ import (
 	"github.com/hotshard/hotshard/internal/rollup/compact"
 )
 
-// task is a function's work that a schedule asks for.
+// task is a function's work that a schedule asks for, and the line that the function
+// logs when it is done.
 type task struct {
-	name, function, payload string
-	every                   time.Duration
+	name, function, payload, done string
+	every                         time.Duration
 }
 
 func (d *deployment) tasks() []task {
 	return []task{
-		{"shrink", grants.Hotkeys, hotkey.ShrinkTask, d.config.Hotkeys.TaskInterval()},
-		{"compact", grants.Aggregator, compact.Task, compact.Interval},
-		{"boards", grants.Aggregator, rollup.BoardsTask, d.config.Aggregator.BoardRecheck},
+		{"shrink", grants.Hotkeys, hotkey.ShrinkTask, "shrink task done", d.config.Hotkeys.TaskInterval()},
+		{"compact", grants.Aggregator, compact.Task, "compaction task done", compact.Interval},
+		{"boards", grants.Aggregator, rollup.BoardsTask, "boards task done", d.config.Aggregator.BoardRecheck},
 	}
 }
 
@@ -62,9 +63,13 @@ func (d *deployment) schedulerRole(t task, function string) awsiam.Role {
 // rate is a schedule's, of whole minutes, which is all that there is: not more often
 // than asked for, and at most once a minute.
 func rate(every time.Duration) string {
-	minutes := int(max(1, (every+time.Minute-1)/time.Minute))
+	minutes := wholeMinutes(every)
 	if minutes == 1 {
 		return "rate(1 minute)"
 	}
 	return fmt.Sprintf("rate(%d minutes)", minutes)
+}
+
+func wholeMinutes(every time.Duration) int {
+	return int(max(1, (every+time.Minute-1)/time.Minute))
 }

@@ -34,6 +34,7 @@ func (d *deployment) makeFailures() {
 			AbortIncompleteMultipartUploadAfter: awscdk.Duration_Days(jsii.Number(1)),
 		}},
 	})
+	d.failures.Policy().ApplyRemovalPolicy(d.removal()) // a bucket that stays goes on to want TLS
 }
 
 // streamARN is that of the stream that is read.
@@ -80,9 +81,10 @@ func (d *deployment) makeMapping(function string) {
 	d.mappings[function] = awslambda.NewCfnEventSourceMapping(d.stack, id(function, "mapping"), props)
 }
 
-// pattern lets the items of some types of base keys through, by their partition key.
+// pattern lets the items of some types of base keys through, by their partition key, and
+// the settings of boards: of one that keeps more entries now the aggregator takes note.
 func pattern(kinds []schema.Type) string {
-	var prefixes []any
+	prefixes := []any{map[string]string{"prefix": schema.BoardPrefix}}
 	for _, kind := range kinds {
 		prefixes = append(prefixes, map[string]string{"prefix": schema.BaseKey{Type: kind}.String()})
 	}

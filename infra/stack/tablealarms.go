@@ -9,7 +9,7 @@ type watched struct{ name, table, index string }
 
 func (d *deployment) watched() (list []watched) {
 	if d.config.Attached() {
-		list = append(list, watched{"source", d.config.SourceTable, ""})
+		list = append(list, watched{source, d.config.SourceTable, ""})
 	}
 	for _, t := range schema.Tables(d.config.Names()) {
 		name := t.Name[len(d.config.Prefix):]
@@ -24,6 +24,31 @@ func (d *deployment) watched() (list []watched) {
 	return list
 }
 
+// source is what the table is called that a deployment is attached to.
+const source = "source"
+
+// relief is what is, or is to be, done about a hot partition.
+func (w watched) relief() string {
+	switch w.name {
+	case source:
+		return "Its hot keys need write sharding: the log of hotkeys, which the dashboard shows, has the keys and advice."
+	case "items", "items-by-rank":
+		return "A key that is written too often has more write shards by now; see the dashboard."
+	}
+	return "The runbook says which settings spread or lower the load."
+}
+
+// raise says which limits can be raised.
+func (w watched) raise() string {
+	switch w.name {
+	case source:
+		return "raise the table's own limits or the account's quota."
+	case "items", "items-by-rank":
+		return "raise maxWriteUnits, maxReadUnits or the account's quota."
+	}
+	return "the table has no limit of its own, so raise the account's quota."
+}
+
 // tableAlarms tell the two kinds of throttles apart: a hot partition, which more
 // write shards relieve, and a limit of the table's or the account's, which they don't.
 func (d *deployment) tableAlarms() (list []alarm) {
@@ -33,15 +58,17 @@ func (d *deployment) tableAlarms() (list []alarm) {
 			of = "the index " + w.index + " of " + w.table
 		}
 		list = append(list, alarm{
-			w.name + "-hot-partition", "hot-partition", total("throttled by key range",
-				ofTable(w.table, w.index, "WriteKeyRangeThroughputThrottleEvents"), ofTable(w.table, w.index, "ReadKeyRangeThroughputThrottleEvents")), 1, 5, 3,
-			"A partition of " + of + " is over its limit, for three of five minutes. A key that is written too often has more write shards by now; see the dashboard.",
+			name: w.name + "-hot-partition", section: "hot-partition", from: 1, periods: 5, of: 3,
+			metric: filled("throttled by key range",
+				ofTable(w.table, w.index, "WriteKeyRangeThroughputThrottleEvents"), ofTable(w.table, w.index, "ReadKeyRangeThroughputThrottleEvents")),
+			text: "A partition of " + of + " is over its limit, for three of five minutes. " + w.relief(),
 		}, alarm{
-			w.name + "-limit", "table-limit", total("throttled by a limit",
+			name: w.name + "-limit", section: "table-limit", from: 1, periods: 5, of: 3,
+			metric: filled("throttled by a limit",
 				ofTable(w.table, w.index, "WriteMaxOnDemandThroughputThrottleEvents"), ofTable(w.table, w.index, "ReadMaxOnDemandThroughputThrottleEvents"),
 				ofTable(w.table, w.index, "WriteAccountLimitThrottleEvents"), ofTable(w.table, w.index, "ReadAccountLimitThrottleEvents"),
-				ofTable(w.table, w.index, "WriteProvisionedThroughputThrottleEvents"), ofTable(w.table, w.index, "ReadProvisionedThroughputThrottleEvents")), 1, 5, 3,
-			"A limit of " + of + " or of the account is reached, for three of five minutes. More write shards don't help: raise maxWriteUnits, maxReadUnits or the account's quota.",
+				ofTable(w.table, w.index, "WriteProvisionedThroughputThrottleEvents"), ofTable(w.table, w.index, "ReadProvisionedThroughputThrottleEvents")),
+			text: "A limit of " + of + " or of the account is reached, for three of five minutes. More write shards don't help: " + w.raise(),
 		})
 	}
 	return list

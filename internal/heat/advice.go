@@ -72,12 +72,13 @@ func (r *Row) cure(shards int, since time.Time) string {
 
 // wanted is how many write shards bring each down to its share, at least twice
 // as many as there are. Without figures of the others they are taken to be like
-// this one.
+// this one; what was refused counts too.
 func (r *Row) wanted(t schema.Type, shards int) int {
 	rate := r.Siblings.Low
 	if r.Siblings.Seen < shards {
 		rate = max(rate, r.WriteUnitsPerSecond*float64(shards))
 	}
+	rate = max(rate, r.Offered)
 	return shard.Grown(shards, shard.Needed(rate, r.Limit, Share(t)))
 }
 

@@ -85,6 +85,34 @@ func (g *group) siblings(length time.Duration, rest uint64) Siblings {
 	}
 }
 
+// offerID names a base key in one window.
+type offerID struct {
+	start int64 // milliseconds
+	base  string
+}
+
+// offer returns the zero offerID for a key without write shards.
+func (e entry) offer() offerID {
+	base, ok := baseOf(e.item.Table, e.key.Index, e.key.Key)
+	if !ok {
+		return offerID{}
+	}
+	return offerID{e.item.Start.UnixMilli(), base.String()}
+}
+
+// offersOf lists what writers saw offered. Sightings of one key come by one stream
+// shard, of which parts may tell of the same second: the highest counts.
+func offersOf(items []Item) map[offerID]uint64 {
+	offers := make(map[offerID]uint64)
+	for _, it := range items {
+		for _, s := range it.Sightings {
+			id := offerID{it.Start.UnixMilli(), s.Base}
+			offers[id] = max(offers[id], s.Offered)
+		}
+	}
+	return offers
+}
+
 // unitsPerWrite is the mean weight of a key's writes in a window.
 func unitsPerWrite(entries []entry) float64 {
 	var units, writes uint64

@@ -100,6 +100,11 @@ func TestOtherCauses(t *testing.T) {
 			t.Errorf("%s: %s", c.key, got.Advice(c.shards, time.Time{}))
 		}
 	}
+	refused := item
+	refused.Sightings = []heat.Sighting{{Base: "C#a", Offered: 1000}}
+	if got := find(t, "C#a#0", refused); !strings.Contains(got.Advice(1, time.Time{}), "raise its 1 write shards to 40") {
+		t.Errorf("1000 units a second offered: %s", got.Advice(1, time.Time{}))
+	}
 	row := find(t, "C#a#0", item)
 	if got := row.Advice(3, noon.Add(5*time.Second)); !strings.Contains(got, "before its 3 write shards were in force, from 12:00:05: see whether they do") {
 		t.Errorf("just grown: %s", got)

@@ -2,8 +2,10 @@ package heat_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -284,5 +286,42 @@ func TestAdvice(t *testing.T) {
 		if got := row.Advice(4, time.Time{}); !strings.HasSuffix(got, c.want) {
 			t.Errorf("%s at %v: %q, want %q", c.key, c.rate, got, c.want)
 		}
+	}
+}
+
+// TestMergerByWindow: windows merged one after the other give the same rows as all at
+// once.
+func TestMergerByWindow(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		windows := make(map[int64][]heat.Item)
+		var all []heat.Item
+		for i := range rapid.IntRange(0, 8).Draw(t, "items") {
+			item := genItem(t)
+			item.Start = noon.Add(time.Duration(i/3) * time.Minute)
+			item.Part = strconv.Itoa(i) // all keys differ
+			windows[item.Start.UnixMilli()] = append(windows[item.Start.UnixMilli()], item)
+			all = append(all, item)
+		}
+		m := heat.Merger{Max: 10_000}
+		for _, start := range slices.Sorted(maps.Keys(windows)) {
+			m.Add(windows[start])
+		}
+		if diff := cmp.Diff(heat.Merge(all), m.Rows()); diff != "" {
+			t.Fatalf("at once -, by window +:\n%s", diff)
+		}
+	})
+}
+
+// TestMergerIsBounded: it keeps the hottest.
+func TestMergerIsBounded(t *testing.T) {
+	m := heat.Merger{Max: 5}
+	for i := range 100 {
+		item := heat.Item{Start: noon.Add(time.Duration(i) * time.Second), Window: time.Second, Limit: 1000, HotRate: 700}
+		item.Keys = []heat.Key{{Key: fmt.Sprint("k", i), Units: uint64(500 - i), PeakAt: noon}}
+		m.Add([]heat.Item{item})
+	}
+	rows := m.Rows()
+	if len(rows) > 10 || rows[0].Key != "k0" || rows[4].Key != "k4" {
+		t.Errorf("%d rows: %+v", len(rows), rows)
 	}
 }

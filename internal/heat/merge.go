@@ -32,6 +32,10 @@ type Row struct {
 	UnitsPerWrite float64
 	Siblings      Siblings
 	Crowd         Crowd
+
+	// Offered is what writers saw offered for its base key in a second, refused writes
+	// included: that of the window with the most. 0 if none was refused.
+	Offered float64
 }
 
 // Merge puts items together, which must have different keys: for each partition
@@ -40,19 +44,56 @@ type Row struct {
 // is less than what was wanted, then the others, each by rate and then by key. The
 // order of the items does not matter.
 func Merge(items []Item) []Row {
+	var m Merger
+	m.Add(items)
+	return m.Rows()
+}
+
+// Merger does what Merge does with more items than fit into memory, window by window.
+// The zero Merger is ready; its Max must not be changed later.
+type Merger struct {
+	Max int // rows kept at least, the hottest; 0 for all. What was dropped and comes again is new
+
+	rows map[rowID]*Row
+}
+
+// rowID names a partition key.
+type rowID struct{ table, index, key string }
+
+// Add takes all items of some windows. No later call may have an item of these.
+func (m *Merger) Add(items []Item) {
+	if m.rows == nil {
+		m.rows = make(map[rowID]*Row)
+	}
 	entries, rests := flatten(items)
 	slices.SortFunc(entries, compareEntries)
-	groups := groupsOf(entries)
-	var rows []Row
+	groups, offers := groupsOf(entries), offersOf(items)
 	for i := 0; i < len(entries); {
-		first := entries[i]
-		row := Row{Table: first.item.Table, Index: first.key.Index, Key: first.key.Key, WriteUnitsPerSecond: -1, FirstSeen: first.item.Start}
-		for i < len(entries) && entries[i].sameKey(first) {
-			window := sameWindow(entries[i:])
-			row.add(window, rests[window[0].window()], groups)
-			i += len(window)
+		window := sameWindow(entries[i:])
+		m.row(window[0]).add(window, rests[window[0].window()], groups, offers)
+		i += len(window)
+	}
+	if m.Max > 0 && len(m.rows) > 2*m.Max {
+		for _, row := range m.Rows()[m.Max:] {
+			delete(m.rows, rowID{row.Table, row.Index, row.Key})
 		}
-		rows = append(rows, row)
+	}
+}
+
+// row is the one of an entry's key.
+func (m *Merger) row(e entry) *Row {
+	id := rowID{e.item.Table, e.key.Index, e.key.Key}
+	if m.rows[id] == nil {
+		m.rows[id] = &Row{Table: id.table, Index: id.index, Key: id.key, WriteUnitsPerSecond: -1, FirstSeen: e.item.Start}
+	}
+	return m.rows[id]
+}
+
+// Rows returns the rows as Merge does.
+func (m *Merger) Rows() []Row {
+	var rows []Row
+	for _, row := range m.rows {
+		rows = append(rows, *row)
 	}
 	slices.SortFunc(rows, func(a, b Row) int {
 		return cmp.Or(saturatedFirst(a.Status, b.Status),
@@ -124,7 +165,7 @@ func sameWindow(entries []entry) []entry {
 
 // add takes one window's entries into the row. Rest is what the window's items
 // may hide of a key that they don't list.
-func (r *Row) add(entries []entry, rest uint64, groups map[groupID]*group) {
+func (r *Row) add(entries []entry, rest uint64, groups map[groupID]*group, offers map[offerID]uint64) {
 	var units, spread, second uint64
 	unlisted := rest
 	for i, e := range entries {
@@ -151,6 +192,10 @@ func (r *Row) add(entries []entry, rest uint64, groups map[groupID]*group) {
 		r.UnitsPerWrite = unitsPerWrite(entries)
 		r.Siblings = groups[entries[0].group()].siblings(item.Window, rest)
 		r.Crowd = crowdOf(entries)
+	}
+	r.Offered = max(r.Offered, float64(offers[entries[0].offer()]))
+	if item.Start.Before(r.FirstSeen) {
+		r.FirstSeen = item.Start
 	}
 	if end := item.End(); end.After(r.LastSeen) {
 		r.LastSeen = end

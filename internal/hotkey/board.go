@@ -56,7 +56,8 @@ func (r *run) decideBoard(ctx context.Context, w *window, s *suspect, entry ddb.
 		return d
 	}
 	if counts.all == nil {
-		counts.all = counts.join(w, r.reported(ctx, w))
+		reported, _ := r.reported(ctx, w)
+		counts.all = counts.join(w, reported)
 	}
 	for back, all := range counts.all {
 		e := s.Evidence
@@ -98,7 +99,7 @@ func loadsOf(items []heat.Item) boardLoads {
 			periods[period] = make(map[int]Load)
 		}
 		periods[period][b.n] = Load{
-			Low: row.WriteUnitsPerSecond, High: row.WriteUnitsPerSecond + row.Error, Peak: float64(row.Peak),
+			Low: row.WriteUnitsPerSecond, High: row.WriteUnitsPerSecond + row.Error, Peak: float64(row.Peak), PeakAt: row.PeakAt,
 		}
 	}
 	return out

@@ -59,26 +59,29 @@ func (r *run) decide(ctx context.Context, w *window, s *suspect, streamShard str
 	case s.Base.Type == schema.Board:
 		d = r.decideBoard(ctx, w, s, entry, streamShard, now)
 	case d.Action != None && d.From > 1:
-		s.join(r.elsewhere(ctx, w, streamShard), d.From)
+		r.lookElsewhere(ctx, w, s, entry, streamShard)
 		d = r.settings.policy().Answer(s.Evidence, entry, now)
 	}
 	if d.Action == None || !w.marks.answer(s.name) {
 		return
 	}
-	r.execute(ctx, key, d)
+	if _, err := r.execute(ctx, key, d); err != nil {
+		w.marks.reopen(s.name)
+	}
 }
 
-// execute makes a decided change, as far as the control setting allows.
-func (r *run) execute(ctx context.Context, key string, d Decision) (changed bool) {
+// execute makes a decided change, as far as the control setting allows. An error is
+// one that another try may not meet.
+func (r *run) execute(ctx context.Context, key string, d Decision) (changed bool, err error) {
 	log := r.deps.Log.With("key", r.shown(key), "from", d.From, "to", d.To, "why", d.Why)
 	if d.Action == Advise {
 		log.WarnContext(ctx, "hot key not grown")
-		return false
+		return false, nil
 	}
 	if r.settings.Control != Act {
 		log.InfoContext(ctx, "shard count would change", "action", string(d.Action))
 		r.events("ShardCountChangesObserved", 1)
-		return false
+		return false, nil
 	}
 	now := r.deps.Now() // the change's own time counts, not that of what led to it
 	change := r.deps.Shards.Grow
@@ -90,14 +93,15 @@ func (r *run) execute(ctx context.Context, key string, d Decision) (changed bool
 	case err == nil:
 		log.InfoContext(ctx, "shard count changed", "action", string(d.Action), "effective", entry.Effective())
 		r.events("ShardCountChanges", 1)
-		return true
+		return true, nil
 	case errors.Is(err, ddb.ErrCooldown), errors.Is(err, ddb.ErrNoChange), errors.Is(err, ddb.ErrPinned):
 		log.InfoContext(ctx, "shard count left alone", "action", string(d.Action), "error", err)
+		err = nil
 	default:
 		log.ErrorContext(ctx, "shard count not changed", "action", string(d.Action), "error", err)
 		r.events("ShardCountChangeFailures", 1)
 	}
-	return false
+	return false, err
 }
 
 // events counts things that happened to the function itself.

@@ -114,8 +114,8 @@ func TestControl(t *testing.T) {
 		f := newFixture(s)
 		var state map[string]string
 		for i := range 4 {
-			state = f.must(t, batch{writes: repeat("C#a#0", 100, float64(2*i)), first: 1, state: state}.payload())
-			state = f.must(t, batch{writes: repeat("C#a#0", 100, float64(2*i+1)), first: 1, state: state}.payload())
+			state = f.must(t, batch{writes: repeat("C#a#0", 100, float64(2*i)), first: 1 + 200*i, state: state}.payload())
+			state = f.must(t, batch{writes: repeat("C#a#0", 100, float64(2*i+1)), first: 101 + 200*i, state: state}.payload())
 		}
 		f.must(t, batch{state: state, final: true}.payload())
 		observed := f.values("ShardCountChangesObserved")["hotshard-items"]
@@ -197,29 +197,59 @@ func (f failing) Shrink(_ context.Context, _ string, _ int, _ ddb.Note, _ time.T
 	return f.change()
 }
 
-// TestSiblingsElsewhere: write shards on other stream shards count towards the
-// need, and what looks like skew here may be none.
-func TestSiblingsElsewhere(t *testing.T) {
+// TestAFailedChangeIsTriedAgain with the next delivery.
+func TestAFailedChangeIsTriedAgain(t *testing.T) {
 	f := newFixture(settings())
-	f.shards.set("C#a", 4, start.Add(-time.Hour))
-	var others writes
-	for n := 1; n < 4; n++ {
-		others = append(others, repeat(fmt.Sprintf("C#a#%d", n), 600, 1)...)
+	f.shards.failChange = ddb.ErrUnavailable
+	state := f.must(t, batch{writes: repeat("C#a#0", 800, 1), first: 1}.payload())
+	f.shards.failChange = nil
+	f.must(t, batch{writes: repeat("C#a#0", 1, 1), first: 801, state: state}.payload())
+	if len(f.shards.changes) != 1 {
+		t.Errorf("changes %v\n%s", f.shards.changes, f.logs)
 	}
-	f.must(t, batch{writes: others, first: 1, shard: "b", final: true}.payload())
-	if len(f.shards.changes) > 0 {
-		t.Fatalf("changes %v", f.shards.changes)
+}
+
+// TestPresentAndPast: a day that is hot by itself grows, whatever is written to
+// past ones.
+func TestPresentAndPast(t *testing.T) {
+	f := newFixture(settings())
+	all := repeat("E#e#2026-01-05#0", 750, 1)
+	for day := range 20 {
+		all = append(all, repeat(fmt.Sprintf("E#e#2025-12-%02d#0", day+1), 50, 1)...)
 	}
-	f.must(t, batch{writes: repeat("C#a#0", 700, 1), first: 1, final: true}.payload())
-	if !slices.Equal(f.shards.changes, []string{"C#a 4>10"}) { // 250 units a second
-		t.Errorf("changes %v", f.shards.changes)
+	f.must(t, batch{writes: all, first: 1, final: true}.payload())
+	if !slices.Equal(f.shards.changes, []string{"E#e 1>6"}) {
+		t.Errorf("changes %v\n%s", f.shards.changes, f.logs)
 	}
-	f = newFixture(settings())
-	f.shards.set("C#a", 4, start.Add(-time.Hour))
-	f.table.failQuery = errPut
-	f.must(t, batch{writes: repeat("C#a#0", 700, 1), first: 1, final: true}.payload())
-	if logs := f.logs.String(); len(f.shards.changes) > 0 || !strings.Contains(logs, "other stream shards unknown") || !strings.Contains(logs, "skew") {
-		t.Errorf("changes %v, logs:\n%s", f.shards.changes, logs)
+}
+
+// TestRecordsThatComeAgain with a state that has them count once.
+func TestRecordsThatComeAgain(t *testing.T) {
+	f := newFixture(settings())
+	state := f.must(t, batch{writes: repeat("C#a#0", 400, 1), first: 8}.payload())
+	state = f.must(t, batch{writes: repeat("C#a#0", 500, 1), first: 8, state: state}.payload()) // of which 100 are new
+	f.must(t, batch{state: state, final: true}.payload())
+	if rows := f.rows(t); len(rows) != 1 || rows[0].WriteUnitsPerSecond != 50 {
+		t.Errorf("rows %+v, want 500 units in 10 s", rows)
+	}
+}
+
+// TestManySightedLimits take no longer than as many counters: each is looked for once.
+func TestManySightedLimits(t *testing.T) {
+	f := newFixture(settings())
+	var all writes
+	for i := range 1000 {
+		all = append(all, write{key: fmt.Sprintf("R#k%d#60#1767571200#0", i), at: 1}, seen(fmt.Sprint("R#k", i), 1, "w", 5, 0, 1))
+	}
+	f.must(t, batch{writes: all, first: 1, final: true}.payload())
+	saturated := 0
+	for _, row := range f.rows(t) {
+		if row.Status == heat.Saturated && strings.HasSuffix(row.Key, "#60#1767571200#0") {
+			saturated++
+		}
+	}
+	if saturated < heat.MaxKeys {
+		t.Errorf("%d limits are saturated", saturated)
 	}
 }
 

@@ -14,13 +14,14 @@ import (
 
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // reported returns what all stream shards have reported of this window and the two
 // before it. It is read once an invocation; when that fails, nothing is known.
-func (r *run) reported(ctx context.Context, w *window) []heat.Item {
+func (r *run) reported(ctx context.Context, w *window) (items []heat.Item, known bool) {
 	if r.recent != nil {
-		return r.recent
+		return r.recent, !r.alone
 	}
 	r.recent = []heat.Item{}
 	var mu sync.Mutex
@@ -31,30 +32,77 @@ func (r *run) reported(ctx context.Context, w *window) []heat.Item {
 	})
 	if err != nil {
 		r.deps.Log.WarnContext(ctx, "other stream shards unknown", "error", err)
-		r.recent = []heat.Item{}
+		r.recent, r.alone = []heat.Item{}, true
 	}
-	return r.recent
+	return r.recent, !r.alone
 }
 
-// elsewhere returns what other stream shards have reported.
-func (r *run) elsewhere(ctx context.Context, w *window, streamShard string) []heat.Item {
-	return slices.DeleteFunc(slices.Clone(r.reported(ctx, w)), func(item heat.Item) bool {
-		return item.StreamShard == streamShard
-	})
+// lookElsewhere enters what other stream shards know of a key's write shards. They
+// have yet to report this window, so a write shard that is not counted here is
+// unknown, unless no other stream shard reports at all. Whether the key is skewed is
+// then told by the newest window before this one in which it was hot.
+func (r *run) lookElsewhere(ctx context.Context, w *window, s *suspect, entry ddb.Entry, streamShard string) {
+	items, known := r.reported(ctx, w)
+	others := slices.DeleteFunc(slices.Clone(items), func(item heat.Item) bool { return item.StreamShard == streamShard })
+	count := entry.History.Newest()
+	s.join(others, count)
+	if known && len(others) == 0 {
+		return
+	}
+	s.Unknown = count - s.seen(count)
+	policy := r.settings.policy()
+	for back := 1; s.Unknown > 0 && back <= 2; back++ {
+		before := s.before(items, w.start.Add(-time.Duration(back)*w.length), w.length)
+		if n := entry.History.At(before.Start); policy.hottest(before, n) >= policy.Threshold*policy.Limit {
+			s.Skewed = policy.skewed(before, n)
+			return
+		}
+	}
+}
+
+// seen counts the write shards, of count, with figures.
+func (s *suspect) seen(count int) (n int) {
+	for i := range s.Shards {
+		if i < count {
+			n++
+		}
+	}
+	return n
+}
+
+// before is what all stream shards reported of an earlier window.
+func (s *suspect) before(items []heat.Item, start time.Time, length time.Duration) Evidence {
+	e := Evidence{Base: s.Base, Start: start, End: start.Add(length)}
+	var same []heat.Item
+	for _, item := range items {
+		if item.Start.Equal(start) && item.Window == length {
+			same = append(same, item)
+			e.Rest += float64(item.Rest) / length.Seconds()
+		}
+	}
+	e.Shards = s.loads(same)
+	return e
+}
+
+// loads are those of the key's write shards in some items.
+func (s *suspect) loads(items []heat.Item) map[int]Load {
+	found := make(map[int]Load)
+	for _, row := range heat.Merge(items) {
+		name, n, err := shard.Hash.Split(row.Key)
+		if err == nil && name == s.name && row.Index == "" {
+			rate := row.WriteUnitsPerSecond
+			found[n] = Load{Low: rate, High: rate + row.Error, Peak: float64(row.Peak), PeakAt: row.PeakAt}
+		}
+	}
+	return found
 }
 
 // join adds the write shards, of count, that other stream shards have seen.
 func (s *suspect) join(items []heat.Item, count int) {
-	for _, row := range heat.Merge(items) {
-		name, n, err := shard.Hash.Split(row.Key)
-		if err != nil || name != s.name || n >= count || row.Index != "" {
-			continue
+	for n, load := range s.loads(items) {
+		if own, ok := s.Shards[n]; n < count && (!ok || own.Low < load.Low) {
+			s.Shards[n] = load
 		}
-		load := s.Shards[n]
-		load.Low = max(load.Low, row.WriteUnitsPerSecond)
-		load.High = max(load.High, row.WriteUnitsPerSecond+row.Error)
-		load.Peak = max(load.Peak, float64(row.Peak))
-		s.Shards[n] = load
 	}
 }
 

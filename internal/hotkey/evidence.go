@@ -13,7 +13,8 @@ import (
 // suspect is a base key, in one bucket, that a window shows to be hot or to have
 // been sighted.
 type suspect struct {
-	name string // what its partition keys have before the write shard's number
+	name    string // what its partition keys have before the write shard's number
+	counted bool   // it is hot by what was counted, sighted or not
 	Evidence
 }
 
@@ -26,9 +27,10 @@ func (w *window) suspects(s Settings, running bool) []*suspect {
 		return nil // the usual case, at no cost
 	}
 	found := make(map[string]*suspect)
+	limits := w.limitNames()
 	for name, seen := range w.marks.sighted {
 		if base, err := schema.ParseBaseKey(name); err == nil {
-			w.suspect(found, base, w.partitionName(base), running).sight(seen, w.length)
+			w.suspect(found, base, w.partitionName(base, limits), running).sight(seen, w.length)
 		}
 	}
 	entries := w.sketch.Top(w.sketch.Len())
@@ -38,7 +40,8 @@ func (w *window) suspects(s Settings, running bool) []*suspect {
 		}
 		if key, err := schema.ParseKey(e.Key); err == nil && key.Base.Type != schema.Board {
 			name, _, _ := shard.Hash.Split(e.Key)
-			w.suspect(found, key.Base, name, running).Past = w.past(key)
+			s := w.suspect(found, key.Base, name, running)
+			s.Past, s.counted = w.past(key), true
 		}
 	}
 	w.suspectBoards(found, share, running)
@@ -97,11 +100,11 @@ func (w *window) load(found map[string]*suspect, entries []topk.Entry) {
 		}
 		name, n, _ := shard.Hash.Split(e.Key)
 		if s := found[name]; s != nil {
-			s.Shards[n] = Load{Low: float64(e.Low()) / seconds, High: float64(e.Count) / seconds, Peak: float64(e.Peak)}
+			s.Shards[n] = Load{Low: float64(e.Low()) / seconds, High: float64(e.Count) / seconds, Peak: float64(e.Peak), PeakAt: time.Unix(e.PeakSecond, 0)}
 		}
 	}
 	for _, s := range found {
-		s.Past = s.Past || past[s.Base] > present[s.Base]
+		s.Past = s.Past || !s.counted && past[s.Base] > present[s.Base]
 	}
 }
 

@@ -1,6 +1,7 @@
 package hotkey_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -43,6 +44,8 @@ type fakeShards struct {
 	changes []string
 	notes   []ddb.Note
 	fail    error
+
+	failChange error
 }
 
 func (f *fakeShards) Lookup(_ context.Context, key string, _ time.Time) (ddb.Entry, error) {
@@ -64,8 +67,8 @@ func (f *fakeShards) Shrink(_ context.Context, key string, count int, note ddb.N
 func (f *fakeShards) change(key string, count int, sense bool, note ddb.Note, now time.Time) (ddb.Entry, error) {
 	entry := f.entries[key]
 	switch {
-	case f.fail != nil:
-		return entry, f.fail
+	case f.fail != nil || f.failChange != nil:
+		return entry, cmp.Or(f.fail, f.failChange)
 	case entry.Pinned:
 		return entry, ddb.ErrPinned
 	case now.Before(entry.Effective().Add(10 * time.Second)):

@@ -81,6 +81,9 @@ func New(settings Settings, deps Deps) (*Handler, error) {
 	if err := deps.check(); err != nil {
 		return nil, fmt.Errorf("hotkey: %w", err)
 	}
+	if len(deps.Source.Uncounted) > 0 {
+		deps.Log.Warn("writes to indexes with keys of several attributes are not counted", "table", deps.Source.Table, "indexes", deps.Source.Uncounted)
+	}
 	return &Handler{
 		settings: settings, deps: deps, budget: newBudget(settings, deps.Rollups),
 		decoders: sync.Pool{New: func() any { return new(ddbstream.Decoder) }},
@@ -140,6 +143,7 @@ type run struct {
 	source Source // of the batch
 	data   []metrics.Datum
 	recent []heat.Item // of all stream shards; nil until read
+	alone  bool        // what other stream shards report is not known
 	blind  bool        // shard counts could not be looked up
 
 	windows map[*window]*counts // see counts
@@ -162,6 +166,10 @@ func (r *run) count(ctx context.Context, batch *ddbstream.Batch) (state map[stri
 	for _, report := range reports {
 		r.data = append(r.data, report.data()...)
 		r.addKeys(ctx, &report, report.hot())
+		r.doubt(ctx, &report)
+	}
+	if batch.TerminatedEarly {
+		r.events("WindowsTerminatedEarly", 1)
 	}
 	if t.own != nil && !ended {
 		state = t.own.state()

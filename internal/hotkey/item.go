@@ -64,6 +64,7 @@ func list(it *heat.Item, sketch *topk.Sketch, of func(string) partition, most in
 // tell.
 func (w *window) refused() map[partition]bool {
 	keys := make(map[partition]bool)
+	limits := w.limitNames()
 	var boards map[boardShard]partition
 	for name, s := range w.marks.sighted {
 		base, err := schema.ParseBaseKey(name)
@@ -74,7 +75,7 @@ func (w *window) refused() map[partition]bool {
 			boards = w.heaviest()
 		}
 		for n := range s.shards {
-			p := tablePartition(shard.Hash.Join(w.partitionName(base), n))
+			p := tablePartition(shard.Hash.Join(w.partitionName(base, limits), n))
 			if base.Type == schema.Board {
 				var counted bool
 				if p, counted = boards[boardShard{base.Name, n}]; !counted {

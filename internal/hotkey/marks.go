@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/ddbstream"
@@ -113,6 +114,12 @@ func (m *marks) answer(name string) bool {
 	return true
 }
 
+// reopen takes an answer back, to be given anew.
+func (m *marks) reopen(name string) {
+	delete(m.answered, name)
+	m.sightedBytes -= len(name) + answeredCost
+}
+
 // stored makes the form that a heat item keeps.
 func (m *marks) stored() heat.Marks {
 	out := heat.Marks{Hidden: m.hidden, Incomplete: m.incomplete}
@@ -138,19 +145,32 @@ func (m *marks) sortedBeats() []beat {
 
 // partitionName returns what the partition keys of a base key have before their
 // write shard's number, in the window. Those of a limit are of a window of its own,
-// of which nothing but the keys tells: it is taken to be the one that took most. A
-// limit of which nothing was counted has no more than its own name.
-func (w *window) partitionName(base schema.BaseKey) string {
-	if base.Type != schema.Limit {
-		return partitionName(base, w.start)
+// of which nothing but the keys tells: see limitNames. A limit of which nothing was
+// counted has no more than its own name.
+func (w *window) partitionName(base schema.BaseKey, limits map[schema.BaseKey]string) string {
+	if base.Type == schema.Limit {
+		return cmp.Or(limits[base], base.String())
 	}
+	return partitionName(base, w.start)
+}
+
+// limitNames lists the partition names of limits by their window that took most, if
+// any was sighted.
+func (w *window) limitNames() map[schema.BaseKey]string {
+	prefix := schema.BaseKey{Type: schema.Limit}.String()
+	sighted := func(name string) bool { return strings.HasPrefix(name, prefix) }
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(w.marks.sighted)), sighted) {
+		return nil
+	}
+	names := make(map[schema.BaseKey]string)
 	for _, e := range w.sketch.Top(w.sketch.Len()) {
-		if key, err := schema.ParseKey(e.Key); err == nil && key.Base == base {
-			name, _, _ := shard.Hash.Split(e.Key)
-			return name
+		key, err := schema.ParseKey(e.Key)
+		if err != nil || key.Base.Type != schema.Limit || names[key.Base] != "" {
+			continue
 		}
+		names[key.Base], _, _ = shard.Hash.Split(e.Key)
 	}
-	return base.String()
+	return names
 }
 
 // partitionName returns what the partition keys of a base key other than a limit's

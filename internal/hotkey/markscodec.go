@@ -71,8 +71,9 @@ func (p *packer) sighted(s *sighted) {
 }
 
 // unpackMarks reads what pack wrote; nothing stands for no marks. They count for
-// their bounds as when they came.
-func unpackMarks(packed string) (marks, error) {
+// their bounds as when they came. Ripeness is false for what was offered being
+// written as it is, by the first release.
+func unpackMarks(packed string, ripeness bool) (marks, error) {
 	m := newMarks()
 	if packed == "" {
 		return m, nil
@@ -86,7 +87,7 @@ func unpackMarks(packed string) (marks, error) {
 	m.hidden = u.uint()
 	for n := u.uint(); n > 0 && !u.failed; n-- {
 		name := u.text()
-		m.sighted[name] = u.sighted()
+		m.sighted[name] = u.sighted(ripeness)
 		m.sightedBytes += len(name) + sightedCost + len(m.sighted[name].shards)*shardCost + len(m.sighted[name].samples)*sampleCost
 	}
 	for n := u.uint(); n > 0 && !u.failed; n-- {
@@ -137,7 +138,7 @@ func (u *unpacker) text() string {
 	return string(u.take(int(min(u.uint(), uint64(len(u.b)+1)))))
 }
 
-func (u *unpacker) sighted() *sighted {
+func (u *unpacker) sighted(ripeness bool) *sighted {
 	s := &sighted{throttled: u.uint(), failed: u.uint(), offered: u.uint(), shards: map[int]uint64{}}
 	for n := u.uint(); n > 0 && !u.failed; n-- {
 		shard := int(u.uint())
@@ -146,8 +147,11 @@ func (u *unpacker) sighted() *sighted {
 	for n := u.uint(); n > 0 && !u.failed; n-- {
 		second := int64(u.uint())
 		if writer := u.take(8); writer != nil {
-			offered := u.uint()
-			s.samples = append(s.samples, sample{second, binary.BigEndian.Uint64(writer), offered >> 1, offered&1 != 0})
+			one := sample{second: second, writer: binary.BigEndian.Uint64(writer), offered: u.uint()}
+			if ripeness {
+				one.offered, one.unripe = one.offered>>1, one.offered&1 != 0
+			}
+			s.samples = append(s.samples, one)
 		}
 	}
 	return s

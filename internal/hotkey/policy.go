@@ -53,11 +53,16 @@ type Evidence struct {
 	Waiting    bool           // Offered is too low yet: a writer has not been active for a second
 	Throttled  uint64         // attempts refused, on whichever write shard
 	Refused    map[int]uint64 // those whose write shard is known
+	Unknown    int            // write shards that may be counted elsewhere: taken to be like the hottest
+	Skewed     bool           // a window before showed skew
 }
 
 // Load is one write shard's rate: at least Low, at most High. Peak is the weight of
-// its heaviest second so far, a lower bound.
-type Load struct{ Low, High, Peak float64 }
+// its heaviest second so far, a lower bound, and PeakAt that second.
+type Load struct {
+	Low, High, Peak float64
+	PeakAt          time.Time
+}
 
 // far is how many times cooler than the hottest write shard its siblings are, on
 // average, when the key's load is skewed.
@@ -68,9 +73,10 @@ const far = 3
 // It grows when it throttled or a write shard has reached the threshold. Evidence
 // from before the last change was in force is answered already, and what is older
 // than two windows may be over: neither counts. While writers that were refused
-// don't know their rate yet, it waits for that, but not beyond the window: what got
-// through says little of what is needed, and the next change is a cooldown away. If a few write shards are hot
-// among much cooler ones, more of them would stand idle too: that is advised.
+// don't know their rate yet, or a partition has only just come to its limit, it waits
+// for that, but not beyond the window: what got through says little of what is needed,
+// and the next change is a cooldown away. If a few write shards are hot among much
+// cooler ones, more of them would stand idle too: that is advised.
 func (p Policy) Answer(e Evidence, entry ddb.Entry, now time.Time) Decision {
 	n := entry.History.Newest()
 	hottest := p.hottest(e, n)
@@ -87,7 +93,7 @@ func (p Policy) Answer(e Evidence, entry ddb.Entry, now time.Time) Decision {
 		return d.none("answered by the change of " + entry.Effective().Format(time.TimeOnly) + ": " + figures)
 	case e.End.Before(now.Add(-2 * e.End.Sub(e.Start))):
 		return d.none("too long ago: " + figures)
-	case e.Running && e.Waiting:
+	case e.Running && (e.Waiting || p.saturated(e, n, now)):
 		return d.none("its writers will know its rate in a moment: " + figures)
 	case e.Past:
 		return d.advise("events of past days, whose write shards are fixed: " + figures)
@@ -95,7 +101,7 @@ func (p Policy) Answer(e Evidence, entry ddb.Entry, now time.Time) Decision {
 		return d.advise("it has the most write shards that there may be: " + figures)
 	case n == 1 && e.Offered > 0 && shard.Needed(rate, p.Limit, heat.Share(e.Base.Type)) == 1:
 		return d.advise("other keys fill its partition, which more write shards of this one don't cure: " + figures)
-	case p.skewed(e, n):
+	case e.Skewed || p.skewed(e, n):
 		return d.advise("skew among write shards, which more of them don't cure: " + figures)
 	}
 	d.Action, d.Why = Grow, figures
@@ -125,19 +131,47 @@ func (e Evidence) throttled(n int) uint64 {
 	return attempts
 }
 
-// total is the certified rate of all write shards that were seen, a board's other
-// periods included: all of them share the index's partitions. Of a running
+// total is the certified rate of all write shards that were seen, and that of those
+// that can't be, as if they were like the hottest; a board's other periods included: all of them share the index's partitions. Of a running
 // window, whose mean is yet to rise, it is that of their heaviest seconds.
 func (e Evidence) total() float64 {
 	mean, peak := e.Failed+e.Beside.Low, e.Failed+e.Beside.Peak
+	var hottest Load
 	for _, load := range e.Shards {
 		mean += load.Low
 		peak += max(load.Low, load.Peak)
+		hottest = Load{Low: max(hottest.Low, load.Low), Peak: max(hottest.Peak, load.Peak)}
 	}
+	mean += float64(e.Unknown) * hottest.Low
+	peak += float64(e.Unknown) * max(hottest.Low, hottest.Peak)
 	if e.Running {
 		return peak
 	}
 	return mean
+}
+
+// answerOfWriters is within which time a writer that is refused grows the key, if it can:
+// a second to know its rate, up to two and a half for other writers to know theirs.
+const answerOfWriters = 3 * time.Second
+
+// burst is how many times its limit a partition takes at the most in a second, out of
+// what it took less in the second before.
+const burst = 2
+
+// saturated tells whether a write shard came to its partition's limit just now: then
+// more may be offered than can be seen, which only its writers know. What they tell
+// may come by another stream shard. If it took far more than its limit, nothing holds
+// it back, and all can be seen.
+func (p Policy) saturated(e Evidence, n int, now time.Time) bool {
+	if e.Offered > 0 {
+		return false
+	}
+	for i, load := range e.Shards {
+		if i < n && load.Peak >= p.Limit && load.Peak <= burst*p.Limit && now.Sub(load.PeakAt) < answerOfWriters {
+			return true
+		}
+	}
+	return false
 }
 
 // rate is what the key needs room for. What was offered counts the writes that
@@ -161,7 +195,7 @@ func (p Policy) hottest(e Evidence, n int) float64 {
 // the threshold at least. Without figures, or if as much is offered as n write
 // shards are not meant for, there is no telling.
 func (p Policy) skewed(e Evidence, n int) bool {
-	if n < 2 || shard.Needed(e.Offered, p.Limit, heat.Share(e.Base.Type)) > n {
+	if n < 2 || e.Unknown > 0 || shard.Needed(e.Offered, p.Limit, heat.Share(e.Base.Type)) > n {
 		return false
 	}
 	most, sum := 0.0, 0.0

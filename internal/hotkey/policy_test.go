@@ -104,6 +104,31 @@ func TestAnswerWaits(t *testing.T) {
 	}
 }
 
+// TestAnswerOfASaturatedPartition: while its writers may still tell what they were
+// offered, a running window does not answer from what got through.
+func TestAnswerOfASaturatedPartition(t *testing.T) {
+	for name, c := range map[string]struct {
+		peak  float64
+		since time.Duration // from the peak on
+		over  bool
+		want  hotkey.Action
+	}{
+		"below the limit":      {99, time.Second, false, hotkey.Grow},
+		"at the limit":         {100, time.Second, false, hotkey.None},
+		"with a burst":         {200, 2 * time.Second, false, hotkey.None},
+		"not held back":        {201, time.Second, false, hotkey.Grow},
+		"nobody told":          {100, 3 * time.Second, false, hotkey.Grow},
+		"the window has ended": {100, time.Second, true, hotkey.Grow},
+	} {
+		e := evidence(70)
+		at := start.Add(5 * time.Second)
+		e.Running, e.Shards[0] = !c.over, hotkey.Load{Low: 70, High: 70, Peak: c.peak, PeakAt: at}
+		if d := policy.Answer(e, ddb.Entry{}, at.Add(c.since)); d.Action != c.want {
+			t.Errorf("%s: %+v", name, d)
+		}
+	}
+}
+
 // TestAnswerRunning: a window that goes on is sized by its heaviest seconds.
 func TestAnswerRunning(t *testing.T) {
 	e := evidence(70)

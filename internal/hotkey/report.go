@@ -34,6 +34,19 @@ func (r *Report) hot() []heat.Row {
 	return hot
 }
 
+// hides tells whether a key may have been hot of which that is not certain, since the
+// counts had no room for all keys: one whose error reaches over the window's budget, or
+// one that is not listed.
+func (r *Report) hides() bool {
+	budget := r.Item.HotRate * r.Item.Window.Seconds()
+	for _, k := range r.Item.Keys {
+		if k.Status < heat.Hot && float64(k.Units+k.Err) >= budget {
+			return true
+		}
+	}
+	return float64(max(r.Item.Rest, r.Item.IndexRest)) >= budget
+}
+
 // data makes the report's metrics but for those of single keys, at the time of the
 // window's start.
 func (r *Report) data() []metrics.Datum {

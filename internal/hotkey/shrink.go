@@ -71,6 +71,8 @@ func (r *run) task(ctx context.Context, name string) ([]byte, error) {
 			return nil, err
 		}
 	}
+	// An alarm waits for this line.
+	r.deps.Log.InfoContext(ctx, "shrink task done", "keys", answer.Keys, "beats", answer.Beats, "shrunk", answer.Shrunk)
 	return json.Marshal(answer)
 }
 
@@ -179,7 +181,10 @@ func (r *run) relax(ctx context.Context, keys []ddb.Entry, now time.Time) (shrun
 	}
 	for i, e := range ripe {
 		d := policy.Relax(all.calm(watched[i], policy.Quiet, policy.maxGap(), e.Effective()), e, now)
-		if r.say(ctx, e.Key, d); d.Action == Shrink && r.execute(ctx, e.Key, d) {
+		if r.say(ctx, e.Key, d); d.Action != Shrink {
+			continue
+		}
+		if changed, _ := r.execute(ctx, e.Key, d); changed { // an error was logged, and the next run tries again
 			shrunk++
 		}
 	}

@@ -237,7 +237,7 @@ func TestBeats(t *testing.T) {
 	pinned := f.shards.entries["C#pinned"]
 	pinned.Pinned = true
 	f.shards.entries["C#pinned"] = pinned
-	if got := f.task(t); got != (taskAnswer{Keys: 2, Beats: 5}) {
+	if got := f.task(t); got != (taskAnswer{Keys: 2, Beats: 5}) || !strings.Contains(f.logs.String(), `msg="shrink task done" keys=2 beats=5`) {
 		t.Errorf("the task answers %+v", got)
 	}
 	got := slices.Sorted(maps.Keys(f.items.puts))

@@ -91,6 +91,16 @@ func (h *Handler) shownKey(row *heat.Row) string {
 	return h.shown(row.MetricName())
 }
 
+// doubt says that a window may have hot keys that are not named.
+func (r *run) doubt(ctx context.Context, report *Report) {
+	if !report.hides() {
+		return
+	}
+	r.deps.Log.WarnContext(ctx, "hot keys may be hidden", "table", report.Table, "streamShard", report.Item.StreamShard,
+		"window", report.Item.Start, "rest", report.Item.Rest, "indexRest", report.Item.IndexRest)
+	r.events("UncertainWindows", 1)
+}
+
 // claimTime bounds how long the names of one report may keep a batch waiting.
 const claimTime = 2 * time.Second
 
@@ -129,6 +139,9 @@ func (r *run) send(ctx context.Context) {
 	}
 }
 
+// adviceTime bounds how long a look-up may keep a batch waiting for the sake of a text.
+const adviceTime = time.Second
+
 // advice looks up how many write shards a row's base key has. Where that is not
 // known, which is found out once an invocation, it is for a key with one.
 func (r *run) advice(ctx context.Context, row *heat.Row) string {
@@ -136,6 +149,8 @@ func (r *run) advice(ctx context.Context, row *heat.Row) string {
 	if !ok || r.blind {
 		return row.Advice(1, time.Time{})
 	}
+	ctx, cancel := context.WithTimeout(ctx, adviceTime)
+	defer cancel()
 	entry, err := r.deps.Shards.Lookup(ctx, base.String(), r.deps.Now())
 	if r.blind = err != nil; r.blind {
 		r.deps.Log.WarnContext(ctx, "shard counts unknown", "error", err)

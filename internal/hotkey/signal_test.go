@@ -75,6 +75,47 @@ func TestLargeItems(t *testing.T) {
 	}
 }
 
+// TestUncertainWindows: keys that had to make room for others may have been hot, in the
+// table or in an index, and that is told. Where no key had to, all is certain.
+func TestUncertainWindows(t *testing.T) {
+	crowd := func(make func(key, n int) write) (all writes) {
+		for n := range 4000 {
+			all = append(all, make(n%20, n))
+		}
+		return all
+	}
+	item := func(key, _ int) write { return write{key: fmt.Sprintf("C#%d#0", key), at: 1} }
+	for name, c := range map[string]struct {
+		topK   int
+		writes writes
+		want   []float64
+	}{
+		"crowded":      {10, slices.Repeat(crowd(item), 2), []float64{1}},
+		"room for all": {20, slices.Repeat(crowd(item), 2), nil},
+		"not so heavy": {10, crowd(item)[:1000], nil},
+		"hot for sure": {10, repeat("C#a#0", 5000, 1), nil},
+		"of an index":  {10, crowd(func(key, _ int) write { return scored("b", "all", "p", 1, key, (key+1)%20) }), []float64{1}},
+	} {
+		s := settings()
+		s.TopK = c.topK
+		f := newFixture(s)
+		f.must(t, batch{writes: c.writes, first: 1, final: true}.payload())
+		if got := f.values("UncertainWindows")["hotshard-items"]; !slices.Equal(got, c.want) || strings.Contains(f.logs.String(), "hot keys may be hidden") != (c.want != nil) {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// TestWindowsTerminatedEarly: Lambda ends a window whose state is too large.
+func TestWindowsTerminatedEarly(t *testing.T) {
+	f := newFixture(settings())
+	f.must(t, batch{writes: repeat("C#a#0", 5, 1), first: 1, early: true}.payload())
+	f.must(t, batch{writes: repeat("C#a#0", 5, 2), first: 6, final: true}.payload())
+	if got := f.values("WindowsTerminatedEarly")["hotshard-items"]; !slices.Equal(got, []float64{1}) {
+		t.Errorf("%v", got)
+	}
+}
+
 // TestNames: hashed and hidden names are in neither metrics nor logs, and the hash is
 // the one that callers of the API see.
 func TestNames(t *testing.T) {
@@ -173,6 +214,7 @@ func TestBudgetUnknown(t *testing.T) {
 func TestBudgetOnTheEngine(t *testing.T) {
 	db := enginetest.Client(t)
 	names := enginetest.Tables(t, db)
+	(&deployed{db: db, names: names}).keepAll(t)
 	s := settings()
 	s.MetricKeys, s.Control, s.RollupsTable = 5, hotkey.Off, names.Rollups
 	found := make(chan map[string][]float64)

@@ -22,6 +22,10 @@ type Source struct {
 	// own partitions, has no name.
 	Indexes []ddbstream.Index
 
+	// Uncounted are the global indexes whose writes are not counted: a key of several
+	// attributes, which DynamoDB allows since November 2025, is not known here.
+	Uncounted []string
+
 	// Own says that it is hotshard's items table: its keys are taken apart, it has
 	// sightings and beats, and shard counts follow its load. Any other table only
 	// gets a report with advice.
@@ -91,6 +95,10 @@ func describe(table *types.TableDescription) (s Source, err error) {
 		return s, errors.New("its description has no partition key")
 	}
 	for _, x := range table.GlobalSecondaryIndexes {
+		if len(x.KeySchema) > 2 || len(x.KeySchema) == 2 && x.KeySchema[0].KeyType == x.KeySchema[1].KeyType {
+			s.Uncounted = append(s.Uncounted, aws.ToString(x.IndexName))
+			continue
+		}
 		s.Indexes = append(s.Indexes, indexOf(aws.ToString(x.IndexName), x.KeySchema, x.Projection))
 	}
 	for _, x := range table.LocalSecondaryIndexes {

@@ -1,9 +1,11 @@
 package hotkey_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -240,5 +242,45 @@ func TestFindSource(t *testing.T) {
 		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "HOTSHARD_SOURCE") {
 			t.Errorf("%+v: %v", s, err)
 		}
+	}
+}
+
+// described is a table's description.
+type described types.TableDescription
+
+func (d described) DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
+	table := types.TableDescription(d)
+	return &dynamodb.DescribeTableOutput{Table: &table}, nil
+}
+
+// TestIndexKeysOfSeveralAttributes are left out, and named: a part of such a key would
+// be a false hot key.
+func TestIndexKeysOfSeveralAttributes(t *testing.T) {
+	keys := func(hash, ranges int) (list []types.KeySchemaElement) {
+		for n := range hash + ranges {
+			kind := types.KeyTypeHash
+			if n >= hash {
+				kind = types.KeyTypeRange
+			}
+			list = append(list, types.KeySchemaElement{AttributeName: aws.String(fmt.Sprint("a", n)), KeyType: kind})
+		}
+		return list
+	}
+	table := described{
+		KeySchema: keys(1, 1), StreamSpecification: &types.StreamSpecification{StreamEnabled: aws.Bool(true)},
+		GlobalSecondaryIndexes: []types.GlobalSecondaryIndexDescription{
+			{IndexName: aws.String("plain"), KeySchema: keys(1, 1)}, {IndexName: aws.String("hash"), KeySchema: keys(1, 0)},
+			{IndexName: aws.String("two"), KeySchema: keys(2, 0)}, {IndexName: aws.String("four"), KeySchema: keys(2, 2)},
+		},
+	}
+	source, err := hotkey.FindSource(t.Context(), table, existing("rollups", "orders"))
+	if err != nil || len(source.Indexes) != 2 || !slices.Equal(source.Uncounted, []string{"two", "four"}) {
+		t.Fatalf("%+v, %v", source, err)
+	}
+	f := newFixture(settings())
+	deps := f.deps()
+	deps.Source = source
+	if _, err := hotkey.New(existing("rollups", "orders"), deps); err != nil || !strings.Contains(f.logs.String(), "[two four]") {
+		t.Errorf("%v, logs %q", err, f.logs)
 	}
 }

@@ -21,7 +21,7 @@ func TestUnreadableState(t *testing.T) {
 		"bad indexes":   {"v": good["v"], "window": good["window"], "indexes": "AAAB"},
 		"no indexes":    {"v": good["v"], "window": good["window"], "indexes": "?"},
 		"of the future": {"v": "99", "window": good["window"]},
-		"of the past":   {"v": "1", "window": good["window"]},
+		"of no release": {"v": "0", "window": good["window"]},
 		"no version":    {"window": good["window"]},
 		"nothing":       {"v": good["v"]},
 		"cut":           {"v": good["v"], "window": cut},

@@ -34,10 +34,14 @@ func newTally(settings Settings, source Source, own *window) *tally {
 
 func (s Settings) limits() topk.Limits { return topk.Limits{Entries: s.TopK, Bytes: maxKeyBytes} }
 
-// addAll counts the records that can be read.
+// addAll counts the records that can be read. Lambda may deliver records again whose
+// counts its state has already: they are passed over.
 func (t *tally) addAll(records []ddbstream.Record, now time.Time) (u unreadable) {
 	anywhere := "" // a record whose time is not known
 	for i := range records {
+		if t.own != nil && !t.own.follows(records[i].Sequence) {
+			continue
+		}
 		err := t.add(&records[i])
 		if err == nil {
 			continue
@@ -51,6 +55,9 @@ func (t *tally) addAll(records []ddbstream.Record, now time.Time) (u unreadable)
 	}
 	if anywhere != "" {
 		t.missSomewhere(anywhere, now)
+	}
+	if n := len(records); n > 0 && t.own != nil && t.own.follows(records[n-1].Sequence) {
+		t.own.last = string(records[n-1].Sequence)
 	}
 	return u
 }

@@ -24,6 +24,7 @@ type window struct {
 	start   time.Time // UTC
 	length  time.Duration
 	first   string // sequence number of the first record that came, counted or not
+	last    string // of the last one before this delivery
 	records uint64
 	sketch  *topk.Sketch // write units by partition key of the table
 	indexes *topk.Sketch // by partition key of an index, as appendPartition has it
@@ -60,14 +61,23 @@ func (w *window) add(key []byte, units int, writes []ddbstream.IndexWrite, rec *
 	w.sketch.AddBytes(key, uint64(units), rec.Created.Unix())
 }
 
+// follows is false for a record that came in an earlier delivery. Sequence numbers of
+// a stream shard rise, and have no leading zeros, or all the same length.
+func (w *window) follows(sequence []byte) bool {
+	return len(sequence) > len(w.last) || len(sequence) == len(w.last) && string(sequence) > w.last
+}
+
 // The window's state: its version, in base64 the counts and, where there are any,
-// the counts of indexes and the marks, which older releases pass over.
+// the counts of indexes and the marks; and the last record's sequence number. Version
+// 1, of the first release, has no ripeness in its marks and no last record.
 const (
 	stateVersion = "2"
+	firstVersion = "1"
 	versionField = "v"
 	windowField  = "window"
 	indexesField = "indexes"
 	marksField   = "marks"
+	lastField    = "last"
 )
 
 // state is what the window's next delivery needs. It depends on the window alone,
@@ -86,6 +96,9 @@ func (w *window) state() map[string]string {
 	if !w.marks.empty() {
 		state[marksField] = w.marks.pack()
 	}
+	if w.last != "" {
+		state[lastField] = w.last
+	}
 	return state
 }
 
@@ -93,7 +106,8 @@ var errState = errors.New("it is damaged")
 
 // resume reads a state back. It must be of the window with this start and length.
 func resume(state map[string]string, start time.Time, length time.Duration, limits topk.Limits) (*window, error) {
-	if v := state[versionField]; v != stateVersion {
+	v := state[versionField]
+	if v != stateVersion && v != firstVersion {
 		return nil, fmt.Errorf("hotkey: window state: version %.20q is not known", v)
 	}
 	b, err := base64.StdEncoding.DecodeString(state[windowField])
@@ -110,9 +124,10 @@ func resume(state map[string]string, start time.Time, length time.Duration, limi
 	if w.indexes, err = resumeIndexes(state[indexesField], indexLimits(limits)); err != nil {
 		return nil, fmt.Errorf("hotkey: window state: indexes: %w", err)
 	}
-	if w.marks, err = unpackMarks(state[marksField]); err != nil {
+	if w.marks, err = unpackMarks(state[marksField], v != firstVersion); err != nil {
 		return nil, fmt.Errorf("hotkey: window state: marks: %w", err)
 	}
+	w.last = state[lastField]
 	return w, nil
 }
 

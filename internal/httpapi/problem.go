@@ -33,6 +33,9 @@ func ProblemWith(ctx context.Context, err error, detail string) error {
 		return huma.Error409Conflict(detail)
 	case errors.Is(err, ddb.ErrScoreRange):
 		return huma.Error422UnprocessableEntity(detail)
+	case errors.Is(err, ddb.ErrContended):
+		loggerOf(ctx).Info("contention", "error", err)
+		return patience(http.StatusTooManyRequests, detail)
 	case errors.Is(err, ddb.ErrThrottled):
 		return patience(http.StatusTooManyRequests, detail)
 	case errors.Is(err, ddb.ErrStale), errors.Is(err, ddb.ErrUnavailable):
@@ -45,7 +48,7 @@ func ProblemWith(ctx context.Context, err error, detail string) error {
 
 // Detail says in words that suit a caller what kind of error it is.
 func Detail(err error) string {
-	for _, kind := range []error{ddb.ErrNotFound, ddb.ErrModeSettled, ddb.ErrScoreRange, ddb.ErrThrottled, ddb.ErrStale, ddb.ErrUnavailable} {
+	for _, kind := range []error{ddb.ErrNotFound, ddb.ErrModeSettled, ddb.ErrScoreRange, ddb.ErrContended, ddb.ErrThrottled, ddb.ErrStale, ddb.ErrUnavailable} {
 		if errors.Is(err, kind) {
 			return kind.Error()
 		}

@@ -1,8 +1,6 @@
 package httpapi
 
 import (
-	"time"
-
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
@@ -42,7 +40,7 @@ func ShowShards(key schema.BaseKey, e ddb.Entry) ShardCount {
 	}
 	for i, c := range e.History {
 		note := e.Notes[c.At.Unix()]
-		shown.History[i] = ShardChange{Time: c.At.UTC().Format(time.RFC3339), Shards: c.Count, By: note.By, Why: note.Why}
+		shown.History[i] = ShardChange{Time: FormatTime(c.At), Shards: c.Count, By: note.By, Why: note.Why}
 	}
 	return shown
 }

@@ -14,7 +14,11 @@ type board struct {
 	Periods []ddb.Period `json:"periods,omitempty" minItems:"1" maxItems:"3" enum:"all,day,week" doc:"What is ranked: all time, each UTC day, each ISO week. Default: all"`
 }
 
-type boardInput struct{ Body board }
+type boardInput struct {
+	CallKey
+	Body    board
+	RawBody []byte
+}
 
 type boardOutput struct{ Body board }
 
@@ -22,14 +26,21 @@ type boardOutput struct{ Body board }
 func (s *Service) putBoard(ctx context.Context, in *boardInput) (*boardOutput, error) {
 	ctx, cancel := s.deadline(ctx)
 	defer cancel()
-	name := string(in.Body.Board)
-	err := s.boards.Configure(ctx, name, ddb.BoardSettings{Mode: in.Body.Mode, Size: in.Body.Size, Periods: in.Body.Periods})
+	set, err := setOnce(ctx, s, &in.CallKey, in.RawBody, s.now(), func(ctx context.Context) (board, error) {
+		return s.configure(ctx, in.Body)
+	})
+	return &boardOutput{set}, err
+}
+
+func (s *Service) configure(ctx context.Context, to board) (board, error) {
+	name := string(to.Board)
+	err := s.boards.Configure(ctx, name, ddb.BoardSettings{Mode: to.Mode, Size: to.Size, Periods: to.Periods})
 	if err != nil {
-		return nil, httpapi.Problem(ctx, err)
+		return to, httpapi.Problem(ctx, err)
 	}
 	set, err := s.boards.Settings(ctx, name, s.now())
 	if err != nil {
-		return nil, httpapi.Problem(ctx, err)
+		return to, httpapi.Problem(ctx, err)
 	}
-	return &boardOutput{board{in.Body.Board, set.Mode, set.Size, set.Periods}}, nil
+	return board{to.Board, set.Mode, set.Size, set.Periods}, nil
 }

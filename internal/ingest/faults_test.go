@@ -120,7 +120,7 @@ func TestExhaustedCapacityIs429(t *testing.T) {
 	r := newRig(t)
 	f := &faults{Client: r.client, before: always(errHotKey), keep: func(int) bool { return false }}
 	r.use(f)
-	r.service.settings.Deadline = 300 * time.Millisecond
+	r.service.settings.Deadline = 2 * time.Second
 	for _, c := range []struct{ path, body string }{
 		{"/v1/events", eventsBody(1, "e")},
 		{"/v1/events", eventsBody(60, "e")},
@@ -141,7 +141,7 @@ func TestExhaustedCapacityIs429(t *testing.T) {
 func TestUnreachableIs503(t *testing.T) {
 	r := newRig(t)
 	r.use(&faults{Client: r.client, before: always(errLost)})
-	r.service.settings.Deadline = 300 * time.Millisecond
+	r.service.settings.Deadline = 2 * time.Second
 	got := r.post("/v1/events", eventsBody(1, "e"))
 	if got.status != 503 || got.header.Get("Retry-After") == "" || strings.Contains(string(got.body), "connection broke") ||
 		!strings.Contains(string(got.body), "it may have been written") {
@@ -173,7 +173,7 @@ func TestPartlyTakenBatches(t *testing.T) {
 	if out.Accepted != 25 || r.items() != 25 {
 		t.Fatalf("repeated until taken: %s, %d items", got.body, r.items())
 	}
-	r.service.settings.Deadline = 400 * time.Millisecond
+	r.service.settings.Deadline = 2 * time.Second
 	calls = 0
 	f.keep = func(i int) bool { calls++; return calls <= 10 }
 	got = r.post("/v1/events", eventsBody(25, "f"))
@@ -263,7 +263,7 @@ func TestALostAnswerBeforeThrottlesIsNotForgotten(t *testing.T) {
 	}
 	f.after = func(string) error { return errLost }
 	r.use(f)
-	r.service.settings.Deadline = 500 * time.Millisecond
+	r.service.settings.Deadline = 2 * time.Second
 	got := r.post("/v1/counters", `{"increments":[{"counter":"a","delta":1}]}`)
 	if got.status != 503 || !strings.Contains(string(got.body), "it may have been written") || r.sum("a") != "1" {
 		t.Errorf("got %d %s, sum %s", got.status, got.body, r.sum("a"))

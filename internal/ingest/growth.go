@@ -43,6 +43,8 @@ type growth struct {
 
 // trouble is what a key with throttles went through lately.
 type trouble struct {
+	begin     time.Time   // of the refusals that go on
+	last      time.Time   // the last of them
 	throttled map[int]int // attempts by write shard, since the last sighting
 	refused   int         // units of failed conditions since then, a second at most
 	since     time.Time
@@ -57,6 +59,7 @@ const (
 	maxTroubled = 10_000
 	tellEvery   = time.Second
 	maxWait     = 2500 * time.Millisecond // for the rates of other processes
+	calm        = 5 * time.Second         // after so long without a refusal, a new storm begins
 	decideEvery = 200 * time.Millisecond
 )
 
@@ -97,7 +100,7 @@ func (g *growth) Throttled(ctx context.Context, key string, writeShard int, at t
 	if g.control == Off || now.Sub(t.decided) < decideEvery || now.Sub(at) >= g.fresh {
 		return
 	}
-	own, ripe := g.meter.rate(key, now)
+	own, ripe := g.rate(key, t, now)
 	if !ripe {
 		return // too early to tell how many write shards it needs
 	}
@@ -106,7 +109,15 @@ func (g *growth) Throttled(ctx context.Context, key string, writeShard int, at t
 		t.ripe = true
 		g.tell(ctx, key, t, now) // others sum up what is known here
 	}
-	g.decide(ctx, key, spread, own, at, now)
+	g.decide(ctx, key, t, spread, own, at, now)
+}
+
+// rate is the meter's. It is ripe when the key has been refused writes for a second:
+// one that was busy before is metered all along, but its last second says little of
+// a storm that has just begun.
+func (g *growth) rate(key string, t *trouble, now time.Time) (perSecond float64, ripe bool) {
+	perSecond, ripe = g.meter.rate(key, now)
+	return perSecond, ripe && now.Sub(t.begin) >= time.Second
 }
 
 // note counts a throttle and takes the key's trouble, which it returns unless
@@ -122,7 +133,10 @@ func (g *growth) note(key string, writeShard int, now time.Time) (t *trouble, sp
 	if t.busy {
 		return nil, 0
 	}
-	t.busy = true
+	if now.Sub(t.last) > calm {
+		t.begin = now
+	}
+	t.busy, t.last = true, now
 	return t, len(t.throttled)
 }
 
@@ -156,7 +170,7 @@ func (g *growth) release(t *trouble) {
 
 // tell puts a sighting. One that can't be written is made up for by the next.
 func (g *growth) tell(ctx context.Context, key string, t *trouble, now time.Time) {
-	rate, ripe := g.meter.rate(key, now)
+	rate, ripe := g.rate(key, t, now)
 	g.mu.Lock()
 	t.ripe = ripe
 	s := sighting{throttled: t.throttled, refused: t.refused}
@@ -171,7 +185,7 @@ func (g *growth) tell(ctx context.Context, key string, t *trouble, now time.Time
 
 // decide has the key grow if the evidence asks for it. Own is the rate that this
 // process is offered.
-func (g *growth) decide(ctx context.Context, key string, spread int, own float64, at, now time.Time) {
+func (g *growth) decide(ctx context.Context, key string, t *trouble, spread int, own float64, at, now time.Time) {
 	entry, err := g.changer.Lookup(ctx, key, now)
 	if err != nil || entry.Pinned || at.Before(entry.Effective()) || now.Before(entry.Effective()) {
 		return // unknown, a person's, or answered already
@@ -181,7 +195,7 @@ func (g *growth) decide(ctx context.Context, key string, spread int, own float64
 		g.log.Warn("sightings not read", "key", key, "error", err)
 		return // a first answer without the others would be too small
 	}
-	if waiting && g.meter.active(key, now) < maxWait {
+	if waiting && now.Sub(t.begin) < maxWait {
 		return // others will know their rates in a moment
 	}
 	count, why := sized(key, entry.History.Newest(), spread, own+others, g.limit)

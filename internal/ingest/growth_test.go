@@ -147,6 +147,25 @@ func TestTheFirstAnswerIsSized(t *testing.T) {
 	}
 }
 
+// TestAStormOnABusyKey: a key that was written all along is sized by the storm, not by
+// the second before.
+func TestAStormOnABusyKey(t *testing.T) {
+	r := newRig(t)
+	c := r.controller(Act)
+	for range 50 { // 10 a second, none refused
+		c.clock = c.clock.Add(100 * time.Millisecond)
+		c.Offered("C#busy", 1, c.clock)
+	}
+	c.storm("C#busy", 200, 900*time.Millisecond, 0)
+	if e := c.entry("C#busy"); e.Version != 0 {
+		t.Fatalf("it grew before the storm's first second was over: %+v", e)
+	}
+	c.storm("C#busy", 200, 500*time.Millisecond, 0)
+	if n := c.entry("C#busy").History.Newest(); n < 35 || n > 41 {
+		t.Errorf("%d write shards, want about 40", n)
+	}
+}
+
 // TestABoardGrows: a board's sightings are put under its own key, and count for
 // other processes.
 func TestABoardGrows(t *testing.T) {

@@ -13,10 +13,6 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
-// MaxAhead is how far in the future an event's time may lie. The lead time of a
-// change of the shard count rests on it.
-const MaxAhead = 5 * time.Second
-
 var epoch = time.Unix(0, 0)
 
 // identify returns the event with its identity complete and its data read. Its
@@ -31,7 +27,7 @@ func (e newEvent) identify(now time.Time) (ddb.Event, *huma.ErrorDetail) {
 	switch {
 	case out.Time.Before(epoch):
 		return out, &huma.ErrorDetail{Location: e.timeField(), Message: "its time is before 1970", Value: httpapi.FormatTime(out.Time)}
-	case out.Time.After(now.Add(MaxAhead)):
+	case out.Time.After(now.Add(ddb.MaxAhead)):
 		return out, &huma.ErrorDetail{Location: e.timeField(), Message: "its time is more than 5 s ahead", Value: httpapi.FormatTime(out.Time)}
 	case out.ID == "":
 		out.ID = ulid.MustNew(ulid.Timestamp(out.Time), ulid.DefaultEntropy()).String()

@@ -25,7 +25,7 @@ const keyName = "Idempotency-Key"
 
 // CallKey is the header that makes a call apply once.
 type CallKey struct {
-	Key  string `header:"Idempotency-Key" doc:"Applies the call once within 24 hours, whatever is retried, and gives the same answer again: 1 to 255 letters, digits, or any of -._~:/+=. At most 99 items then."`
+	Key  string `header:"Idempotency-Key" doc:"Applies the call once within 24 hours, whatever is retried, and gives the same answer again: 1 to 255 letters, digits, or any of -._~:/+=. At most 99 items then. It stands for the body to the byte: the same JSON with other white space is another call, which is a 409."`
 	path string
 }
 
@@ -89,26 +89,55 @@ func applyOnce[A any](ctx context.Context, s *Service, k *CallKey, body []byte, 
 func decideOnce[A any](ctx context.Context, s *Service, k *CallKey, body []byte, now time.Time,
 	decide func(context.Context) ([]types.TransactWriteItem, A, error),
 ) (answer A, err error) {
-	call := ddb.Call{Key: k.Key, Digest: digest(k.path, body)}
-	first, err := s.once.Decide(ctx, call, now, func(ctx context.Context) (writes []types.TransactWriteItem, text []byte, err error) {
+	first, err := s.once.Decide(ctx, k.call(body), now, func(ctx context.Context) (writes []types.TransactWriteItem, text []byte, err error) {
 		if writes, answer, err = decide(ctx); err == nil {
 			text, err = json.Marshal(answer)
 		}
 		return writes, text, err
 	})
+	return firstOr(ctx, first, err, answer)
+}
+
+// setOnce is for a call that sets something to what it says, whatever that was: done
+// again at once, it changes nothing. So its effect and its marker need not be one
+// transaction: it looks for the marker, sets, and puts the marker if it is absent. When
+// it is cut off before the last step, a repetition sets again, which undoes what
+// others have set since; and of two calls at a time with one key and different bodies
+// both may take effect, though one of them is answered with a 409.
+func setOnce[A any](ctx context.Context, s *Service, k *CallKey, body []byte, now time.Time,
+	set func(context.Context) (A, error),
+) (answer A, err error) {
+	if !k.keyed() {
+		return set(ctx)
+	}
+	if first, err := s.once.Before(ctx, k.call(body), now); err != nil || first != nil {
+		return firstOr(ctx, first, err, answer)
+	}
+	if answer, err = set(ctx); err != nil {
+		return answer, err
+	}
+	return applyOnce(ctx, s, k, body, answer, now, func(context.Context) ([]types.TransactWriteItem, error) { return nil, nil })
+}
+
+// firstOr returns the answer of a call's first time, if it had one before, or this.
+func firstOr[A any](ctx context.Context, first []byte, err error, this A) (A, error) {
 	switch {
 	case errors.Is(err, ddb.ErrOtherCall):
-		return answer, huma.Error409Conflict("the Idempotency-Key was used for another call")
+		return this, huma.Error409Conflict("the Idempotency-Key was used for another call")
 	case err != nil:
-		return answer, httpapi.Problem(ctx, err)
+		return this, httpapi.Problem(ctx, err)
 	case first == nil:
-		return answer, nil
+		return this, nil
 	}
 	var again A
 	if err := json.Unmarshal(first, &again); err != nil {
-		return answer, httpapi.Problem(ctx, fmt.Errorf("decoding the first answer: %w", err))
+		return this, httpapi.Problem(ctx, fmt.Errorf("decoding the first answer: %w", err))
 	}
 	return again, nil
+}
+
+func (k *CallKey) call(body []byte) ddb.Call {
+	return ddb.Call{Key: k.Key, Digest: digest(k.path, body)}
 }
 
 func digest(path string, body []byte) []byte {

@@ -72,17 +72,6 @@ func (g *gauge) advance(at int64) {
 	g.last = max(g.last, at)
 }
 
-// active is for how long a key has been written without a second's pause.
-func (m *meter) active(key string, now time.Time) time.Duration {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	g := m.keys[key]
-	if g == nil || slotOf(now)-g.last >= slots {
-		return 0
-	}
-	return time.Duration(slotOf(now)-g.since) * slot
-}
-
 // rate returns the write units a second offered for a key in the last second, in
 // whole slots. It is ripe when the key has been active all that time; before, it is
 // too low.

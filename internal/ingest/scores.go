@@ -22,7 +22,7 @@ type scoresInput struct {
 	CallKey
 	Body struct {
 		Board  httpapi.Name `json:"board"`
-		Scores []score      `json:"scores" minItems:"1" maxItems:"500"`
+		Scores []score      `json:"scores" minItems:"1" maxItems:"500" doc:"With an Idempotency-Key at most 99, whose players times the board's periods are at most 99 too: 33 players of a board with three"`
 	}
 	RawBody []byte
 }
@@ -77,6 +77,9 @@ func (a *scoresAnswer) result(player httpapi.Name, err error) scoreResult {
 }
 
 func (s *Service) submitOnce(ctx context.Context, in *scoresInput, list []ddb.PlayerScore, now time.Time) (*scoresOutput, error) {
+	if n := len(list); n > maxKeyed {
+		return nil, tooManyKeyed(n, "scores")
+	}
 	answer := scoresAnswer{Results: make([]scoreResult, len(list))}
 	for i, sc := range in.Body.Scores {
 		answer.Results[i] = answer.result(sc.Player, nil)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -96,6 +97,10 @@ func TestKeyedScoresCountOnce(t *testing.T) {
 	got := r.post("/v1/scores", scoresBody("g", many...), "Idempotency-Key", "k2")
 	if got.status != http.StatusUnprocessableEntity || !strings.Contains(string(got.body), "at most 99 entries") {
 		t.Errorf("too many: %d %s", got.status, got.body)
+	}
+	one := slices.Repeat([]string{"ann", "1"}, 100)
+	if got := r.post("/v1/scores", scoresBody("g", one...), "Idempotency-Key", "k2"); got.status != http.StatusUnprocessableEntity || !strings.Contains(string(got.body), "at most 99 items") {
+		t.Errorf("100 scores of one player: %d %s", got.status, got.body)
 	}
 	if got := r.post("/v1/scores", scoresBody("g", many[:66]...), "Idempotency-Key", "k3"); got.status != http.StatusOK {
 		t.Errorf("as many as fit: %d %s", got.status, got.body)

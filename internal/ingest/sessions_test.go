@@ -233,7 +233,7 @@ func TestHitsThroughTheAPI(t *testing.T) {
 func TestExhaustedCapacityOfSessionsAndLimits(t *testing.T) {
 	r := newRig(t)
 	r.use(&faults{Client: r.client, before: always(errHotKey)})
-	r.service.settings.Deadline = 300 * time.Millisecond
+	r.service.settings.Deadline = 2 * time.Second
 	for _, key := range [][]string{nil, {"Idempotency-Key", "k"}} {
 		for i, got := range []answer{
 			r.send(http.MethodPut, "/v1/sessions", `{"group":"g","id":"i","ttl":"1h"}`, key...),

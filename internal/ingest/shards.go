@@ -5,14 +5,17 @@ import (
 	"errors"
 
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 type shardsInput struct {
+	CallKey
 	Body struct {
 		httpapi.BaseKey
 		Shards *int `json:"shards" required:"true" nullable:"true" minimum:"1" maximum:"1000" doc:"The shard count to pin; null hands the key back to the controller"`
 	}
+	RawBody []byte
 }
 
 type shardsOutput struct{ Body httpapi.ShardCount }
@@ -21,16 +24,24 @@ type shardsOutput struct{ Body httpapi.ShardCount }
 func (s *Service) putShards(ctx context.Context, in *shardsInput) (*shardsOutput, error) {
 	ctx, cancel := s.deadline(ctx)
 	defer cancel()
-	base, now := in.Body.Base(), s.now()
+	base := in.Body.Base()
+	set, err := setOnce(ctx, s, &in.CallKey, in.RawBody, s.now(), func(ctx context.Context) (httpapi.ShardCount, error) {
+		return s.pin(ctx, base, in.Body.Shards)
+	})
+	return &shardsOutput{set}, err
+}
+
+// pin sets a count, or for nil ends the pin.
+func (s *Service) pin(ctx context.Context, base schema.BaseKey, count *int) (httpapi.ShardCount, error) {
 	var entry ddb.Entry
 	var err error
-	if in.Body.Shards == nil {
+	if now := s.now(); count == nil {
 		entry, err = s.changer.Unpin(ctx, base.String(), ddb.Note{By: "api", Why: "unpinned"}, now)
 	} else {
-		entry, err = s.changer.Pin(ctx, base.String(), *in.Body.Shards, ddb.Note{By: "api", Why: "pinned"}, now)
+		entry, err = s.changer.Pin(ctx, base.String(), *count, ddb.Note{By: "api", Why: "pinned"}, now)
 	}
 	if err != nil && !errors.Is(err, ddb.ErrNoChange) { // it already is as asked for
-		return nil, httpapi.Problem(ctx, err)
+		return httpapi.ShardCount{}, httpapi.Problem(ctx, err)
 	}
-	return &shardsOutput{httpapi.ShowShards(base, entry)}, nil
+	return httpapi.ShowShards(base, entry), nil
 }

@@ -9,8 +9,8 @@ import (
 const (
 	// drainReads is how many reads in a row must find nothing before a drained
 	// stream shard counts as empty: the engine shows a write some milliseconds
-	// late.
-	drainReads = 3
+	// late, on a busy machine up to a second.
+	drainReads = 8
 	// idleReads is how many reads must find nothing before polling slows down,
 	// by idleFactor.
 	idleReads  = 50

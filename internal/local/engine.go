@@ -83,15 +83,38 @@ func StartEngine(ctx context.Context, o Options) (*Engine, error) {
 	}
 	for range startTries {
 		var engine *Engine
-		if engine, err = startOn(ctx, java, o, randomPort()); !errors.Is(err, errPortInUse) {
+		if engine, err = startSomewhere(ctx, java, o); !errors.Is(err, errPortInUse) {
 			return engine, err
 		}
 	}
 	return nil, err
 }
 
-// randomPort is below the range from which outgoing connections take theirs.
-func randomPort() int { return 20000 + rand.IntN(12000) }
+// Engines without a port of their choice take one of so many from the first on, which
+// lie below the range of outgoing connections. Each has another one above those, its
+// claim: two engines that start on one port at the same time would both seem ready, by
+// the answers of one.
+const (
+	firstPort = 20000
+	ports     = 6000
+)
+
+func startSomewhere(ctx context.Context, java string, o Options) (*Engine, error) {
+	port := firstPort + rand.IntN(ports)
+	claim, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port+ports))
+	if err != nil {
+		return nil, fmt.Errorf("claim port %d: %w: %w", port, errPortInUse, err)
+	}
+	e, err := startOn(ctx, java, o, port)
+	if err != nil {
+		return nil, errors.Join(err, claim.Close())
+	}
+	go func() {
+		<-e.done
+		claim.Close()
+	}()
+	return e, nil
+}
 
 func startOn(ctx context.Context, java string, o Options, port int) (*Engine, error) {
 	free, err := net.Listen("tcp", ":"+strconv.Itoa(port))

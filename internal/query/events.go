@@ -9,6 +9,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/document"
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
@@ -16,7 +17,7 @@ type eventsInput struct {
 	Entity httpapi.Name `query:"entity" required:"true"`
 	From   time.Time    `query:"from" doc:"RFC 3339; included. Default: as long ago as events are kept, 30 days unless set otherwise"`
 	To     time.Time    `query:"to" doc:"RFC 3339; not included. Default: everything from from on"`
-	Limit  int          `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Events a page. A page may hold fewer and still have a cursor"`
+	Limit  int          `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Events a page. A page may hold fewer and still have a cursor: it ends at about 5 MB"`
 	Order  string       `query:"order" enum:"asc,desc" default:"asc" doc:"By time, then id"`
 	Cursor string       `query:"cursor" doc:"From the page before, with the same entity, range and order"`
 }
@@ -50,20 +51,45 @@ func (s *Service) listEvents(ctx context.Context, in *eventsInput) (*eventsOutpu
 		return nil, err
 	}
 	out := &eventsOutput{}
-	out.Body.Events = make([]event, len(page.Events))
-	for i, ev := range page.Events {
-		if out.Body.Events[i], err = present(ev); err != nil {
-			return nil, err
-		}
+	list, next, err := fit(page)
+	if err != nil {
+		return nil, err
 	}
-	if page.Next != "" {
-		out.Body.Cursor = encodeCursor(r, page.Next)
+	out.Body.Events = list
+	if next != "" {
+		out.Body.Cursor = encodeCursor(r, next)
 	}
 	return out, nil
 }
 
+// fit returns a page's events as far as an answer has room for them, and the
+// position after the last of them, "" at the range's end.
+func fit(page ddb.Page) (list []event, next string, err error) {
+	list = make([]event, 0, len(page.Events))
+	room := httpapi.MaxAnswer
+	for i, ev := range page.Events {
+		one, err := present(ev)
+		if err != nil {
+			return nil, "", err
+		}
+		if room -= one.weight(); room < 0 && i > 0 {
+			last := page.Events[i-1]
+			return list, schema.EventSortKey(last.Time, last.ID), nil
+		}
+		list = append(list, one)
+	}
+	return list, page.Next, nil
+}
+
+// weight is at least what the event takes in an answer: of its id, which has no
+// control characters, a character is at most four times as long there.
+func (e event) weight() int {
+	const rest = 100 // the members' names, and the time
+	return rest + 4*len(e.ID) + httpapi.Weight(e.Data.RawMessage)
+}
+
 func (s *Service) rangeOf(in *eventsInput, now time.Time) (ddb.Range, error) {
-	r := ddb.Range{Entity: string(in.Entity), From: in.From, To: in.To, Limit: in.Limit, Desc: in.Order == "desc"}
+	r := ddb.Range{Entity: string(in.Entity), From: in.From, To: in.To, Limit: in.Limit, Bytes: httpapi.MaxAnswer, Desc: in.Order == "desc"}
 	if r.To.IsZero() {
 		r.To = now.Add(ahead)
 	}

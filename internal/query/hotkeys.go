@@ -2,18 +2,11 @@ package query
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"golang.org/x/sync/errgroup"
-
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // Bounds of since. A day is 24 hours of 8 partitions each to query.
@@ -59,11 +52,10 @@ func (s *Service) listHotKeys(ctx context.Context, in *hotKeysInput) (*hotKeysOu
 	ctx, cancel := s.deadline(ctx)
 	defer cancel()
 	now := s.now()
-	items, err := s.readHeat(ctx, now.Add(-since), now.Add(ahead))
+	rows, err := s.readHeat(ctx, now.Add(-since), now.Add(ahead))
 	if err != nil {
 		return nil, err
 	}
-	rows := heat.Merge(items)
 	out := &hotKeysOutput{}
 	out.Body.Keys = []hotKey{}
 	for _, row := range rows[:min(in.Limit, len(rows))] {
@@ -100,53 +92,3 @@ func (s *Service) describe(ctx context.Context, row heat.Row, now time.Time) (ho
 
 // round keeps what two decimals can tell, downwards: a rate is a lower bound.
 func round(rate float64) float64 { return math.Floor(rate*100) / 100 }
-
-// maxHeatReads bounds the partitions of heat items read at a time.
-const maxHeatReads = 16
-
-func (s *Service) readHeat(ctx context.Context, from, to time.Time) ([]heat.Item, error) {
-	partitions := heat.Partitions(from, to)
-	found := make([][]heat.Item, len(partitions))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(maxHeatReads)
-	for i, pk := range partitions {
-		group.Go(func() (err error) {
-			found[i], err = s.readHeatPartition(ctx, pk, from, to)
-			return err
-		})
-	}
-	err := group.Wait()
-	var items []heat.Item
-	for _, list := range found {
-		items = append(items, list...)
-	}
-	return items, err
-}
-
-func (s *Service) readHeatPartition(ctx context.Context, pk string, from, to time.Time) ([]heat.Item, error) {
-	low, high := heat.SortBounds(from, to)
-	pages := dynamodb.NewQueryPaginator(s.client, &dynamodb.QueryInput{
-		TableName:              &s.settings.RollupsTable,
-		KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"),
-		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":pk":   &types.AttributeValueMemberS{Value: pk},
-			":low":  &types.AttributeValueMemberS{Value: low},
-			":high": &types.AttributeValueMemberS{Value: high},
-		},
-	})
-	var items []heat.Item
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("reading heat items of %q: %w", pk, ddb.Kind(err))
-		}
-		for _, attributes := range page.Items {
-			item, err := heat.Parse(attributes)
-			if err != nil {
-				return nil, err
-			}
-			items = append(items, item)
-		}
-	}
-	return items, nil
-}

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -66,5 +67,36 @@ func TestAnotherTable(t *testing.T) {
 	}
 	if k := out.Keys[0]; k.Table != "orders" || k.Type != "other" || k.Name != "C#a#0" || !strings.Contains(k.Advice, "spread its writes over 7 partition keys") {
 		t.Errorf("%+v", k)
+	}
+}
+
+// TestManyHeatItems: windows of several pages, hours and stream shards come to the same
+// as if they were read at once.
+func TestManyHeatItems(t *testing.T) {
+	r := newRig(t)
+	now := time.Now().UTC().Truncate(time.Second)
+	filler := strings.Repeat("x", 500)
+	var all []heat.Item
+	for i := range 60 {
+		item := heat.Item{Start: now.Add(time.Duration(i-60) * 2 * time.Minute), Window: 10 * time.Second, StreamShard: fmt.Sprint("s", i%2), HotRate: 700, Limit: 1000}
+		item.Keys = append(item.Keys, heat.Key{Key: "C#a#0", Units: uint64(7000 + i*i%37), Peak: 800, PeakAt: item.Start, Status: heat.Hot})
+		for n := range 150 {
+			item.Keys = append(item.Keys, heat.Key{Key: fmt.Sprint("C#", filler, n, "#0"), Units: 10, Peak: 1, PeakAt: item.Start})
+		}
+		all = append(all, item)
+		if _, err := r.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &r.names.Rollups, Item: item.Attributes(now.Add(time.Hour))}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := heat.Merge(all)
+	var out struct{ Keys []hotKey }
+	if got := r.get("/v1/hot-keys?since=3h&limit=200", &out); got != 200 || len(out.Keys) != len(want) {
+		t.Fatalf("status %d, %d keys, want %d", got, len(out.Keys), len(want))
+	}
+	for i, k := range out.Keys {
+		w := want[i]
+		if k.Key != w.Key || k.Rate != w.WriteUnitsPerSecond || k.First != w.FirstSeen.Format(schema.TimeLayout) || k.Last != w.LastSeen.Format(schema.TimeLayout) {
+			t.Fatalf("%d: %+v, want %+v", i, k, w)
+		}
 	}
 }

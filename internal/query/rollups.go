@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -80,6 +81,9 @@ func (s *Service) listRollups(ctx context.Context, in *rollupsInput) (*rollupsOu
 	}
 	out := &rollupsOutput{}
 	out.Body.Rollups = span.answer()
+	if weight, err := httpapi.WeightOf(out.Body); err != nil || weight > httpapi.MaxAnswer {
+		return nil, cmp.Or(err, invalid("query.from", "the range's rollups are more than 5 MB: ask for fewer buckets at a time", httpapi.FormatTime(span.from)))
+	}
 	return out, nil
 }
 

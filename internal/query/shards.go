@@ -3,6 +3,7 @@ package query
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"reflect"
 	"slices"
@@ -15,8 +16,9 @@ import (
 )
 
 type shardsInput struct {
-	Type schema.Type  `query:"type" enum:"counter,entity,board,sessions,limit"`
-	Name httpapi.Name `query:"name"`
+	Type   schema.Type  `query:"type" enum:"counter,entity,board,sessions,limit" doc:"With a name. Without both: all keys that the shard map holds"`
+	Name   httpapi.Name `query:"name"`
+	Cursor string       `query:"cursor" doc:"Of a list, from the page before"`
 }
 
 type shardsOutput struct{ Body shardsAnswer }
@@ -25,11 +27,12 @@ type shardsOutput struct{ Body shardsAnswer }
 // holds.
 type shardsAnswer struct {
 	One  *httpapi.ShardCount
-	List []httpapi.ShardCount
+	List shardsList
 }
 
 type shardsList struct {
-	Keys []httpapi.ShardCount `json:"keys"`
+	Keys   []httpapi.ShardCount `json:"keys"`
+	Cursor string               `json:"cursor,omitempty" doc:"Asks for the next page, where there are more than about 5 MB of them"`
 }
 
 // MarshalJSON writes one of the two forms.
@@ -37,7 +40,7 @@ func (a shardsAnswer) MarshalJSON() ([]byte, error) {
 	if a.One != nil {
 		return json.Marshal(a.One)
 	}
-	return json.Marshal(shardsList{a.List})
+	return json.Marshal(a.List)
 }
 
 // Schema describes both forms in the OpenAPI document.
@@ -55,7 +58,7 @@ func (s *Service) getShards(ctx context.Context, in *shardsInput) (*shardsOutput
 	defer cancel()
 	switch {
 	case in.Type == "" && in.Name == "":
-		return s.listShards(ctx)
+		return s.listShards(ctx, in.Cursor)
 	case in.Type == "":
 		return nil, invalid("query.type", "a name needs its type", nil)
 	case in.Name == "":
@@ -70,19 +73,41 @@ func (s *Service) getShards(ctx context.Context, in *shardsInput) (*shardsOutput
 	return &shardsOutput{shardsAnswer{One: &one}}, nil
 }
 
-func (s *Service) listShards(ctx context.Context) (*shardsOutput, error) {
+// listShards lists the keys after a cursor, in their order.
+func (s *Service) listShards(ctx context.Context, cursor string) (*shardsOutput, error) {
+	after, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil {
+		return nil, invalid("query.cursor", "it is not a cursor of this API", cursor)
+	}
 	entries, err := s.shards.Entries(ctx, s.now())
 	if err != nil {
 		return nil, err
 	}
+	entries = slices.DeleteFunc(entries, func(e ddb.Entry) bool { return e.Key <= string(after) })
 	slices.SortFunc(entries, func(a, b ddb.Entry) int { return cmp.Compare(a.Key, b.Key) })
-	list := []httpapi.ShardCount{}
-	for _, e := range entries {
+	list, err := listOf(entries)
+	return &shardsOutput{shardsAnswer{List: list}}, err
+}
+
+// listOf returns the first of the entries, as many as an answer has room for.
+func listOf(entries []ddb.Entry) (shardsList, error) {
+	list := shardsList{Keys: []httpapi.ShardCount{}}
+	room := httpapi.MaxAnswer
+	for i, e := range entries {
 		base, err := schema.ParseBaseKey(e.Key)
 		if err != nil {
-			return nil, err
+			return list, err
 		}
-		list = append(list, httpapi.ShowShards(base, e))
+		one := httpapi.ShowShards(base, e)
+		weight, err := httpapi.WeightOf(one)
+		if err != nil {
+			return list, err
+		}
+		if room -= weight; room < 0 && i > 0 {
+			list.Cursor = base64.RawURLEncoding.EncodeToString([]byte(entries[i-1].Key))
+			break
+		}
+		list.Keys = append(list.Keys, one)
 	}
-	return &shardsOutput{shardsAnswer{List: list}}, nil
+	return list, nil
 }

@@ -1,7 +1,9 @@
 package rollup
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/board"
+	"github.com/hotshard/hotshard/internal/rollup/compact"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -127,8 +130,16 @@ func TestSummariesOfPeriodsExpire(t *testing.T) {
 // TestTasks takes no others.
 func TestTasks(t *testing.T) {
 	a := calm(t, 0)
-	if got := a.task(); got != `{"looked":0,"failed":0,"later":0}` {
-		t.Errorf("nothing to do: %s", got)
+	var logs bytes.Buffer
+	for _, h := range a.containers {
+		h.log = slog.New(slog.NewTextHandler(&logs, nil))
+	}
+	if got := a.task(); got != `{"looked":0,"failed":0,"later":0}` || !strings.Contains(logs.String(), `msg="boards task done"`) {
+		t.Errorf("nothing to do: %s, %s", got, &logs)
+	}
+	logs.Reset()
+	if _, err := a.containers[0].Invoke(t.Context(), []byte(compact.Task)); err != nil || !strings.Contains(logs.String(), `msg="compaction task done"`) {
+		t.Errorf("compaction: %v, %s", err, &logs)
 	}
 	if _, err := a.containers[0].Invoke(t.Context(), []byte(`{"task":"other"}`)); err == nil {
 		t.Error("another task is no error")

@@ -97,16 +97,22 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	return ddbstream.Answer(batch.State, d.again...)
 }
 
-// task does what a schedule asks for.
+// task does what a schedule asks for. Alarms wait for the lines that say that it did.
 func (h *Handler) task(ctx context.Context, name string) ([]byte, error) {
 	switch name {
 	case boardsTask:
-		return h.tops.lookAgain(ctx)
+		answer, err := h.tops.lookAgain(ctx)
+		if err != nil {
+			return nil, err
+		}
+		h.log.InfoContext(ctx, "boards task done")
+		return answer, nil
 	case compact.TaskName:
 		answer, err := h.compactor.Run(ctx)
 		if err != nil {
 			return nil, err
 		}
+		h.log.InfoContext(ctx, "compaction task done", "answer", answer)
 		return json.Marshal(answer)
 	}
 	return nil, fmt.Errorf("rollup: task %.40q is not known", name)

@@ -13,7 +13,7 @@ import (
 // A sharded key always carries its suffix, also when there is only one write
 // shard, so that growth needs no migration. The number is decimal and has
 // neither sign nor leading zeros, which makes Join and Split inverse for every
-// name, names that contain the separator included.
+// name, names that contain the separator included, if the format is [Format.Valid].
 type Format string
 
 // The formats in use. Hash is hotshard's own; the others are read and written
@@ -49,6 +49,15 @@ func (f Format) Split(key string) (name string, shard int, err error) {
 		return "", 0, &KeyError{Key: key, Reason: fmt.Sprintf("its suffix %q is not a write shard's number", digits)}
 	}
 	return key[:at], shard, nil
+}
+
+// Valid reports a format that does not tell where the name ends: an empty one, or one
+// of digits alone, with which the write shards 11 of a and 1 of a1 had one key.
+func (f Format) Valid() error {
+	if strings.Trim(string(f), "0123456789") == "" {
+		return fmt.Errorf("shard: format %q has nothing but digits between name and write shard", string(f))
+	}
+	return nil
 }
 
 // Separator is what stands between the parts of a name: the format's text up to its

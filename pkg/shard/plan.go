@@ -72,8 +72,8 @@ type Demand struct {
 	// Safety is how many times the peak there is to be room for: 1 or more. Default
 	// [DefaultSafety].
 	Safety float64
-	// TableWriteUnits and TableReadUnits are the table's own peak, units a second.
-	// Default: the key's write units; no reads.
+	// TableWriteUnits and TableReadUnits are the table's own peak, units a second, the
+	// key's writes among them. Default: the key's write units; no reads.
 	TableWriteUnits, TableReadUnits float64
 	// TableGB is how much the table holds. Default 0.
 	TableGB float64

@@ -124,6 +124,12 @@ func TestBadDemandsNameTheField(t *testing.T) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
+	for _, d := range []shard.Demand{{WriteUnits: 100, TableWriteUnits: 99.9}, {Rate: 50, ItemBytes: 2000, TableWriteUnits: 50}} {
+		_, err := shard.NewPlan(d, shard.DefaultPrices())
+		if fault, ok := errors.AsType[*shard.DemandError](err); !ok || fault.Field != "TableWriteUnits" {
+			t.Errorf("a table's peak below its key's: %v", err)
+		}
+	}
 	for _, d := range []shard.Demand{{}, {WriteUnits: 1, Rate: 1}} {
 		if _, err := shard.NewPlan(d, shard.DefaultPrices()); err == nil {
 			t.Errorf("%+v has a plan", d)

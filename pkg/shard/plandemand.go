@@ -2,6 +2,7 @@ package shard
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 )
 
@@ -22,6 +23,9 @@ func (d Demand) withDefaults() (Demand, error) {
 		d.WriteUnits = d.Rate * float64(WriteUnits(d.ItemBytes))
 	}
 	d.TableWriteUnits = cmp.Or(d.TableWriteUnits, d.WriteUnits)
+	if d.TableWriteUnits < d.WriteUnits {
+		return d, &DemandError{"TableWriteUnits", d.TableWriteUnits, fmt.Sprintf("want the key's own peak, %v, or more", d.WriteUnits)}
+	}
 	return d, nil
 }
 

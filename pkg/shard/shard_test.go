@@ -53,6 +53,24 @@ func TestSplitRefuses(t *testing.T) {
 	}
 }
 
+func TestFormatsThatHideTheName(t *testing.T) {
+	for _, f := range []shard.Format{"", "1", "007"} {
+		if f.Valid() == nil {
+			t.Errorf("%q: %s is write shard 11 of a and 1 of a1", f, f.Join("a", 11))
+		}
+	}
+	for _, f := range append(formats, "x1", "1x", "v1_") {
+		if err := f.Valid(); err != nil {
+			t.Error(err)
+		}
+		for n := range 120 {
+			if name, got, err := f.Split(f.Join("a1x", n)); err != nil || name != "a1x" || got != n {
+				t.Errorf("%q: write shard %d came back as %q, %d, %v", f, n, name, got, err)
+			}
+		}
+	}
+}
+
 func TestCalculatedIsWhatPythonGives(t *testing.T) {
 	file, err := os.Open("testdata/calculated.tsv")
 	if err != nil {

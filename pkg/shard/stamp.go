@@ -12,7 +12,9 @@ import (
 // 2026-01-05T12:00:00.125Z#order-1234. The zero value is [Millis].
 //
 // A text stamp is a layout of package time with a fixed width; the times are UTC,
-// of the years 0 to 9999.
+// of the years 0 to 9999. A time.Time field of a struct is none: encoders write it as
+// RFC 3339 without trailing zeros, and then 45.49Z sorts behind 45.491Z. Fill the sort
+// key with Format or Key.
 type Stamp string
 
 // The stamps in use. UnixSeconds and UnixMillis are for sort keys of type number.
@@ -74,13 +76,23 @@ func (s Stamp) Parse(key string) (t time.Time, rest string, err error) {
 	}
 	layout := s.layout()
 	if len(key) < len(layout) {
-		return time.Time{}, "", &KeyError{Key: key, Reason: fmt.Sprintf("it does not begin with a time like %s", layout)}
+		return time.Time{}, "", s.misfit(key)
 	}
 	t, err = time.Parse(layout, key[:len(layout)])
 	if err != nil || s.Format(t) != key[:len(layout)] {
-		return time.Time{}, "", &KeyError{Key: key, Reason: fmt.Sprintf("it does not begin with a time like %s", layout)}
+		return time.Time{}, "", s.misfit(key)
 	}
 	return t, key[len(layout):], nil
+}
+
+// misfit says why a text key has no such stamp. What encoders make of a time.Time is
+// named: it looks right, and has the right width nine times of ten.
+func (s Stamp) misfit(key string) error {
+	reason := "it does not begin with a time like " + s.layout()
+	if _, err := time.Parse(time.RFC3339Nano, key); err == nil {
+		reason += ": write it with Stamp.Format, since the text that encoders make of a time.Time is cut at trailing zeros, and does not sort by time"
+	}
+	return &KeyError{Key: key, Reason: reason}
 }
 
 func (s Stamp) parseNumber(key string) (time.Time, error) {
@@ -129,18 +141,20 @@ func ceil(t time.Time, unit time.Duration) time.Time {
 }
 
 // Compose joins the parts of a composite key: Compose("#", "user", "42") is
-// user#42. A part but the last must not hold the separator, so that [Decompose]
-// gives the same parts again.
+// user#42. It refuses parts that [Decompose] would not give again: a part but the
+// last that holds the separator, or ends in what looks like the begin of one.
 func Compose(sep string, parts ...string) (string, error) {
-	if sep == "" {
-		return "", fmt.Errorf("shard: composite key %q: no separator", parts)
+	key := strings.Join(parts, sep)
+	back, err := Decompose(sep, key, len(parts))
+	if err != nil {
+		return "", fmt.Errorf("composing %q: %w", parts, err)
 	}
-	for i := range max(0, len(parts)-1) {
-		if strings.Contains(parts[i], sep) {
-			return "", fmt.Errorf("shard: composite key %q: part %q holds the separator %q", parts, parts[i], sep)
+	for i, part := range parts {
+		if back[i] != part {
+			return "", &KeyError{Key: key, Reason: fmt.Sprintf("part %q would be read as %q with the separator %q", part, back[i], sep)}
 		}
 	}
-	return strings.Join(parts, sep), nil
+	return key, nil
 }
 
 // Decompose cuts a composite key of n parts; the last may hold the separator.

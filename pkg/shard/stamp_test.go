@@ -1,7 +1,10 @@
 package shard_test
 
 import (
+	"cmp"
+	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -47,10 +50,15 @@ func TestBoundsHoldTheirTimes(t *testing.T) {
 
 // compareKeys compares as DynamoDB does.
 func compareKeys(s shard.Stamp, a, b string) int {
-	if s.Number() && len(a) != len(b) {
-		return len(a) - len(b)
+	if !s.Number() {
+		return strings.Compare(a, b)
 	}
-	return strings.Compare(a, b)
+	x, errX := strconv.ParseInt(a, 10, 64)
+	y, errY := strconv.ParseInt(b, 10, 64)
+	if err := errors.Join(errX, errY); err != nil {
+		panic(err)
+	}
+	return cmp.Compare(x, y)
 }
 
 func TestStampRefuses(t *testing.T) {
@@ -75,11 +83,10 @@ func TestCompositeKeys(t *testing.T) {
 	if err != nil || back != nil || !slices.Equal(parts, []string{"user", "42", "a#b"}) {
 		t.Fatalf("%q, %q, %v, %v", key, parts, err, back)
 	}
-	if key, err := shard.Compose("#", "a#b", "c"); err == nil {
-		t.Errorf("%q can be read in two ways", key)
-	}
-	if _, err := shard.Compose("", "a", "b"); err == nil {
-		t.Error("a key without a separator")
+	for _, bad := range [][]string{{"#", "a#b", "c"}, {"::", "a:", "b"}, {"", "a", "b"}, {"#"}} {
+		if key, err := shard.Compose(bad[0], bad[1:]...); err == nil {
+			t.Errorf("%q: %q can be read in another way", bad, key)
+		}
 	}
 	for _, bad := range []struct {
 		sep, key string
@@ -88,6 +95,39 @@ func TestCompositeKeys(t *testing.T) {
 		if parts, err := shard.Decompose(bad.sep, bad.key, bad.n); err == nil {
 			t.Errorf("%v was read as %q", bad, parts)
 		}
+	}
+}
+
+// TestComposedKeysAreDistinct: whatever the separator, a key that is composed gives
+// its parts back.
+func TestComposedKeysAreDistinct(t *testing.T) {
+	texts := rapid.StringMatching(`[a:#]{0,4}`)
+	rapid.Check(t, func(t *rapid.T) {
+		sep := rapid.StringMatching(`[:#]{1,3}`).Draw(t, "sep")
+		parts := rapid.SliceOfN(texts, 1, 4).Draw(t, "parts")
+		key, err := shard.Compose(sep, parts...)
+		if err != nil {
+			return
+		}
+		if back, err := shard.Decompose(sep, key, len(parts)); err != nil || !slices.Equal(back, parts) {
+			t.Fatalf("%q: %q came back as %q, %v", sep, parts, back, err)
+		}
+	})
+}
+
+// TestEncodedTimesAreNoStamps: the text that encoders make of a time is refused with
+// advice when it is cut, and it does not sort.
+func TestEncodedTimesAreNoStamps(t *testing.T) {
+	at := time.Date(2026, 1, 5, 12, 0, 45, 490_000_000, time.UTC)
+	cut, whole := at.Format(time.RFC3339Nano), at.Add(time.Millisecond).Format(time.RFC3339Nano)
+	if cut < whole {
+		t.Fatalf("%s sorts before %s", cut, whole)
+	}
+	if _, _, err := shard.Millis.Parse(cut); err == nil || !strings.Contains(err.Error(), "Stamp.Format") {
+		t.Errorf("%s: %v", cut, err)
+	}
+	if _, _, err := shard.Millis.Parse("orders"); err == nil || strings.Contains(err.Error(), "Stamp.Format") {
+		t.Error(err)
 	}
 }
 

@@ -95,7 +95,7 @@ type Leaderboards struct {
 func NewLeaderboards(client BoardClient, table string, shards *Map, watch Watcher, retention time.Duration) *Leaderboards {
 	return &Leaderboards{
 		BoardReader: NewBoardReader(client, table, shards),
-		client:      client, watch: watch, retention: retention,
+		client:      client, watch: watched(watch), retention: retention,
 		known: otter.Must(&otter.Options[string, knownBoard]{MaximumSize: maxKnownBoards}),
 	}
 }

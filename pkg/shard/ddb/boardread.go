@@ -108,8 +108,12 @@ func readBoardEntry(it item, player string) (BoardEntry, error) {
 }
 
 // Top reads the first n places of a period from the index, in rank order. It
-// costs half a read unit for each 4 KB that it reads on each write shard.
+// costs half a read unit for each 4 KB that it reads on each write shard. With 0 or
+// less it reads nothing, and there are none.
 func (l *BoardReader) Top(ctx context.Context, board, label string, n int, now time.Time) ([]Place, error) {
+	if n <= 0 {
+		return nil, nil
+	}
 	scan, err := l.scan(ctx, board, label, now)
 	if err != nil {
 		return nil, err
@@ -122,8 +126,11 @@ func (l *BoardReader) Top(ctx context.Context, board, label string, n int, now t
 }
 
 // Around reads the n places of other players before a place and the n after it,
-// from the index, both in rank order.
+// from the index, both in rank order: none with 0 or less.
 func (l *BoardReader) Around(ctx context.Context, board, label string, of Place, n int, now time.Time) (above, below []Place, err error) {
+	if n <= 0 {
+		return nil, nil, nil
+	}
 	scan, err := l.scan(ctx, board, label, now)
 	if err != nil {
 		return nil, nil, err

@@ -20,9 +20,10 @@ import (
 // A range needs both ends: [During] makes it.
 type TimeBuckets struct {
 	Bucket shard.Bucket // the width of a bucket; required
-	Stamp  shard.Stamp  // how sort keys begin; default [shard.Millis]
+	Stamp  shard.Stamp  // how sort keys begin, as Stamp.Key makes them; default [shard.Millis]
 	// By is the attribute that an item's write shard is calculated from, as in
-	// CalculatedSuffix; "" draws it by chance, and then items can't be found singly.
+	// CalculatedSuffix: let sort keys end in it. "" draws write shards by chance, and then
+	// items can't be found singly.
 	By string
 	// Offset lets each name open its buckets at a moment of its own
 	// ([shard.Bucket.Offset]), so that not all begin a new partition key in the same
@@ -30,9 +31,15 @@ type TimeBuckets struct {
 	Offset bool
 }
 
-func (b TimeBuckets) fault(t *Table) error { return bucketFault(b.Bucket, b.Stamp) }
+func (b TimeBuckets) fault(t *Table) error {
+	if err := t.byFault(b.By); err != nil {
+		return err
+	}
+	return bucketFault(b.Bucket, b.Stamp)
+}
 
-func (b TimeBuckets) found() bool { return b.By != "" }
+func (b TimeBuckets) found() bool           { return b.By != "" }
+func (b TimeBuckets) tells(t *Table) string { return t.tells(b.By) }
 
 func (b TimeBuckets) places(ctx context.Context, t *Table, name string, it Item) ([]place, error) {
 	at, err := stamped(t, b.Stamp, it)
@@ -49,7 +56,7 @@ func (b TimeBuckets) places(ctx context.Context, t *Table, name string, it Item)
 	}
 	by, ok := attribute(it, b.By)
 	if !ok {
-		return nil, fmt.Errorf("%w: an item of %q has no text or number %s to calculate its write shard from", ErrMisused, name, b.By)
+		return nil, fmt.Errorf("%w: the item has no text or number %s to calculate its write shard from", ErrMisused, b.By)
 	}
 	return t.calculated(base, it[t.SortKey], entry, by, at), nil
 }
@@ -101,13 +108,14 @@ func (h HybridBuckets) fault(t *Table) error {
 	if h.Stamp.Number() {
 		return fmt.Errorf("HybridBuckets.Stamp %s is a number, but the sort key holds the name", h.Stamp)
 	}
-	if _, fixed := t.Shards.(Fixed); !fixed && h.Group == "" {
+	if t.changing() && h.Group == "" {
 		return fmt.Errorf("HybridBuckets.Group is empty: a shard map needs a key for the count of all names together")
 	}
 	return bucketFault(h.Bucket, h.Stamp)
 }
 
-func (HybridBuckets) found() bool { return true }
+func (HybridBuckets) found() bool         { return true }
+func (HybridBuckets) tells(*Table) string { return "" }
 
 func (h HybridBuckets) places(ctx context.Context, t *Table, name string, it Item) ([]place, error) {
 	prefix, err := h.prefix(t, name)
@@ -135,7 +143,7 @@ func (h HybridBuckets) places(ctx context.Context, t *Table, name string, it Ite
 func (h HybridBuckets) prefix(t *Table, name string) (string, error) {
 	prefix, err := shard.Compose(t.format().Separator(), name, "")
 	if err != nil {
-		return "", fmt.Errorf("%w: name %q: %w", ErrMisused, name, err)
+		return "", fmt.Errorf("%w: %w", ErrMisused, err)
 	}
 	return prefix, nil
 }
@@ -187,12 +195,12 @@ func bucketOffset(b shard.Bucket, on bool, name string) time.Duration {
 // stamped reads the time that an item's sort key begins with.
 func stamped(t *Table, s shard.Stamp, it Item) (time.Time, error) {
 	if _, number := it[t.SortKey].(*types.AttributeValueMemberN); number != s.Number() {
-		return time.Time{}, fmt.Errorf("%w: table %s: the type of %s does not fit the stamp %q", ErrMisused, t.Name, t.SortKey, string(s))
+		return time.Time{}, fmt.Errorf("%w: the type of %s does not fit the stamp %q", ErrMisused, t.SortKey, string(s))
 	}
 	text, _ := attribute(it, t.SortKey)
 	at, _, err := s.Parse(text)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("%w: table %s: %s: %w", ErrMisused, t.Name, t.SortKey, err)
+		return time.Time{}, fmt.Errorf("%w: %s: %w", ErrMisused, t.SortKey, err)
 	}
 	return at, t.notAhead(at)
 }

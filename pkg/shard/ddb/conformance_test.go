@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -87,10 +88,12 @@ type world struct {
 	table   *ddb.Table
 	s       strategy
 	found   bool // a repeated put is the same item
+	apart   bool // items with equal sort keys are told apart by their ids
 	name    string
 	clock   time.Time
 	counts  *steps
 	width   time.Duration
+	made    int
 	items   []made // in the order of sort keys
 	another string
 }
@@ -118,6 +121,7 @@ func newWorld(t *testing.T, r *rapid.T, client *dynamodb.Client, table string, s
 		Now:    func() time.Time { return w.clock },
 	}
 	w.found = !strings.Contains(s.name, "random")
+	w.apart = strings.Contains(s.name, "by an id") || strings.Contains(s.name, "buckets, calculated") || strings.Contains(s.name, "buckets, numbers")
 	return w
 }
 
@@ -137,19 +141,32 @@ func (w *world) run(r *rapid.T) {
 
 // write puts new items about now, some of them twice.
 func (w *world) write(r *rapid.T, n int) {
-	var group errgroup.Group
-	group.SetLimit(8)
-	for i := range n {
-		m := w.make(len(w.items)+i, rapid.Int64Range(-int64(ddb.MaxAhead), int64(2*w.width)).Draw(r, "ago"))
-		if slices.ContainsFunc(w.items, func(o made) bool { return sortText(o) == sortText(m) }) {
+	before := slices.Clone(w.items)
+	var list []made
+	for range n {
+		m := w.make(r)
+		same := func(o made) bool { return sortText(o) == sortText(m) }
+		if !w.apart && (slices.ContainsFunc(before, same) || slices.ContainsFunc(list, same)) {
 			continue // the same identity
 		}
-		w.items = append(w.items, m)
-		again := w.found && rapid.Bool().Draw(r, "again")
+		list = append(list, m)
+	}
+	again := w.found && rapid.Bool().Draw(r, "again")
+	var group errgroup.Group
+	group.SetLimit(8)
+	var mu sync.Mutex
+	var refused []made
+	for _, m := range list {
 		group.Go(func() error {
 			err := w.table.Put(w.ctx, m.item)
-			if again {
-				err = errors.Join(err, w.table.Put(w.ctx, m.item))
+			mu.Lock()
+			defer mu.Unlock()
+			if w.apart && errors.Is(err, ddb.ErrMisused) {
+				refused = append(refused, m)
+				return nil
+			}
+			if w.items = append(w.items, m); err == nil && again {
+				err = w.table.Put(w.ctx, m.item)
 			}
 			return errors.Join(err, w.decoy(m))
 		})
@@ -157,9 +174,27 @@ func (w *world) write(r *rapid.T, n int) {
 	if err := group.Wait(); err != nil {
 		r.Fatal(err)
 	}
+	w.checkRefused(r, refused)
 	slices.SortFunc(w.items, func(a, b made) int {
-		return cmp.Or(a.at.Compare(b.at), cmp.Compare(sortText(a), sortText(b)))
+		return cmp.Or(a.at.Compare(b.at), cmp.Compare(sortText(a), sortText(b)), cmp.Compare(text(a.item["id"]), text(b.item["id"])))
 	})
+}
+
+// checkRefused wants each item that was refused to meet another one on its write shard.
+func (w *world) checkRefused(r *rapid.T, refused []made) {
+	place := func(m made) string {
+		n := shard.Calculated(text(m.item["id"]), w.counts.history.At(m.at))
+		return fmt.Sprint(sortText(m), " ", n)
+	}
+	held := map[string]int{}
+	for _, m := range w.items {
+		held[place(m)]++
+	}
+	for _, m := range refused {
+		if held[place(m)] != 1 {
+			r.Fatalf("%v was refused, and %d are in its place", m.item, held[place(m)])
+		}
+	}
 }
 
 // decoy puts an item of another name with the same sort key.
@@ -170,13 +205,23 @@ func (w *world) decoy(m made) error {
 	return nil
 }
 
-func (w *world) make(i int, ago int64) made {
+// make makes an item about now. Its sort key may be another's where ids tell them apart.
+func (w *world) make(r *rapid.T) made {
+	ago := rapid.Int64Range(-int64(ddb.MaxAhead), int64(2*w.width)).Draw(r, "ago")
 	at := w.clock.Add(-time.Duration(ago)).Truncate(w.s.stamp.Unit())
-	id := fmt.Sprintf("id-%03d", i)
-	m := made{at: at, item: ddb.Item{"customer": str(w.name), "id": str(id), "n": num(int64(i))}}
-	if w.s.stamp.Number() {
+	w.made++
+	id := fmt.Sprintf("id-%03d", w.made)
+	alone := w.apart && rapid.Bool().Draw(r, "stamp alone")
+	if alone {
+		at = at.Truncate(w.width / 4)
+	}
+	m := made{at: at, item: ddb.Item{"customer": str(w.name), "id": str(id), "n": num(int64(w.made))}}
+	switch {
+	case w.s.stamp.Number():
 		m.item["placed"] = &types.AttributeValueMemberN{Value: w.s.stamp.Format(at)}
-	} else {
+	case alone:
+		m.item["placed"] = str(w.s.stamp.Format(at))
+	default:
 		m.item["placed"] = str(w.s.stamp.Key(at, "#", id))
 	}
 	return m

@@ -37,7 +37,7 @@ type CounterWriter struct {
 // NewCounterWriter returns a CounterWriter over the items table. It tells watch
 // how its counters fare; [Unwatched] is for nobody.
 func NewCounterWriter(client CounterClient, table string, shards *Map, watch Watcher) *CounterWriter {
-	return &CounterWriter{client: client, table: table, shards: shards, watch: watch}
+	return &CounterWriter{client: client, table: table, shards: shards, watch: watched(watch)}
 }
 
 // Add adds delta to the counter's value, on a random write shard of the newest

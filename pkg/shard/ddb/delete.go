@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -20,16 +18,14 @@ import (
 // ErrInUse means that a key's shard count was set again; use errors.Is.
 var ErrInUse = errors.New("the shard count was set again")
 
-// errDeletion is met in the change log: a view has to be loaded anew.
-var errDeletion = errors.New("a key of the shard map was deleted")
-
 // Reset takes a base key back to where it was before its first change: one write
 // shard at every time, not pinned. It is for a key whose items are being deleted,
 // and the first of two steps.
 //
 // What was written before can't be found by the count any more. Processes go by the
-// reset within [ViewAge], and requests that had begun before go on as long as they
-// last; what they write goes to the old write shards. So the caller waits for that,
+// reset within [ViewAge], of counters and boards within [CountAge] where they can't
+// read the map; and requests that had begun before go on as long as they
+// last. What they write goes to the old write shards. So the caller waits for that,
 // deletes what is on any write shard up to the entry's Most, which a reset keeps,
 // and then calls Forget. It is ErrNoChange for a key that has nothing to reset; the
 // entry tells one that was reset before, which has a Version, from one that is not in
@@ -48,9 +44,10 @@ func (c *MapChanger) Reset(ctx context.Context, key string, now time.Time) (Entr
 // reset or has changed since, and ErrNoChange when it is not in the map.
 //
 // The log's items stay in their places without a key, so that views are brought up as
-// always. A further one says that a key was deleted: every process then reads the
-// map anew, once, so that versions can start over. One that was killed in between may
-// be called again.
+// always. A further one has 16 bits of the key's CRC-32, which thousands of names
+// share: every process then reads the items anew of those keys that it holds and that
+// the bits may mean, mostly one, so that versions can start over. Processes that share
+// a map must all know of that. A call that was killed in between may be made again.
 func (c *MapChanger) Forget(ctx context.Context, key string, now time.Time) error {
 	entry, err := c.Read(ctx, key)
 	switch {
@@ -102,11 +99,9 @@ func (c *MapChanger) changes(ctx context.Context, key string) (list []int64, err
 			return nil, err
 		}
 		for _, it := range out.Items {
-			seq, err := strconv.ParseInt(strings.TrimPrefix(text(it, schema.PK), logPrefix), 10, 64)
-			if err != nil {
-				return nil, fmt.Errorf("log item %q has no number", text(it, schema.PK))
+			if seq, ok := logNumber(text(it, schema.PK)); ok {
+				list = append(list, seq)
 			}
-			list = append(list, seq)
 		}
 		if input.ExclusiveStartKey = out.LastEvaluatedKey; len(out.LastEvaluatedKey) == 0 {
 			slices.Sort(list)
@@ -147,7 +142,7 @@ func (c *MapChanger) remove(ctx context.Context, entry Entry, changes []int64, n
 		if err != nil {
 			return Kind(err)
 		}
-		err = c.append(ctx, seq+1, deletionAt(now), c.removal(entry, changes, seq+1)...)
+		err = c.append(ctx, seq+1, deletionOf(entry.Key, now), c.removal(entry, changes, seq+1)...)
 		if err == nil || !contended(err) {
 			return Kind(err)
 		}
@@ -175,18 +170,18 @@ func (c *MapChanger) removal(entry Entry, changes []int64, seq int64) []types.Tr
 	return actions
 }
 
-// deletionAt is the log's item that says that a key was deleted.
-func deletionAt(now time.Time) item {
-	return item{attrDeletion: &types.AttributeValueMemberBOOL{Value: true}, attrUpdated: number(now.Unix())}
+// deletionOf is the log's item that says that a key was deleted.
+func deletionOf(key string, now time.Time) item {
+	return item{
+		attrDeletion: &types.AttributeValueMemberBOOL{Value: true}, attrHint: number(hint(key)),
+		attrUpdated: number(now.Unix()),
+	}
 }
 
-func isDeletion(it item) bool {
-	deleted, _ := it[attrDeletion].(*types.AttributeValueMemberBOOL)
-	return deleted != nil && deleted.Value
-}
-
-// recent tells whether a log item may be younger than a scan that is at its end.
-func recent(it item, now time.Time) bool {
-	at, err := integer(it, attrUpdated)
-	return err != nil || now.Sub(time.Unix(at, 0)) < reloadAge
+// deleted returns the hint at the key that a log item says was deleted; ok is false
+// for items of other kinds.
+func deleted(it item) (hint int64, ok bool) {
+	is, _ := it[attrDeletion].(*types.AttributeValueMemberBOOL)
+	hint, err := integer(it, attrHint)
+	return hint, is != nil && is.Value && it[attrHint] != nil && err == nil
 }

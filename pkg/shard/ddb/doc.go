@@ -18,8 +18,9 @@
 //
 // The [Layout] is the pattern: [RandomSuffix], [CalculatedSuffix], [TimeBuckets] or
 // [HybridBuckets]; docs/patterns.md says what each costs and when to use it. The count
-// is [Fixed], or a [Map] that many programs share. [Migration] changes either while
-// programs run. [Tally] is a counter.
+// is [Fixed], or a [Map] that many programs share; [AtLeast] leads from the one to the
+// other. [Migration] changes layout, format or count while programs run. [Tally] is a
+// counter.
 //
 // # hotshard's tables
 //
@@ -40,10 +41,12 @@
 //
 // Every type asks for the few DynamoDB operations that it calls, and is safe for
 // concurrent use; fields are not to be changed after the first call. Calls for one
-// read have at most 16 requests under way and leave no goroutine behind.
+// read have at most 16 requests under way and leave no goroutine behind, but that a
+// [Map] goes on renewing its view for [RenewTime] at most.
 //
-// Retries are this package's own, within the context's deadline, because a
+// Retries are this package's own, because a
 // throttled write may do better on another write shard: clients given to it are
-// called with the SDK's retries off. Errors say the operation and the key, and unwrap
+// called with the SDK's retries off. A call makes up to 12 attempts, which takes some
+// 7 s beside their own time, and fewer where the context's deadline comes first. Errors say the operation and the key, and unwrap
 // to the SDK's; [Kind] tells kinds apart.
 package ddb

@@ -3,6 +3,7 @@ package ddb
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -79,12 +80,21 @@ const (
 	attrNotes     = "notes"
 	attrKey       = "key"     // log items: the base key that changed
 	attrDeletion  = "deleted" // log items: a base key was deleted
+	attrHint      = "hint"    // of these: 16 bits of its CRC-32
 )
 
 const logPrefix = "log#"
 
 func logKey(seq int64) item {
 	return item{schema.PK: &types.AttributeValueMemberS{Value: logPrefix + strconv.FormatInt(seq, 10)}}
+}
+
+// logNumber reads the number of a log item's partition key; ok is false for other
+// keys, also those that only look like one.
+func logNumber(pk string) (seq int64, ok bool) {
+	digits, ok := strings.CutPrefix(pk, logPrefix)
+	seq, err := strconv.ParseInt(digits, 10, 64)
+	return seq, ok && err == nil && seq > 0 && strconv.FormatInt(seq, 10) == digits
 }
 
 // parseEntry reads a key's item, or the copy of it that a log item has.

@@ -20,9 +20,21 @@ var (
 	ErrStale = errors.New("the shard map could not be read")
 	// ErrThrottled means that a write found no capacity before the deadline.
 	ErrThrottled = errors.New("no write capacity")
+	// ErrContended means that others kept writing the same items until the deadline,
+	// and nothing was written. It is an ErrThrottled too: an item has room for one
+	// writer at a time.
+	ErrContended error = contention{}
 	// ErrUnavailable means that DynamoDB could not be reached, or failed.
 	ErrUnavailable = errors.New("DynamoDB is unavailable")
 )
+
+type contention struct{}
+
+// Error says what it means.
+func (contention) Error() string { return "other calls kept changing the same items" }
+
+// Is makes it a kind of ErrThrottled.
+func (contention) Is(target error) bool { return target == ErrThrottled }
 
 // Scope tells whose limit a throttle hit. The zero value is no throttle.
 type Scope int
@@ -100,6 +112,9 @@ var (
 )
 
 func isThrottle(err error) bool {
+	if isLost(err) {
+		return false
+	}
 	if canceled, ok := errors.AsType[*types.TransactionCanceledException](err); ok {
 		return hasReason(canceled, "ThrottlingError", "ProvisionedThroughputExceeded")
 	}
@@ -113,6 +128,9 @@ var errOutrun = errors.New("an item changed since it was read")
 // isConflict tells whether a transaction or a write met another transaction, or
 // came too late.
 func isConflict(err error) bool {
+	if isLost(err) {
+		return false
+	}
 	if errors.Is(err, errOutrun) {
 		return true
 	}
@@ -145,7 +163,9 @@ func Kind(err error) error {
 		return err
 	case isThrottle(err):
 		kind = ErrThrottled
-	case isConflict(err), retryables.IsErrorRetryable(err).Bool(), isTimeout(err), isFault(err):
+	case isConflict(err):
+		kind = ErrContended
+	case retryables.IsErrorRetryable(err).Bool(), isTimeout(err), isFault(err):
 		kind = ErrUnavailable
 	default:
 		return err

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// All streams a range from where Range.After says to its end, in pages of Range.Limit,
-// 1 or more. It ends with the first error, whose event is the zero value.
+// All streams a range from where Range.After says to its end, reading pages of
+// Range.Limit events. It ends with the first error, whose event is the zero value.
 func (e *EventReader) All(ctx context.Context, r Range, now time.Time) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		for {

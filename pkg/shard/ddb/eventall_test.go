@@ -1,6 +1,7 @@
 package ddb_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -10,20 +11,64 @@ import (
 func TestStreamOfEvents(t *testing.T) {
 	d := deploy(t)
 	start := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
-	events := spread("e", 40, start, 10*time.Hour)
-	d.put(t, events, start)
+	now := start.AddDate(0, 1, 0)
+	events := spread("e", 210, start, 10*time.Hour)
+	d.put(t, events, now)
 	reader := ddb.NewEventReader(d.client, d.names.Items, d.shards)
-	var got []ddb.Event
-	for ev, err := range reader.All(within(t), ddb.Range{Entity: "e", From: start, To: start.AddDate(0, 1, 0), Limit: 7}, start) {
-		if err != nil {
-			t.Fatal(err)
+	for _, limit := range []int{7, 100, 0, -1} {
+		var got []ddb.Event
+		for ev, err := range reader.All(within(t), ddb.Range{Entity: "e", From: start, To: now, Limit: limit}, now) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, ev)
 		}
-		got = append(got, ev)
+		checkOrder(t, got, events, false)
 	}
-	checkOrder(t, got, events, false)
 	for _, err := range reader.All(within(t), ddb.Range{Entity: "e", From: start, To: start, Limit: 1, After: "x"}, start) {
 		if err == nil {
 			t.Fatal("a position that is none was taken")
 		}
+	}
+}
+
+// TestAPageWithoutALimit: 0 and less stand for 100, also on later pages.
+func TestAPageWithoutALimit(t *testing.T) {
+	d := deploy(t)
+	start := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+	now := start.Add(time.Hour)
+	d.put(t, spread("e", 250, start, time.Second), now)
+	reader := ddb.NewEventReader(d.client, d.names.Items, d.shards)
+	for _, limit := range []int{0, -7} {
+		r := ddb.Range{Entity: "e", From: start, To: now, Limit: limit}
+		for _, want := range []int{100, 100, 50} {
+			page, err := reader.Query(within(t), r, now)
+			if err != nil || len(page.Events) != want || (page.Next == "") != (want == 50) {
+				t.Fatalf("limit %d: %d events, next %q, %v; want %d", limit, len(page.Events), page.Next, err, want)
+			}
+			r.After = page.Next
+		}
+	}
+}
+
+// TestEventsAheadOfTime: a change of the count could come into force before them.
+func TestEventsAheadOfTime(t *testing.T) {
+	d := deploy(t)
+	now := time.Now().Truncate(time.Second)
+	writer := ddb.NewEventWriter(d.client, d.names.Items, d.shards, 0, ddb.Unwatched{})
+	events := []ddb.Event{
+		{Entity: "e", ID: "on time", Time: now.Add(ddb.MaxAhead)},
+		{Entity: "e", ID: "ahead", Time: now.Add(ddb.MaxAhead + time.Millisecond)},
+	}
+	outcomes := writer.Put(within(t), events, now)
+	if outcomes[0] != nil || !errors.Is(outcomes[1], ddb.ErrMisused) {
+		t.Errorf("put: %v", outcomes)
+	}
+	if _, err := writer.PutTransact(within(t), events[1], now); !errors.Is(err, ddb.ErrMisused) {
+		t.Errorf("in a transaction: %v", err)
+	}
+	page, err := ddb.NewEventReader(d.client, d.names.Items, d.shards).Query(within(t), ddb.Range{Entity: "e", From: now, To: now.Add(time.Hour)}, now)
+	if err != nil || len(page.Events) != 1 || page.Events[0].ID != "on time" {
+		t.Errorf("what is there: %+v, %v", page, err)
 	}
 }

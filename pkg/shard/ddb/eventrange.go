@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/document"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -17,7 +18,8 @@ import (
 type Range struct {
 	Entity   string
 	From, To time.Time
-	Limit    int    // events a page, 1 or more
+	Limit    int    // events a page; 0 or less is 100
+	Bytes    int    // a page ends with the event that takes its items to so many bytes; 0 is no bound
 	Desc     bool   // newest first
 	After    string // Page.Next of the page before; "" for the first
 }
@@ -29,6 +31,9 @@ type Page struct {
 	Events []Event
 	Next   string
 }
+
+// defaultPage is the events of a page whose size isn't given.
+const defaultPage = 100
 
 // MaxQueries bounds the partitions (a day's write shard each) read for a page, but
 // for a first day that has more by itself.
@@ -43,12 +48,16 @@ func (e *EventReader) Query(ctx context.Context, r Range, now time.Time) (Page, 
 	}
 	scan := rangeScan{
 		reader: e, entry: entry, now: now, entity: r.Entity, desc: r.Desc, after: r.After,
-		low: bound(r.From), high: bound(r.To),
+		low: bound(r.From), high: bound(r.To), most: r.Bytes,
 	}
 	if err := scan.resume(); err != nil {
 		return Page{}, err
 	}
-	page, err := scan.page(ctx, r.Limit)
+	limit := r.Limit
+	if limit <= 0 {
+		limit = defaultPage
+	}
+	page, err := scan.page(ctx, limit)
 	if err != nil {
 		return Page{}, fmt.Errorf("reading events of %q: %w", r.Entity, err)
 	}
@@ -82,6 +91,8 @@ type rangeScan struct {
 	low, high string    // sort keys, both included; no event equals either
 	from, to  time.Time // the same as times, to the millisecond
 	queries   int
+	most      int // bytes a page, 0 for no bound
+	bytes     int // of the page's items so far
 }
 
 // resume narrows the bounds to what lies after the position.
@@ -212,7 +223,7 @@ func (s *rangeScan) merge(ctx context.Context, days []time.Time, limit int, page
 		if text(it, schema.SK) == s.after || expired(it, s.now) {
 			continue
 		}
-		if len(page.Events) == limit {
+		if len(page.Events) == limit || s.most > 0 && s.bytes >= s.most {
 			page.Next = s.after
 			return true, nil
 		}
@@ -221,6 +232,7 @@ func (s *rangeScan) merge(ctx context.Context, days []time.Time, limit int, page
 			return false, err
 		}
 		page.Events = append(page.Events, ev)
+		s.bytes += document.Size(it)
 		s.after = text(it, schema.SK) // also drops the same event under another count
 	}
 }

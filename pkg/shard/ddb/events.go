@@ -50,12 +50,14 @@ type EventWriter struct {
 // whichever is later; 0 keeps them for ever. It tells watch how its entities
 // fare; [Unwatched] is for nobody.
 func NewEventWriter(client EventClient, table string, shards *Map, retention time.Duration, watch Watcher) *EventWriter {
-	return &EventWriter{client: client, table: table, shards: shards, retention: retention, watch: watch}
+	return &EventWriter{client: client, table: table, shards: shards, retention: retention, watch: watched(watch)}
 }
 
 // Put writes events, and returns for each, in order, nil once it is durable or
 // an error of kind ErrThrottled, ErrUnavailable or ErrStale. Of two events with
-// one identity the later in the list counts, and both share its outcome.
+// one identity the later in the list counts, and both share its outcome. An event
+// whose time is over [MaxAhead] ahead of now is ErrMisused, and not written: the
+// entity's shard count may yet change before that time.
 func (e *EventWriter) Put(ctx context.Context, events []Event, now time.Time) []error {
 	outcomes := make([]error, len(events))
 	batch := newWriteBatch(e.client, e.table, e.watch)
@@ -73,7 +75,8 @@ func (e *EventWriter) Put(ctx context.Context, events []Event, now time.Time) []
 	return outcomes
 }
 
-// PutTransact returns the write of one event as an action of a transaction.
+// PutTransact returns the write of one event as an action of a transaction. What Put
+// refuses it does, too.
 func (e *EventWriter) PutTransact(ctx context.Context, ev Event, now time.Time) (types.TransactWriteItem, error) {
 	it, err := e.item(ctx, ev, now)
 	if err != nil {
@@ -85,6 +88,9 @@ func (e *EventWriter) PutTransact(ctx context.Context, ev Event, now time.Time) 
 // item returns an event's item, on the write shard that its id has among the
 // shard count in force at its time.
 func (e *EventWriter) item(ctx context.Context, ev Event, now time.Time) (item, error) {
+	if ev.Time.After(now.Add(MaxAhead)) {
+		return nil, fmt.Errorf("%w: writing an event of %q: its time %s is over %s ahead", ErrMisused, ev.Entity, ev.Time.Format(time.RFC3339), MaxAhead)
+	}
 	entry, err := e.shards.Lookup(ctx, entityKey(ev.Entity), now)
 	if err != nil {
 		return nil, fmt.Errorf("writing an event of %q: %w", ev.Entity, err)

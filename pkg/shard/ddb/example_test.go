@@ -56,14 +56,16 @@ func ExampleRandomSuffix() {
 	// 3 <nil>
 }
 
-// The write shard is calculated from an id, so that one item is one GetItem.
+// The write shard is calculated from an id, so that one item is one GetItem. The sort
+// key ends in the id, so that no two items have the same.
 func ExampleCalculatedSuffix() {
 	ctx, client := context.Background(), exampleTable("orders", "customer", "placed")
 	orders := ddb.Table{
 		Client: client, Name: "orders", PartitionKey: "customer", SortKey: "placed",
 		Shards: ddb.Fixed(10), Layout: ddb.CalculatedSuffix{By: "id"},
 	}
-	key := ddb.Item{"customer": str("acme"), "placed": str("2026-01-05"), "id": str("order-1234")}
+	placed := shard.Millis.Key(time.Date(2026, 1, 5, 12, 0, 45, 490e6, time.UTC), "#", "order-1234")
+	key := ddb.Item{"customer": str("acme"), "placed": str(placed), "id": str("order-1234")}
 	err := orders.Put(ctx, ddb.Item{"customer": key["customer"], "placed": key["placed"], "id": key["id"], "amount": num(40)})
 	fmt.Println(err)
 	_, err = orders.Update(ctx, key, &dynamodb.UpdateItemInput{
@@ -220,13 +222,17 @@ func ExampleMigration() {
 	sixteen.Shards = ddb.Fixed(16)
 	fmt.Println(four.Put(ctx, ddb.Item{"customer": str("acme"), "placed": str("long ago")}))
 
-	orders := ddb.Migration{Client: client, From: &four, To: &sixteen, Phase: ddb.WriteBoth}
+	orders := ddb.Migration{Client: client, From: &four, To: &sixteen}
+	same, err := orders.Verify(ctx, "acme", ddb.Span{})
+	fmt.Println("free:", same.Equal(), err)
+
+	orders.Phase = ddb.WriteBoth
 	fmt.Println(orders.Put(ctx, ddb.Item{"customer": str("acme"), "placed": str("now")}))
-	_, err := orders.Copy(ctx, "acme", ddb.Span{}, nil)
+	_, err = orders.Copy(ctx, "acme", ddb.Span{}, nil)
 	fmt.Println(err)
 
 	orders.Phase = ddb.ReadNew
-	same, err := orders.Verify(ctx, "acme", ddb.Span{})
+	same, err = orders.Verify(ctx, "acme", ddb.Span{})
 	fmt.Println(same.Equal(), err)
 
 	orders.Phase = ddb.WriteNew
@@ -235,6 +241,7 @@ func ExampleMigration() {
 	fmt.Println(sixteen.Count(ctx, "acme", ddb.Span{}))
 	// Output:
 	// <nil>
+	// free: true <nil>
 	// <nil>
 	// <nil>
 	// true <nil>

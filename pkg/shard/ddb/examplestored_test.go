@@ -11,6 +11,7 @@ import (
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
@@ -46,6 +47,36 @@ func ExampleMap() {
 	// 20 <nil>
 	// <nil>
 	// 2 <nil>
+}
+
+// A table of ten write shards goes over to a map, which knows nothing of its names yet:
+// what is there is found, and one name is given more.
+func ExampleAtLeast() {
+	ctx, now := context.Background(), time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+	client, names := exampleTables()
+	orders := ddb.Table{
+		Client: client, Name: names.Items, PartitionKey: "pk", SortKey: "sk",
+		Shards: ddb.Fixed(10), Layout: ddb.TimeBuckets{Bucket: shard.Day, By: "sk"}, Now: func() time.Time { return now },
+	}
+	old := ddb.Item{"pk": str("acme"), "sk": str(shard.Millis.Key(now, "#", "order-1"))}
+	fmt.Println(orders.Put(ctx, old))
+
+	shards := ddb.NewMap(client, names.ShardMap)
+	orders.Shards = ddb.AtLeast{N: 10, Counts: ddb.Namespace{Prefix: "orders/", Counts: shards}} // deployed everywhere
+
+	entry, err := ddb.NewMapChanger(client, shards, ddb.ChangerOptions{}).Pin(ctx, "orders/acme", 40, ddb.Note{By: "me"}, now)
+	fmt.Println(entry.History.Newest(), err)
+	now = entry.Effective().Add(time.Minute)
+	fmt.Println(orders.Put(ctx, ddb.Item{"pk": str("acme"), "sk": str(shard.Millis.Key(now, "#", "order-2"))}))
+	fmt.Println(orders.Count(ctx, "acme", ddb.During(shard.Millis, now.Add(-time.Hour), now.Add(time.Hour))))
+	_, err = orders.Get(ctx, old)
+	fmt.Println(err)
+	// Output:
+	// <nil>
+	// 40 <nil>
+	// <nil>
+	// 2 <nil>
+	// <nil>
 }
 
 // Counters of hotshard's form: a sum reads all write shards, consistently.

@@ -121,7 +121,7 @@ func (g *gather) merge(ctx context.Context, parts []partition, yield func(sighti
 		return false
 	}
 	merged.ahead = g.span.Limit == 0
-	var last types.AttributeValue
+	var last *position
 	for {
 		from := merged.first()
 		it, err := merged.next(ctx)
@@ -144,7 +144,7 @@ func (g *gather) merge(ctx context.Context, parts []partition, yield func(sighti
 		if leave {
 			continue
 		}
-		last = s.at.sort
+		last = &s.at
 		if !yield(s, nil) {
 			return false
 		}
@@ -164,7 +164,7 @@ func (g *gather) stream(p partition, n, order int) *stream {
 		input.Limit = aws.Int32(pageSize(g.span.Limit, n))
 	}
 	g.condition(input, p)
-	s := &stream{client: g.t.Client, input: input, sort: g.t.SortKey, order: order}
+	s := &stream{client: g.t.Client, input: input, sort: g.t.SortKey, by: g.t.Layout.tells(g.t), order: order}
 	if g.after != nil {
 		s.drop = func(it item) bool { return g.passed(g.place(p, it)) }
 	}
@@ -204,7 +204,7 @@ func prefixed(prefix string, bound types.AttributeValue) types.AttributeValue {
 
 // place is an item's position as callers know it.
 func (g *gather) place(p partition, it item) position {
-	at := position{it[g.t.SortKey], p.shard}
+	at := position{it[g.t.SortKey], apart(it, g.t.Layout.tells(g.t)), p.shard}
 	if p.prefix != "" {
 		at.sort = &types.AttributeValueMemberS{Value: strings.TrimPrefix(text(it, g.t.SortKey), p.prefix)}
 	}
@@ -226,27 +226,33 @@ func (g *gather) sighting(p partition, it item) sighting {
 	return s
 }
 
-// leaves tells whether to leave an item out: one that the layout would not look for
-// first where it was read, if the table is to be read so, or one that is seen on a
-// second write shard, which happens only when writers did not agree on a change of the
-// shard count.
-func (g *gather) leaves(ctx context.Context, last types.AttributeValue, s sighting) (bool, error) {
-	if g.t.only {
+// leaves tells whether to leave an item out, by how the table is read: one that the
+// layout would not look for first where it was read, or the last one seen on a second
+// write shard, which happens only when writers did not agree on a change of the shard
+// count.
+func (g *gather) leaves(ctx context.Context, last *position, s sighting) (bool, error) {
+	switch g.t.reads {
+	case allThere:
+		return false, nil
+	case placed:
 		places, err := g.t.Layout.places(ctx, g.t, g.name, s.item)
 		if err != nil || places[0].pk != s.pk {
 			return true, err
 		}
 	}
-	return g.t.Layout.found() && last != nil && compareValues(last, s.at.sort) == 0, nil
+	return g.t.Layout.found() && last != nil && last.by == s.at.by && compareValues(last.sort, s.at.sort) == 0, nil
 }
 
 // cursor is the position after an item.
 func (g *gather) cursor(at position) string {
-	if g.t.Layout.found() { // the same on another write shard is no other item
-		at.shard = math.MaxInt
-		if g.span.Desc {
-			at.shard = -1
-		}
+	if !g.t.Layout.found() {
+		return at.String()
+	}
+	at.shard = math.MaxInt // the same on another write shard is no other item
+	if g.span.Desc {
+		at.shard = -1
+	} else if g.t.Layout.tells(g.t) == "" {
+		at.by = behindAll // nor is another with the sort key
 	}
 	return at.String()
 }

@@ -10,8 +10,8 @@ import (
 
 // count adds up the range without reading its items' contents into memory.
 func (g *gather) count(ctx context.Context) (int, error) {
-	if g.t.only {
-		return g.countOnly(ctx)
+	if g.t.reads == placed {
+		return g.countRead(ctx)
 	}
 	if g.span.empty() {
 		return 0, nil
@@ -36,7 +36,7 @@ func (g *gather) count(ctx context.Context) (int, error) {
 	return int(total.Load()), nil
 }
 
-func (g *gather) countOnly(ctx context.Context) (int, error) {
+func (g *gather) countRead(ctx context.Context) (int, error) {
 	n := 0
 	for _, err := range g.all(ctx) {
 		if err != nil {

@@ -24,6 +24,9 @@ type Layout interface {
 	// found tells whether places depends on the item alone, so that it is found again,
 	// and a repeated put is the same item.
 	found() bool
+	// tells names the attribute that tells items with equal sort keys apart, "" if the
+	// sort key does it alone.
+	tells(t *Table) string
 	// partitions returns groups of partitions that hold a range, in the range's
 	// order from group to group; within a group they are to be merged.
 	partitions(ctx context.Context, t *Table, name string, s Span) (iter.Seq[[]partition], error)
@@ -41,10 +44,11 @@ type partition struct {
 // sharding, for a [Migration] to begin from. Its Table's Shards must be Fixed(1).
 type Unsharded struct{}
 
-func (Unsharded) found() bool { return true }
+func (Unsharded) found() bool         { return true }
+func (Unsharded) tells(*Table) string { return "" }
 
 func (Unsharded) fault(t *Table) error {
-	if t.Shards != Counts(Fixed(1)) {
+	if n, ok := constant(t.Shards); !ok || n != 1 {
 		return fmt.Errorf("an Unsharded table has Fixed(1) write shards")
 	}
 	return nil
@@ -63,11 +67,12 @@ func (Unsharded) partitions(_ context.Context, _ *Table, name string, _ Span) (i
 // all N. An item that is put again may be on two write shards then, and read twice.
 //
 // When a [Map] gives the count, N may grow and shrink at any time. Reads go on asking
-// the largest N that the name ever had.
+// the largest N that the name ever had. A Fixed count that is lowered hides items.
 type RandomSuffix struct{}
 
-func (RandomSuffix) fault(*Table) error { return nil }
-func (RandomSuffix) found() bool        { return false }
+func (RandomSuffix) fault(*Table) error  { return nil }
+func (RandomSuffix) found() bool         { return false }
+func (RandomSuffix) tells(*Table) string { return "" }
 
 func (RandomSuffix) places(ctx context.Context, t *Table, name string, it Item) ([]place, error) {
 	entry, err := t.lookup(ctx, name)
@@ -105,8 +110,13 @@ func (t *Table) numbered(base string, n int) []partition {
 // theirs ([shard.Calculated]), so that whoever knows it finds the item with one
 // GetItem, and a repeated write replaces it. Keys of a Get, an Update or a Delete
 // must have the attribute, too. A read of a range asks all N.
+//
+// Let sort keys end in the attribute: 2026-01-05T12:00:45.490Z#order-1234. Of items with
+// equal sort keys there can be one on each write shard, and the put of another one is
+// refused.
 type CalculatedSuffix struct {
-	// By is the attribute, text or a number; default the sort key.
+	// By is the attribute, text or a number, which no write of an item changes; default
+	// the sort key.
 	By string
 	// Time gives an item's or key's own time, which never changes. When shard counts
 	// change, an item's write shard is calculated with the count at this time, which
@@ -115,13 +125,14 @@ type CalculatedSuffix struct {
 }
 
 func (c CalculatedSuffix) fault(t *Table) error {
-	if _, fixed := t.Shards.(Fixed); !fixed && c.Time == nil {
+	if t.changing() && c.Time == nil {
 		return fmt.Errorf("CalculatedSuffix.Time is nil: when the shard count changes, only an item's own time tells its write shard")
 	}
-	return nil
+	return t.byFault(c.By)
 }
 
-func (CalculatedSuffix) found() bool { return true }
+func (CalculatedSuffix) found() bool             { return true }
+func (c CalculatedSuffix) tells(t *Table) string { return t.tells(c.by(t)) }
 
 func (c CalculatedSuffix) by(t *Table) string {
 	if c.By == "" {
@@ -133,7 +144,7 @@ func (c CalculatedSuffix) by(t *Table) string {
 func (c CalculatedSuffix) places(ctx context.Context, t *Table, name string, it Item) ([]place, error) {
 	by, ok := attribute(it, c.by(t))
 	if !ok {
-		return nil, fmt.Errorf("%w: an item of %q has no text or number %s to calculate its write shard from", ErrMisused, name, c.by(t))
+		return nil, fmt.Errorf("%w: the item has no text or number %s to calculate its write shard from", ErrMisused, c.by(t))
 	}
 	entry, err := t.lookup(ctx, name)
 	if err != nil {
@@ -142,7 +153,7 @@ func (c CalculatedSuffix) places(ctx context.Context, t *Table, name string, it 
 	var at time.Time
 	if c.Time != nil {
 		if at, err = c.Time(it); err != nil {
-			return nil, fmt.Errorf("%w: the time of item %q of %q: %w", ErrMisused, by, name, err)
+			return nil, fmt.Errorf("%w: the time of item %q: %w", ErrMisused, by, err)
 		}
 		if err := t.notAhead(at); err != nil {
 			return nil, err
@@ -168,8 +179,8 @@ const MaxAhead = 5 * time.Second
 
 // notAhead refuses an item's time for which the shard count may change yet.
 func (t *Table) notAhead(at time.Time) error {
-	if _, fixed := t.Shards.(Fixed); !fixed && at.After(t.now().Add(MaxAhead)) {
-		return fmt.Errorf("%w: table %s: an item's time %s is over %s ahead, and its shard count may change before", ErrMisused, t.Name, at, MaxAhead)
+	if t.changing() && at.After(t.now().Add(MaxAhead)) {
+		return fmt.Errorf("%w: an item's time %s is over %s ahead, and its shard count may change before", ErrMisused, at, MaxAhead)
 	}
 	return nil
 }
@@ -178,13 +189,14 @@ func (c CalculatedSuffix) partitions(ctx context.Context, t *Table, name string,
 	return t.suffixes(ctx, name)
 }
 
-// attribute is the text of a text or number attribute.
+// attribute is the text of a text or number attribute. A number's is how DynamoDB
+// spells it: an item has its write shard by its value, before and after it is stored.
 func attribute(it Item, name string) (string, bool) {
 	switch v := it[name].(type) {
 	case *types.AttributeValueMemberS:
 		return v.Value, true
 	case *types.AttributeValueMemberN:
-		return v.Value, true
+		return plainNumber(v.Value)
 	}
 	return "", false
 }

@@ -93,9 +93,11 @@ type Verdict struct {
 //
 // With one write shard a hit is a write unit. So is the first refusal in a process
 // that has not seen the write shard full; further ones in the window cost nothing,
-// since the process remembers. With several, a hit that finds a write shard full has cost a unit too, and after three
-// of them the process reads all, a read unit each. To know Used, it reads them at
-// most once a second, at half a unit each. A part that is taken over costs 4 units.
+// since the process remembers. With several, a hit that finds a write shard full has
+// cost a unit too, and after three of them the process reads all, a read unit each. To
+// know Used, a process with allowed hits reads them at most once a second, at half a
+// unit each. A part that is taken over costs 4 units. A hit of HitTransact reads all
+// write shards each time, a read unit each.
 //
 // # Heat
 //
@@ -122,7 +124,7 @@ type LimiterOptions struct {
 // fare; [Unwatched] is for nobody.
 func NewLimiter(client LimitClient, table string, shards *Map, watch Watcher, o LimiterOptions) *Limiter {
 	return &Limiter{
-		client: client, table: table, shards: shards, watch: watch, stagger: o.Stagger,
+		client: client, table: table, shards: shards, watch: watched(watch), stagger: o.Stagger,
 		windows: otter.Must(&otter.Options[string, *limitWindow]{MaximumSize: maxLimitWindows}),
 	}
 }

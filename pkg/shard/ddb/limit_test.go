@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
@@ -170,6 +171,32 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 				t.Errorf("a process that comes later: %+v", v)
 			}
 		})
+	}
+}
+
+// slowTransactions is a client whose transactions' answers take a while to come.
+type slowTransactions struct{ *dynamodb.Client }
+
+func (c slowTransactions) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	out, err := c.Client.TransactWriteItems(ctx, in, o...)
+	time.Sleep(10 * time.Millisecond)
+	return out, err
+}
+
+// TestAProcessUsesAllRoom that there is, also where its hits see what its take-overs
+// gave before those have their answer.
+func TestAProcessUsesAllRoom(t *testing.T) {
+	d := deploy(t)
+	s := &limitStorm{deployment: d, limit: ddb.Limit{Key: "k", Max: 300, Window: 24 * time.Hour}, now: later.Add(time.Hour)}
+	s.change(t, 4)
+	s.now = s.now.Add(4 * time.Second)
+	l := d.limiter(slowTransactions{d.client}, ddb.Unwatched{})
+	for range 10 { // of one process
+		s.processes = append(s.processes, l)
+	}
+	s.hit(t, 400)
+	if used, allowed := d.used(t, l, s.limit, s.now, 4), s.allowed.Load(); allowed != s.limit.Max || used != allowed {
+		t.Errorf("%d allowed, %d used of %d", allowed, used, s.limit.Max)
 	}
 }
 

@@ -2,6 +2,7 @@ package ddb_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -36,7 +38,9 @@ func (c *touched) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, 
 
 func (c *touched) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	for _, a := range in.TransactItems {
-		c.note(a.Update.Key)
+		if a.Update != nil {
+			c.note(a.Update.Key)
+		}
 	}
 	return c.Client.TransactWriteItems(ctx, in, o...)
 }
@@ -109,6 +113,37 @@ func TestALimitsHeatIsTold(t *testing.T) {
 	}
 }
 
+// fullDonor is a client whose transactions find the first action's partition full, as
+// a probe does.
+type fullDonor struct{ *dynamodb.Client }
+
+func (fullDonor) TransactWriteItems(_ context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	reasons := make([]types.CancellationReason, len(in.TransactItems))
+	for i := range reasons {
+		reasons[i].Code = aws.String("None")
+	}
+	reasons[0].Code = aws.String("ThrottlingError")
+	return nil, &types.TransactionCanceledException{CancellationReasons: reasons}
+}
+
+func (fullDonor) PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	return nil, hot(tableHot)
+}
+
+// TestAThrottledTakeOverIsTold: the write shard that has the room is what a hot limit
+// depends on.
+func TestAThrottledTakeOverIsTold(t *testing.T) {
+	d := deploy(t)
+	now := later.Add(time.Hour)
+	d.setShards(t, "R#k", fmt.Sprintf("%d:400", now.Unix())) // a hit of the first alone is unlikely
+	w := newWatched()
+	ctx, cancel := context.WithCancel(within(t))
+	_, err := d.limiter(fullDonor{d.client}, &acting{w, cancel}).Hit(ctx, ddb.Limit{Key: "k", Max: 100_000, Window: 24 * time.Hour}, now)
+	if !errors.Is(err, ddb.ErrThrottled) || !slices.Equal(slices.Collect(maps.Keys(w.throttled)), []string{"R#k 0"}) {
+		t.Errorf("%v; told of %v", err, w.throttled)
+	}
+}
+
 // TestWhatHitsCost by the limiter's count.
 func TestWhatHitsCost(t *testing.T) {
 	d := deploy(t)
@@ -132,6 +167,15 @@ func TestWhatHitsCost(t *testing.T) {
 			}
 		}
 	}
+	d.setShards(t, "R#grown", fmt.Sprintf("%d:10", later.Unix()+1))
+	keyed := func(key string, n int) func() {
+		l, once := d.limiter(client, ddb.Unwatched{}), ddb.NewOnce(client, d.names.Items, ddb.Unwatched{})
+		return func() {
+			for i := range n {
+				keyedHit(t, l, once, fmt.Sprint(key, i), ddb.Limit{Key: key, Max: 1000, Window: time.Hour})
+			}
+		}
+	}
 	l := d.limiter(client, ddb.Unwatched{})
 	one, wide := ddb.Limit{Key: "one", Max: 10, Window: time.Minute}, ddb.Limit{Key: "wide", Max: 80, Window: time.Minute}
 	hits(l, one, 1)() // reads the shard map
@@ -147,8 +191,10 @@ func TestWhatHitsCost(t *testing.T) {
 		{"until full", cost(hits(l, wide, 60)), 4 * 8, 60 + 8},
 		{"refused over 8 write shards", cost(hits(l, wide, 100)), 0, 0},
 		{"by another process", cost(hits(d.limiter(client, ddb.Unwatched{}), wide, 100)), 8, 3},
+		{"ten with keys over 8 write shards", cost(keyed("wide", 10)), 8 * 10, 4 * 10},
+		{"ten with keys, some of which take over", cost(keyed("grown", 10)), 10 * 10, 6 * 10},
 	} {
-		t.Logf("%-28s %+v", c.what, c.got)
+		t.Logf("%-39s %+v", c.what, c.got)
 		if c.got.Read > c.read || c.got.Write > c.write {
 			t.Errorf("%s: %+v, want at most %v and %v", c.what, c.got, c.read, c.write)
 		}

@@ -175,39 +175,47 @@ func (h *hit) saw(n int, it item) error {
 }
 
 // takeOver gives a write shard without room a part of another's, and takes the hit
-// out of that. Both writes are one transaction, so that the sum of what is used is
-// the number of hits at any time.
+// out of that.
 func (h *hit) takeOver(ctx context.Context, n int) (bool, error) {
-	donor, room := h.donor()
-	share := room / int64(h.all)
+	donor, share := h.donor()
 	if share <= 1 {
 		h.last = donor
 		return h.try(ctx, donor)
 	}
-	give := h.add(donor, share)
-	give.ConditionExpression = aws.String("attribute_not_exists(#used) OR #used <= :most")
-	give.ExpressionAttributeValues[":most"] = number(h.part(donor) - share)
-	give.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld
-	_, err := h.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
-		TransactItems: []types.TransactWriteItem{{Update: give}, {Update: h.add(n, 1-share)}},
-	}, once)
+	// Read before the transaction: after it, another hit of this process may have seen
+	// the share in the item already, and it would be counted twice.
+	given, _ := h.known(donor)
+	taken, _ := h.known(n)
+	actions := h.exchange(n, donor, share)
+	_, err := h.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, once)
 	if there, failed := actionFailed(err, 0); failed {
 		h.watch.Refused(h.base, 2)
 		return false, h.saw(donor, there)
 	}
 	if err != nil {
+		learn(ctx, h.client, h.table, h.watch, err, actions, h.now)
 		return false, err
 	}
-	before, _ := h.known(donor)
-	h.window.saw(donor, before+share, true)
-	before, _ = h.known(n)
-	h.window.saw(n, before+1-share, false)
+	h.window.saw(donor, given+share, true)
+	h.window.saw(n, taken+1-share, false)
 	return true, nil
 }
 
-// donor returns a write shard with a part that is not known to be full, and its room
-// as far as known. There is one.
-func (h *hit) donor() (n int, room int64) {
+// exchange takes a share of the donor's room for write shard n, and the hit out of
+// that. Both writes are one transaction, so that the sum of what is used is the number
+// of hits at any time.
+func (h *hit) exchange(n, donor int, share int64) []types.TransactWriteItem {
+	give := h.add(donor, share)
+	give.ConditionExpression = aws.String("attribute_not_exists(#used) OR #used <= :most")
+	give.ExpressionAttributeValues[":most"] = number(h.part(donor) - share)
+	give.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld
+	return []types.TransactWriteItem{{Update: give}, {Update: h.add(n, 1-share)}}
+}
+
+// donor returns a write shard with a part that is not known to be full, if there is
+// one, and how much of its room, as far as known, another may take: so much that all
+// can take some.
+func (h *hit) donor() (n int, share int64) {
 	h.window.mu.Lock()
 	defer h.window.mu.Unlock()
 	from := rand.IntN(h.first)
@@ -216,7 +224,7 @@ func (h *hit) donor() (n int, room int64) {
 			break
 		}
 	}
-	return n, h.part(n) - h.window.used[n]
+	return n, (h.part(n) - h.window.used[n]) / int64(h.all)
 }
 
 // update adds the hit to a write shard on condition that it has room.

@@ -46,6 +46,34 @@ func TestKeyedHitsCountOnce(t *testing.T) {
 	}
 }
 
+// TestKeyedHitsAreRelievedAtOnce: the count grows within a window, and they spread over
+// the new write shards, and use up what there is, no more.
+func TestKeyedHitsAreRelievedAtOnce(t *testing.T) {
+	d := deploy(t)
+	d.setShards(t, "R#k", fmt.Sprintf("%d:10", later.Add(time.Minute).Unix()))
+	client := &touched{Client: d.client, writes: map[string]int{}}
+	l, once := d.limiter(d.client, ddb.Unwatched{}), ddb.NewOnce(client, d.names.Items, ddb.Unwatched{})
+	limit := ddb.Limit{Key: "k", Max: 150, Window: 24 * time.Hour}
+	for i := range 60 {
+		if got := keyedHit(t, l, once, fmt.Sprint(i), limit); got != "yes" {
+			t.Fatalf("hit %d: %q", i, got)
+		}
+	}
+	first := fmt.Sprintf("R#k#86400#%d#0", l.Start(limit, later).Unix())
+	if n := client.writes[first]; n > 30 || len(client.writes) < 8 {
+		t.Errorf("of 60 hits %d went to the first write shard; in all %v", n, client.writes)
+	}
+	allowed := 60
+	for i := range 100 {
+		if keyedHit(t, l, once, fmt.Sprint("more", i), limit) == "yes" {
+			allowed++
+		}
+	}
+	if used := d.used(t, l, limit, later, 10); allowed != 150 || used != 150 {
+		t.Errorf("%d allowed, %d used of %d", allowed, used, limit.Max)
+	}
+}
+
 // keyedHit makes a keyed hit until it is answered.
 func keyedHit(t *testing.T, l *ddb.Limiter, once *ddb.Once, key string, limit ddb.Limit) string {
 	for range 30 {

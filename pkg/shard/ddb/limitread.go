@@ -3,7 +3,6 @@ package ddb
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -11,10 +10,11 @@ import (
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
-// HitTransact returns Hit's write as an action of a transaction, on condition that
-// there still is room, and the verdict that holds if it is made; no action for a hit
-// that is refused. It reads all write shards consistently, a read unit each. [Once]
-// calls it anew when the room was gone, and then the verdict may be another.
+// HitTransact returns Hit's writes as actions of a transaction, on condition that
+// there still is room, and the verdict that holds if it is made: one, or two where a
+// write shard takes over room; none for a hit that is refused. It reads all write
+// shards consistently, a read unit each. [Once] calls it anew when the room was gone,
+// and then the verdict may be another.
 func (l *Limiter) HitTransact(ctx context.Context, limit Limit, now time.Time) ([]types.TransactWriteItem, Verdict, error) {
 	h, err := l.hit(ctx, limit, now)
 	if err == nil && !h.full() {
@@ -23,30 +23,28 @@ func (l *Limiter) HitTransact(ctx context.Context, limit Limit, now time.Time) (
 	if err != nil {
 		return nil, Verdict{}, fmt.Errorf("hit of limit %q: %w", limit.Key, err)
 	}
-	n, ok := h.roomy()
-	if !ok || h.full() {
+	n, ok := h.choose()
+	if !ok {
 		return nil, h.verdict(), nil
 	}
 	h.allowed = true
 	v := h.verdict()
 	v.Used, v.Remaining = h.sum()+1, max(0, h.Max-h.sum()-1)
-	return []types.TransactWriteItem{{Update: h.update(n)}}, v, nil
+	return h.actions(n), v, nil
 }
 
-// roomy returns a write shard that has room, by what was just read.
-func (h *hit) roomy() (n int, ok bool) {
-	h.window.mu.Lock()
-	defer h.window.mu.Unlock()
-	var open []int
-	for n := range h.all {
-		if h.window.used[n] < h.part(n) {
-			open = append(open, n)
+// actions are the writes that take room of a write shard, by what was just read. One
+// without any takes it over; where too little is left for that, the hit goes to the
+// one that has it.
+func (h *hit) actions(n int) []types.TransactWriteItem {
+	if used, _ := h.known(n); n >= h.first && used >= 0 {
+		donor, share := h.donor()
+		if share > 1 {
+			return h.exchange(n, donor, share)
 		}
+		n = donor
 	}
-	if len(open) == 0 {
-		return 0, false
-	}
-	return open[rand.IntN(len(open))], true
+	return []types.TransactWriteItem{{Update: h.update(n)}}
 }
 
 // readAll reads what all write shards have used. Those with a part come first: if a

@@ -2,8 +2,8 @@ package ddb
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,18 +21,33 @@ type MapClient interface {
 const (
 	// ViewAge is the age beyond which a view of the shard map is renewed.
 	ViewAge = 3 * time.Second
+	// CountAge is the age up to which counters and boards go by a view that can't be
+	// renewed. Beyond it they use one write shard, which is always right.
+	CountAge = time.Minute
 	// MaxKeys bounds the sharded keys that a process holds; further ones are
 	// looked up one by one and remembered for ViewAge.
 	MaxKeys = 100_000
 )
 
 // Map is a process's view of the shard map: the shard count of every base key,
-// as a function of time.
+// as a function of time. Its table has a partition key pk of type S and no sort
+// key; [TableInputs] makes it.
 //
 // It costs nothing per write. The first call reads the whole table, which holds
 // only keys whose count ever was not 1; from then on a call that finds the view
 // older than ViewAge reads the change log on from where it was, which is one
 // GetItem when nothing changed. A key that the view doesn't hold has count 1.
+//
+// Whoever finds the view too old starts its renewal, which others who meet it wait
+// for, each as long as its own context lasts. It goes on without them, for
+// [RenewTime] at most, and a reading of the whole table that did not come to its end
+// goes on from there the next time.
+//
+// Keys are one name space. hotshard's own have the prefix of their type: C# counters,
+// E# entities, L# boards, S# sessions, R# limits. A [Table] or a [Tally] looks its
+// names up as they are, so give those that share the map a [Namespace] each. A key
+// that begins with log# would be taken for the change log: that is ErrMisused, and so
+// is an empty one.
 //
 // Ages are by the wall clock, since a frozen process's monotonic clock stands
 // still.
@@ -41,13 +56,11 @@ type Map struct {
 	table   string
 	maxKeys int
 
-	poll sync.Mutex // held by the one that renews the view
+	mu    sync.Mutex
+	view  *view    // what is known; replaced when it is loaded anew
+	under *renewal // the renewal that is under way, nil for none
 
-	mu      sync.RWMutex
-	at      time.Time        // start of the newest poll, by the wall clock
-	seq     int64            // last change of the log that the view holds
-	keys    map[string]Entry // by base key
-	partial bool             // keys is full: a key's absence means nothing
+	loading *mapLoad // a load that has yet to come to its end; the renewal's alone
 
 	rest *otter.Cache[string, looked] // keys looked up singly
 }
@@ -64,20 +77,27 @@ func NewMap(client MapClient, table string) *Map {
 
 func newMap(client MapClient, table string, maxKeys int) *Map {
 	return &Map{
-		client: client, table: table, maxKeys: maxKeys,
+		client: client, table: table, maxKeys: maxKeys, view: &view{},
 		rest: otter.Must(&otter.Options[string, looked]{MaximumSize: maxKeys}),
 	}
+}
+
+// current returns the view as it is.
+func (m *Map) current() *view {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.view
 }
 
 // Lookup returns the entry of a base key in a view that is at most ViewAge old
 // at now, renewing the view when needed. If that fails, it returns an error of
 // kind ErrStale together with what the old view says.
 func (m *Map) Lookup(ctx context.Context, key string, now time.Time) (Entry, error) {
+	if err := usable(key); err != nil {
+		return Entry{}, err
+	}
 	stale := m.renew(ctx, now.Round(0))
-	m.mu.RLock()
-	entry, ok := m.keys[key]
-	partial := m.partial
-	m.mu.RUnlock()
+	entry, ok, partial := m.current().find(key)
 	if entry.fault != nil {
 		return entry, fmt.Errorf("%w: %w", ErrStale, entry.fault)
 	}
@@ -87,83 +107,42 @@ func (m *Map) Lookup(ctx context.Context, key string, now time.Time) (Entry, err
 	return m.lookupRest(ctx, key, now.Round(0))
 }
 
+// usable refuses keys that would be items of the change log.
+func usable(key string) error {
+	if key == "" || strings.HasPrefix(key, logPrefix) {
+		return fmt.Errorf("%w: %q can't be a key of the shard map", ErrMisused, key)
+	}
+	return nil
+}
+
 // patience is how long a counter's write waits for a younger view.
 const patience = 250 * time.Millisecond
 
 // count returns the newest shard count for a write that needs no agreement with
 // others: every count that was ever in force, and 1, is right for a counter. So
-// one caller at a time tries for a younger view, not for long, and the others go
+// the caller that starts a renewal waits for it, not for long, and the others go
 // on with what there is.
+//
+// What is older than CountAge is not gone by: a key that was deleted meanwhile has
+// no other write shards that a strong read would know of.
 func (m *Map) count(ctx context.Context, key string, now time.Time) int {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	now = now.Round(0)
-	if !m.fresh(now) && m.poll.TryLock() {
-		_ = m.bringUp(ctx, now) // an old view is good enough
-		m.poll.Unlock()
+	if !m.current().fresh(now) {
+		if r, mine := m.start(ctx, now); mine {
+			_ = r.wait(ctx) // an old view is good enough
+		}
 	}
-	m.mu.RLock()
-	entry, ok := m.keys[key]
-	partial := m.partial
-	m.mu.RUnlock()
+	v := m.current()
+	if !v.younger(now, CountAge) {
+		return 1
+	}
+	entry, ok, partial := v.find(key)
 	if !ok && partial {
 		entry, _ = m.lookupRest(ctx, key, now) // likewise
 	}
 	return entry.History.Newest()
-}
-
-// renew brings the view up to now unless it is young enough. Callers that meet
-// wait for one renewal instead of each doing one.
-func (m *Map) renew(ctx context.Context, now time.Time) error {
-	if m.fresh(now) {
-		return nil
-	}
-	m.poll.Lock()
-	defer m.poll.Unlock()
-	if m.fresh(now) {
-		return nil
-	}
-	if err := m.bringUp(ctx, now); err != nil {
-		return fmt.Errorf("%w: %w", ErrStale, err)
-	}
-	return nil
-}
-
-// reloadAge is the age beyond which a view is read anew instead of being brought
-// up by the log, whose old items may be gone by then.
-const reloadAge = time.Hour
-
-// bringUp makes the view one of now. The caller holds poll.
-func (m *Map) bringUp(ctx context.Context, now time.Time) error {
-	m.mu.RLock()
-	young := m.keys != nil && now.Sub(m.at) < reloadAge
-	m.mu.RUnlock()
-	if young {
-		if err := m.follow(ctx, now); !errors.Is(err, errDeletion) {
-			return err
-		}
-	}
-	return m.load(ctx, now)
-}
-
-func (m *Map) fresh(now time.Time) bool {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	age := now.Sub(m.at) // below 0 for a request that began before the poll's
-	return m.keys != nil && age <= ViewAge && age > -ViewAge
-}
-
-// apply takes over an entry unless the view has a newer one. One that could not be
-// read makes its key's lookups fail, and no other's. The caller holds mu.
-func (m *Map) apply(entry Entry) {
-	old, held := m.keys[entry.Key]
-	switch {
-	case held && old.fault == nil && old.Version >= entry.Version:
-	case !held && len(m.keys) >= m.maxKeys:
-		m.partial = true
-	default:
-		m.keys[entry.Key] = entry
-	}
 }
 
 func (m *Map) lookupRest(ctx context.Context, key string, now time.Time) (Entry, error) {
@@ -185,13 +164,5 @@ func (m *Map) Entries(ctx context.Context, now time.Time) ([]Entry, error) {
 	if _, err := m.latest(ctx, now); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrStale, err)
 	}
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	var entries []Entry
-	for _, e := range m.keys {
-		if e.fault == nil {
-			entries = append(entries, e)
-		}
-	}
-	return entries, nil
+	return m.current().all(), nil
 }

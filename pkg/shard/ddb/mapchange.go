@@ -68,7 +68,10 @@ type ChangerOptions struct {
 	// leaves a key alone; default 10 s, negative for none. Pins don't wait.
 	Cooldown time.Duration
 	// Keep is how long changes stay in a key's history; 0 keeps them for ever. It
-	// must be no shorter than events are kept.
+	// must be what [HistoryKept] says of the time that events are kept, or longer: with
+	// less, sessions cost more than they need to, and the count at the begin of a limit's
+	// window is taken for 1 once its change is forgotten, so that the limit is divided
+	// otherwise and more hits may be allowed.
 	Keep time.Duration
 }
 
@@ -178,9 +181,17 @@ func (c *MapChanger) pruned(h shard.History, now time.Time) shard.History {
 
 // change makes what decide makes of the key's entry, and tells everyone. Those
 // who contend for one key, or for a place in the log, wait for a random while and
-// decide again on what is there then.
+// decide again on what is there then. A view that has to be loaded first takes its
+// time before the change's begins.
 func (c *MapChanger) change(ctx context.Context, key string, now time.Time, decide func(Entry, time.Time) (Entry, error)) (Entry, error) {
+	if err := usable(key); err != nil {
+		return Entry{Key: key}, describe(key, err)
+	}
 	begin := time.Now().Round(0)
+	if err := c.renew(ctx, now.Round(0)); err != nil {
+		return Entry{}, describe(key, err)
+	}
+	now, begin = now.Add(since(begin)), time.Now().Round(0)
 	ctx, cancel := context.WithTimeout(ctx, CommitTime)
 	defer cancel()
 	for {
@@ -231,21 +242,8 @@ func (c *MapChanger) attempt(ctx context.Context, key string, now time.Time, dec
 	if err := c.commit(ctx, old, next, seq+1); err != nil {
 		return old, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.apply(next)
+	c.current().own(seq+1, next)
 	return next, nil
-}
-
-// latest brings the view up to now, whatever its age, and returns the number of
-// the last change.
-func (m *Map) latest(ctx context.Context, now time.Time) (int64, error) {
-	m.poll.Lock()
-	defer m.poll.Unlock()
-	err := m.bringUp(ctx, now.Round(0))
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	return m.seq, err
 }
 
 func (c *MapChanger) commit(ctx context.Context, old, next Entry, seq int64) error {

@@ -45,24 +45,39 @@ func TestOrdinaryKeysCostNoMapReads(t *testing.T) {
 	}
 }
 
-// hanging is a shard map that does not answer.
-type hanging struct{}
+// hanging is a shard map that does not answer until it is closed.
+type hanging chan struct{}
 
-func (hanging) GetItem(ctx context.Context, _ *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	<-ctx.Done()
-	return nil, ctx.Err()
+func hang(t *testing.T) hanging {
+	h := make(hanging)
+	t.Cleanup(func() { close(h) })
+	return h
 }
 
-func (hanging) Scan(ctx context.Context, _ *dynamodb.ScanInput, _ ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
-	<-ctx.Done()
-	return nil, ctx.Err()
+var errHung = errors.New("it hung")
+
+func (h hanging) wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-h:
+		return errHung
+	}
+}
+
+func (h hanging) GetItem(ctx context.Context, _ *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	return nil, h.wait(ctx)
+}
+
+func (h hanging) Scan(ctx context.Context, _ *dynamodb.ScanInput, _ ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
+	return nil, h.wait(ctx)
 }
 
 // TestCountersGoOnWithoutTheMap: and an event that is not found where an old view
 // looks is not said to be absent.
 func TestCountersGoOnWithoutTheMap(t *testing.T) {
 	d := deploy(t)
-	writer := ddb.NewCounterWriter(d.client, d.names.Items, ddb.NewMap(hanging{}, "map"), ddb.Unwatched{})
+	writer := ddb.NewCounterWriter(d.client, d.names.Items, ddb.NewMap(hang(t), "map"), ddb.Unwatched{})
 	var wg sync.WaitGroup
 	for range 50 {
 		wg.Go(func() {
@@ -76,7 +91,7 @@ func TestCountersGoOnWithoutTheMap(t *testing.T) {
 	wg.Wait()
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
-	reader := ddb.NewEventReader(d.client, d.names.Items, ddb.NewMap(hanging{}, "map"))
+	reader := ddb.NewEventReader(d.client, d.names.Items, ddb.NewMap(hang(t), "map"))
 	if _, err := reader.Get(ctx, "e", "x", time.Now(), time.Now()); err == nil || errors.Is(err, ddb.ErrNotFound) {
 		t.Errorf("an event that can't be looked for: %v", err)
 	}

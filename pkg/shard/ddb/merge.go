@@ -23,6 +23,7 @@ type stream struct {
 	client querier
 	input  *dynamodb.QueryInput // of the next page
 	sort   string               // the sort key's name
+	by     string               // orders items with equal sort keys; "" for none
 	drop   func(item) bool      // what is not to be seen; nil for nothing
 	order  int                  // among equal sort keys
 	buf    []item
@@ -79,7 +80,9 @@ func (s *stream) name() string {
 }
 
 // position is the first item's.
-func (s *stream) position() position { return position{s.buf[0][s.sort], s.order} }
+func (s *stream) position() position {
+	return position{s.buf[0][s.sort], apart(s.buf[0], s.by), s.order}
+}
 
 // isMark tells what an audit puts among the events for a while.
 func isMark(it item) bool {

@@ -21,10 +21,12 @@ type Phase int
 // The phases, in their order. All programs must have come to one before any goes on
 // to the next; while they go, some are in the one and some in the other.
 const (
-	// WriteOld writes and reads the old shards.
+	// WriteOld writes and reads the old shards. Verify tells whether the new places are
+	// free.
 	WriteOld Phase = iota
 	// WriteBoth writes both, in one transaction, and reads the old. Once all programs
-	// are there, Copy brings the new up to the old.
+	// are there, Prune takes away what those in the phase before deleted, and Copy
+	// brings the new up to the old.
 	WriteBoth
 	// ReadNew writes both and reads the new. It needs a Verify without differences.
 	// The way back to WriteBoth is open.
@@ -45,10 +47,21 @@ const (
 // table. To must find items by what is in them (not a RandomSuffix), so that an item
 // that is copied and written at once is one item. A random suffix of one format needs
 // no migration to have another count: first readers get the larger one, then writers.
+//
+// What tells items with equal sort keys apart in one of them must not change: a write
+// that would make two items one, or one two, is refused with ErrMisused.
+//
+// Within one table no name may have old items where another has new ones: with
+// Unsharded to a CalculatedSuffix of ten, a name "acme#2" where "acme" is to be sharded.
+// Give the new ones another Format or table then.
 type Migration struct {
 	Client   MigrationClient
 	From, To *Table
 	Phase    Phase
+	// TTL is the attribute by which DynamoDB's TTL deletes items, in Unix seconds, if it
+	// does. What has expired is not copied, and no difference: TTL deletes the old and the
+	// new at different times.
+	TTL string
 }
 
 func (m *Migration) fault() error {
@@ -96,9 +109,13 @@ func (m *Migration) view(t *Table) *Table {
 	if m.From.Name != m.To.Name || !t.Layout.found() {
 		return t
 	}
-	own := *t
-	own.only = true
-	return &own
+	return t.reading(placed)
+}
+
+func (t *Table) reading(r reading) *Table {
+	other := *t
+	other.reads = r
+	return &other
 }
 
 // truth is the table that is read, and the other one.

@@ -2,17 +2,21 @@ package ddb
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
-	"sync/atomic"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"golang.org/x/sync/errgroup"
+	"time"
 )
 
-// Progress is how far a Copy or a Drop has come.
+// ErrExtra means that there are items where a name's new ones go that no old one
+// accounts for. They are another name's, whose keys look like write shards of this one,
+// or were deleted from the old table alone, or are left from a migration before.
+var ErrExtra = errors.New("new items without an old one")
+
+// Progress is how far a Copy, a Prune or a Drop has come.
 type Progress struct {
-	Seen    int    // items looked at
+	Seen    int    // items looked at; those with the last sort key twice where it was cut off
 	Changed int    // items copied or deleted
 	Kept    int    // old items that Drop left, for want of a new one
 	After   string // Span.After to go on from here
@@ -21,141 +25,132 @@ type Progress struct {
 // Copy makes the new items of a name equal to the old ones in a span, the zero value
 // for all, while programs write both. It reports, unless report is nil, after each
 // hundred items, and goes on from Progress.After of a copy that failed. Done again it
-// changes nothing. It costs four read units and, for an item that is missing, four
-// write units for each 4 and 1 KB. Phase WriteBoth only.
+// changes nothing. Phase WriteBoth only.
 //
-// Two old items with equal sort keys, which a RandomSuffix may have, can't both
-// be copied: that is an error, before anything is deleted.
+// It deletes nothing. First it looks at what lies where the new items go, and when it
+// finds any that no old one accounts for, it copies nothing: that is ErrExtra. Verify
+// tells which they are; Prune deletes them.
+//
+// Two old items that would become one are an error of kind ErrMisused: with equal sort
+// keys, which a RandomSuffix may have, or whose new place another item has.
+//
+// For each 4 KB an item costs four read units, or three if it is missing, and then
+// four write units for each KB. Within one table and format the ranges that are read
+// hold both the old and the new.
 func (m *Migration) Copy(ctx context.Context, name string, s Span, report func(Progress)) (Progress, error) {
 	if err := m.need("Copy", WriteBoth); err != nil {
 		return Progress{}, err
 	}
-	w := m.walk(name, s, report, m.sync)
-	if err := w.both(ctx); err != nil {
+	w := m.walk(name, s, report, m.copyOne)
+	if err := w.copy(ctx); err != nil {
 		return w.done, m.From.describe("copying items of", name, err)
 	}
 	return w.done, nil
 }
 
-// walk goes through the items of a name, each with its place in the other table.
-type walk struct {
-	m      *Migration
-	name   string
-	span   Span
-	report func(Progress)
-	each   func(context.Context, pair) (changed bool, err error) // called in parallel
-
-	done Progress
-	part []sighting           // collected, and not handled yet
-	last types.AttributeValue // sort key
-}
-
-func (m *Migration) walk(name string, s Span, report func(Progress), each func(context.Context, pair) (bool, error)) *walk {
-	s.Consistent, s.Desc, s.Limit = true, false, 0
-	if report == nil {
-		report = func(Progress) {}
-	}
-	return &walk{m: m, name: name, span: s, report: report, each: each}
-}
-
-// onlyNew begins the After of a walk that has gone through the old items.
-const onlyNew = "new:"
-
-// both walks through the old items and then, if the old ones can be found singly,
-// through the new. It meets every item that stays where it is.
-func (w *walk) both(ctx context.Context) error {
-	after, second := strings.CutPrefix(w.span.After, onlyNew)
-	if w.span.After = after; !second {
-		if err := w.through(ctx, w.m.From, ""); err != nil {
+// copy walks through the new items, to see that there are no extra ones, and then
+// through the old.
+func (w *walk) copy(ctx context.Context) error {
+	after, among := strings.CutPrefix(w.span.After, onlyNew)
+	if w.span.After = after; (among || after == "") && w.m.From.Layout.found() {
+		if err := w.refuseExtras(ctx); err != nil {
 			return err
 		}
 		w.span.After = ""
 	}
-	if !w.m.From.Layout.found() {
-		return nil
-	}
-	return w.through(ctx, w.m.To, onlyNew)
+	return w.run(ctx)
 }
 
-// chunk is how many items a walk handles between two reports, maxParallel at a time.
-const chunk = 100
-
-// through walks through the items of one of the tables.
-func (w *walk) through(ctx context.Context, t *Table, mark string) error {
-	g, err := w.m.view(t).gather(w.name, w.span)
-	if err != nil {
-		return err
+// refuseExtras walks through the new items up to the chunk that has extra ones.
+func (w *walk) refuseExtras(ctx context.Context) error {
+	look := w.m.walk(w.name, w.span, w.report, nil)
+	look.new = true
+	look.each = func(ctx context.Context, f met) (bool, error) {
+		is, err := w.m.extra(ctx, f)
+		if is {
+			look.extra.Add(1)
+		}
+		return false, err
 	}
-	w.part, w.last = nil, nil
-	for found, err := range g.all(ctx) {
-		if err != nil {
-			return err
-		}
-		if !t.Layout.found() && w.last != nil && compareValues(w.last, found.at.sort) == 0 {
-			return fmt.Errorf("%q holds an item with the sort key of one before: they would become one", found.pk)
-		}
-		if w.part, w.last = append(w.part, found), found.at.sort; len(w.part) < chunk {
-			continue
-		}
-		if err := w.flush(ctx, g, mark); err != nil {
-			return err
-		}
-	}
-	return w.flush(ctx, g, mark)
+	err := look.run(ctx)
+	w.done = look.done
+	return err
 }
 
-// flush handles what was collected, and reports.
-func (w *walk) flush(ctx context.Context, g *gather, mark string) error {
-	if len(w.part) == 0 {
-		return nil
+// copyOne makes one new item equal to the old one that was read. If it is so already,
+// at whatever instant, nothing is to be done.
+func (m *Migration) copyOne(ctx context.Context, f met) (bool, error) {
+	if m.expired(f.item) {
+		return false, nil
 	}
-	changed, err := w.handle(ctx, mark == "")
-	w.done.Seen += len(w.part)
-	w.done.Changed += changed
-	if err != nil {
-		return err
+	there, err := m.To.read(ctx, f.to)
+	if err != nil || m.To.equal(f.item, f.id.own(there)) {
+		return false, err
 	}
-	w.done.After = mark + g.cursor(w.part[len(w.part)-1].at)
-	w.part = nil
-	w.report(w.done)
-	return nil
+	p := f.pair(m)
+	if err = m.bring(ctx, p, f.item); errors.Is(err, errOutrun) {
+		err = m.sync(ctx, p)
+	}
+	return true, err
 }
 
-func (w *walk) handle(ctx context.Context, old bool) (int, error) {
-	var changed atomic.Int64
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(maxParallel)
-	for _, s := range w.part {
-		group.Go(func() error {
-			p, moves, err := w.m.pairOf(ctx, old, w.name, s)
-			if err != nil || !moves {
-				return err
-			}
-			did, err := w.each(ctx, p)
-			if did {
-				changed.Add(1)
-			}
-			return err
-		})
+// pair is the item's, old and new.
+func (f met) pair(m *Migration) pair { return pair{m.From, m.To, f.from, f.to, f.id} }
+
+// extra tells whether no old item accounts for a new one.
+func (m *Migration) extra(ctx context.Context, f met) (bool, error) {
+	if m.expired(f.item) || f.stray {
+		return !m.expired(f.item), nil
 	}
-	err := group.Wait()
-	return int(changed.Load()), err
+	there, err := m.From.read(ctx, f.from)
+	if err != nil || f.id.matches(there) {
+		return false, err
+	}
+	old, new, err := m.read(ctx, f.pair(m)) // both may have come or gone since
+	return old == nil && new != nil, err
 }
 
-// pairOf returns the places of an item that was read, old or new, and whether it
-// moves at all.
-func (m *Migration) pairOf(ctx context.Context, old bool, name string, s sighting) (p pair, moves bool, err error) {
-	read, other := place{s.pk, s.sort}, m.From
-	if old {
-		other = m.To
+// Prune deletes the new items of a name in a span that no old one accounts for. Look
+// first at what Verify counts as Extra: what belongs to another name would be lost. It
+// reports and goes on as Copy does. Phase WriteBoth only, once all programs are there.
+func (m *Migration) Prune(ctx context.Context, name string, s Span, report func(Progress)) (Progress, error) {
+	if err := m.need("Prune", WriteBoth); err != nil {
+		return Progress{}, err
 	}
-	list, err := other.Layout.places(ctx, other, name, s.item)
-	if err != nil {
-		return pair{}, false, err
+	if !m.From.Layout.found() {
+		return Progress{}, fmt.Errorf("%w: Prune can't find the old items of %s singly", ErrMisused, m.From.Name)
 	}
-	from, to := list[0], read
-	if old {
-		from, to = read, list[0]
+	s.After = strings.TrimPrefix(s.After, onlyNew)
+	w := m.walk(name, s, report, m.pruneOne)
+	w.new = true
+	if err := w.run(ctx); err != nil {
+		return w.done, m.To.describe("pruning new items of", name, err)
 	}
-	return m.pair(from, to), !m.same(from, to), nil
+	return w.done, nil
+}
+
+func (m *Migration) pruneOne(ctx context.Context, f met) (bool, error) {
+	is, err := m.extra(ctx, f)
+	switch {
+	case err != nil || !is:
+		return false, err
+	case f.stray:
+		return true, m.To.remove(ctx, f.to, f.id)
+	}
+	return true, m.sync(ctx, f.pair(m))
+}
+
+// ttlKeeps is the age at which DynamoDB's TTL takes a time for a mistake, and no longer
+// deletes by it: five years, by its documentation.
+const ttlKeeps = 5 * 365 * 24 * time.Hour
+
+// expired tells whether TTL has deleted an item, or is about to.
+func (m *Migration) expired(it Item) bool {
+	text, ok := attribute(it, m.TTL)
+	if !ok {
+		return false
+	}
+	seconds, err := strconv.ParseInt(text, 10, 64)
+	age := m.From.now().Sub(time.Unix(seconds, 0))
+	return err == nil && age >= 0 && age < ttlKeeps
 }

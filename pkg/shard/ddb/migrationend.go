@@ -3,6 +3,7 @@ package ddb
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -13,7 +14,7 @@ type Comparison struct {
 	Missing   int      // old items without a new one
 	Extra     int      // new items without an old one; unknown with an old RandomSuffix
 	Different int      // items whose old and new attributes differ
-	Examples  []string // up to ten: where they are
+	Examples  []string // up to ten: what differs, and where it is
 }
 
 // Equal tells whether nothing differs.
@@ -22,74 +23,100 @@ func (c Comparison) Equal() bool { return c.Missing+c.Extra+c.Different == 0 }
 // maxExamples bounds Comparison.Examples.
 const maxExamples = 10
 
-// Verify compares the old and the new items of a name in a span, each at one instant,
-// while programs write both: none may differ. It costs four read units for each 4 KB
-// of an item. Phases WriteBoth and ReadNew.
+// Verify compares the old and the new items of a name in a span, while programs write
+// both: none may differ. What is not equal at first is read again, both at one instant.
+// It costs four read units for each 4 KB of an item, as Copy does. Phases WriteBoth and ReadNew.
+//
+// In phase WriteOld, when there are no new items yet, it counts as Extra whatever lies
+// where they are to go; there must be nothing.
 func (m *Migration) Verify(ctx context.Context, name string, s Span) (Comparison, error) {
-	if err := m.need("Verify", WriteBoth, ReadNew); err != nil {
+	if err := m.need("Verify", WriteOld, WriteBoth, ReadNew); err != nil {
 		return Comparison{}, err
 	}
-	var c Comparison
-	var mu sync.Mutex
-	each := func(ctx context.Context, p pair) (bool, error) {
-		truth, other, err := m.read(ctx, p)
-		if err != nil || p.equal(truth, other) {
-			return false, err
-		}
-		if m.Phase >= ReadNew {
-			truth, other = other, truth
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		c.add(truth, other, p)
-		return false, nil
+	v := verification{m: m}
+	old, new := m.walk(name, s, nil, v.old), m.walk(name, s, nil, v.new)
+	new.new = true
+	var err error
+	if m.Phase != WriteOld {
+		err = old.run(ctx)
 	}
-	w := m.walk(name, s, nil, each)
-	if err := w.both(ctx); err != nil {
+	if err == nil && (m.Phase == WriteOld || m.From.Layout.found()) {
+		err = new.run(ctx)
+	}
+	if err != nil {
 		return Comparison{}, m.From.describe("comparing items of", name, err)
 	}
-	c.Compared = w.done.Seen
-	return c, nil
+	v.found.Compared = old.done.Seen + new.done.Seen
+	return v.found, nil
 }
 
-func (c *Comparison) add(old, new Item, p pair) {
-	kind := "different"
-	switch {
-	case new == nil:
-		c.Missing++
-		kind = "missing"
-	case old == nil:
-		c.Extra++
-		kind = "extra"
-	default:
-		c.Different++
+// verification collects what differs.
+type verification struct {
+	m     *Migration
+	mu    sync.Mutex
+	found Comparison
+}
+
+// old compares an old item with its new one.
+func (v *verification) old(ctx context.Context, f met) (bool, error) {
+	there, err := v.m.To.read(ctx, f.to)
+	if err != nil || v.m.To.equal(f.item, f.id.own(there)) {
+		return false, err
 	}
-	if len(c.Examples) < maxExamples {
-		c.Examples = append(c.Examples, fmt.Sprintf("%s: %q and %q", kind, p.at.pk, p.otherAt.pk))
+	old, new, err := v.m.read(ctx, f.pair(v.m))
+	switch {
+	case err != nil, old == nil, v.m.To.equal(old, new), v.m.expired(old) && (new == nil || v.m.expired(new)):
+	case new == nil:
+		v.add("missing", &v.found.Missing, f)
+	default:
+		v.add("different", &v.found.Different, f)
+	}
+	return false, err
+}
+
+// new looks whether an old item accounts for a new one. If so, they were compared.
+func (v *verification) new(ctx context.Context, f met) (is bool, err error) {
+	if is = v.m.Phase == WriteOld && !v.m.expired(f.item); !is {
+		is, err = v.m.extra(ctx, f)
+	}
+	if is {
+		v.add("extra", &v.found.Extra, f)
+	}
+	return false, err
+}
+
+func (v *verification) add(kind string, count *int, f met) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	*count++
+	if len(v.found.Examples) < maxExamples {
+		sort := strings.SplitN(position{sort: f.at.sort}.String(), ":", 3)[2]
+		v.found.Examples = append(v.found.Examples, fmt.Sprintf("%s: %q, old under %q, new under %q", kind, sort, f.from.pk, f.to.pk))
 	}
 }
 
 // Drop deletes the old items of a name in a span that have a new one. One without may
 // have been deleted since the phase began, or have never been copied: it is kept and
 // counted, unless orphans says to delete those, too, which is right after a Verify
-// without differences. It reports and goes on as Copy does. Phase WriteNew only.
+// without differences, or TTL is about to. It reports and goes on as Copy does. Phase
+// WriteNew only.
 func (m *Migration) Drop(ctx context.Context, name string, s Span, orphans bool, report func(Progress)) (Progress, error) {
 	if err := m.need("Drop", WriteNew); err != nil {
 		return Progress{}, err
 	}
 	var kept atomic.Int64
-	w := m.walk(name, s, report, func(ctx context.Context, p pair) (bool, error) {
-		it, err := p.truth.read(ctx, p.at)
+	w := m.walk(name, s, report, func(ctx context.Context, f met) (bool, error) {
+		new, err := m.To.read(ctx, f.to)
 		if err != nil {
 			return false, err
 		}
-		if it == nil && !orphans {
+		if !f.id.matches(new) && !orphans && !m.expired(f.item) {
 			kept.Add(1)
 			return false, nil
 		}
-		return true, p.other.remove(ctx, p.otherAt)
+		return true, m.From.remove(ctx, f.from, f.id)
 	})
-	err := w.through(ctx, m.From, "")
+	err := w.run(ctx)
 	w.done.Kept = int(kept.Load())
 	if err != nil {
 		return w.done, m.From.describe("dropping old items of", name, err)

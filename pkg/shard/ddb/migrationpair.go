@@ -2,6 +2,7 @@ package ddb
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
@@ -18,18 +19,25 @@ import (
 type pair struct {
 	truth, other *Table
 	at, otherAt  place
+	id           identity // what tells it apart, old or new
 }
 
 // pair puts an item's places in the order of the phase.
-func (m *Migration) pair(from, to place) pair {
+func (m *Migration) pair(from, to place, id identity) pair {
 	if m.Phase >= ReadNew {
-		return pair{m.To, m.From, to, from}
+		return pair{m.To, m.From, to, from, id}
 	}
-	return pair{m.From, m.To, from, to}
+	return pair{m.From, m.To, from, to, id}
 }
 
-// read reads both at one instant, as stored. An absent item is nil.
-func (m *Migration) read(ctx context.Context, p pair) (truth, other Item, err error) {
+// identity is what tells an item apart in either table: where only one of them tells
+// items with equal sort keys apart, the other can't hold both.
+func (m *Migration) identity(it Item) identity {
+	return merged(m.From.identity(it), m.To.identity(it))
+}
+
+// stored reads what is at both places at one instant. An empty place is nil.
+func (m *Migration) stored(ctx context.Context, p pair) (truth, other Item, err error) {
 	err = persist(ctx, func(ctx context.Context) error {
 		out, err := m.Client.TransactGetItems(ctx, &dynamodb.TransactGetItemsInput{TransactItems: []types.TransactGetItem{
 			{Get: &types.Get{TableName: &p.truth.Name, Key: p.truth.key(p.at)}},
@@ -43,12 +51,27 @@ func (m *Migration) read(ctx context.Context, p pair) (truth, other Item, err er
 	return truth, other, err
 }
 
-// equal compares all attributes but the keys.
-func (p pair) equal(truth, other Item) bool {
-	if (truth == nil) != (other == nil) {
+// read reads both at one instant, as stored. Where another item is, the item is absent:
+// nil.
+func (m *Migration) read(ctx context.Context, p pair) (truth, other Item, err error) {
+	truth, other, err = m.stored(ctx, p)
+	return p.id.own(truth), p.id.own(other), err
+}
+
+// own returns the item that was read if it is the one, else nil.
+func (id identity) own(it Item) Item {
+	if !id.matches(it) {
+		return nil
+	}
+	return it
+}
+
+// equal compares all attributes but the keys, which have the same names in both tables.
+func (t *Table) equal(a, b Item) bool {
+	if (a == nil) != (b == nil) {
 		return false
 	}
-	return reflect.DeepEqual(p.truth.contents(truth), p.other.contents(other))
+	return reflect.DeepEqual(t.contents(a), t.contents(b))
 }
 
 func (t *Table) contents(it Item) Item {
@@ -58,44 +81,92 @@ func (t *Table) contents(it Item) Item {
 	return it
 }
 
-// align makes the other side equal to the truth, and returns it. The write is
-// conditional on the truth being as it was read: not even a process that stood still
-// for long can put back something old. It is errOutrun when others wrote meanwhile.
+// align makes the other side equal to the truth, and returns it. It is errOutrun when
+// others wrote meanwhile.
 func (m *Migration) align(ctx context.Context, p pair) (Item, error) {
 	truth, other, err := m.read(ctx, p)
-	if err != nil || p.equal(truth, other) {
+	if err != nil || p.truth.equal(truth, other) {
 		return truth, err
 	}
-	check, err := p.truth.unchanged(p.at, truth)
-	if err != nil {
-		return nil, err
-	}
-	change := types.TransactWriteItem{Delete: &types.Delete{TableName: &p.other.Name, Key: p.other.key(p.otherAt)}}
-	if truth != nil {
-		change = types.TransactWriteItem{Put: &types.Put{TableName: &p.other.Name, Item: p.other.stored(truth, p.otherAt)}}
-	}
-	if err := m.transact(ctx, types.TransactWriteItem{ConditionCheck: check}, change); err != nil {
-		if conditionCanceled(err) {
-			return nil, errOutrun
-		}
-		return nil, err
-	}
-	// What the condition can't see is an attribute that came new in between.
-	truth, other, err = m.read(ctx, p)
-	if err == nil && !p.equal(truth, other) {
-		err = errOutrun
-	}
-	return truth, err
+	return truth, m.bring(ctx, p, truth)
 }
 
-// sync aligns until nobody interferes, and tells whether anything was to be done.
-func (m *Migration) sync(ctx context.Context, p pair) (changed bool, err error) {
-	truth, other, err := m.read(ctx, p)
-	if err != nil || p.equal(truth, other) {
-		return false, err
+// bring makes the other side equal to the truth as it was read. The write is
+// conditional on the truth being so still: not even a process that stood still for
+// long can put back something old. It is errOutrun when it is not.
+func (m *Migration) bring(ctx context.Context, p pair, truth Item) error {
+	check, err := p.truth.unchanged(p.at, truth, p.id)
+	if err != nil {
+		return err
 	}
-	return true, persist(ctx, func(ctx context.Context) error {
+	change := p.delete(p.other, p.otherAt)
+	if truth != nil {
+		change = p.put(p.other, p.otherAt, truth)
+	}
+	err = m.transact(ctx, types.TransactWriteItem{ConditionCheck: check}, change)
+	switch failed := failedConditions(err); {
+	case len(failed) == 0 && err != nil:
+		return err
+	case slices.Contains(failed, 0):
+		return errOutrun
+	case len(failed) > 0:
+		return p.id.taken()
+	}
+	// What the condition can't see is an attribute that came new in between.
+	now, err := p.truth.read(ctx, p.at)
+	if err == nil && !p.truth.equal(truth, p.id.own(now)) {
+		err = errOutrun
+	}
+	return err
+}
+
+// put is a put of the item that does not replace another one.
+func (p pair) put(t *Table, at place, it Item) types.TransactWriteItem {
+	g := p.id.free(t.PartitionKey)
+	return types.TransactWriteItem{Put: &types.Put{
+		TableName: &t.Name, Item: t.stored(it, at),
+		ConditionExpression: g.condition, ExpressionAttributeNames: g.names, ExpressionAttributeValues: g.values,
+	}}
+}
+
+// delete is a delete of the item and of no other one.
+func (p pair) delete(t *Table, at place) types.TransactWriteItem {
+	g := p.id.free(t.PartitionKey)
+	return types.TransactWriteItem{Delete: &types.Delete{
+		TableName: &t.Name, Key: t.key(at),
+		ConditionExpression: g.condition, ExpressionAttributeNames: g.names, ExpressionAttributeValues: g.values,
+	}}
+}
+
+// sync aligns until nobody interferes.
+func (m *Migration) sync(ctx context.Context, p pair) error {
+	return undisturbed(ctx, func(ctx context.Context) error {
 		_, err := m.align(ctx, p)
+		return err
+	})
+}
+
+// undisturbed repeats what others outran, and that alone: what an attempt may have
+// done counts, and another could do it again.
+func undisturbed(ctx context.Context, attempt func(context.Context) error) error {
+	var last error
+	err := persist(ctx, func(ctx context.Context) error {
+		if last = attempt(ctx); errors.Is(last, errOutrun) {
+			return last
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return last
+}
+
+// transact makes a transaction, with a token that makes repeated attempts one.
+func (m *Migration) transact(ctx context.Context, actions ...types.TransactWriteItem) error {
+	token := rand.Text()
+	return persist(ctx, func(ctx context.Context) error {
+		_, err := m.Client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions, ClientRequestToken: &token}, once)
 		return err
 	})
 }
@@ -105,34 +176,40 @@ func (m *Migration) sync(ctx context.Context, p pair) (changed bool, err error) 
 const maxCompared = 140
 
 // unchanged is the condition that the item at a place is as it was read.
-func (t *Table) unchanged(at place, it Item) (*types.ConditionCheck, error) {
-	check := &types.ConditionCheck{
-		TableName: &t.Name, Key: t.key(at), ExpressionAttributeNames: map[string]string{"#pk": t.PartitionKey},
-	}
+func (t *Table) unchanged(at place, it Item, id identity) (*types.ConditionCheck, error) {
 	contents := t.contents(it)
 	if len(contents) > maxCompared {
 		return nil, fmt.Errorf("an item of %q has %d attributes, and over %d can't be compared", at.pk, len(contents), maxCompared)
 	}
-	terms := []string{"attribute_exists(#pk)"}
-	if it == nil {
-		terms[0] = "attribute_not_exists(#pk)"
+	g := id.absent(t.PartitionKey)
+	if it != nil {
+		g = identity(nil).there(t.PartitionKey)
 	}
+	terms := []string{*g.condition}
+	values := Item{}
 	for i, name := range slices.Sorted(maps.Keys(contents)) {
 		n := strconv.Itoa(i)
 		terms = append(terms, "#a"+n+" = :a"+n)
-		check.ExpressionAttributeNames["#a"+n] = name
-		if check.ExpressionAttributeValues == nil {
-			check.ExpressionAttributeValues = item{}
-		}
-		check.ExpressionAttributeValues[":a"+n] = contents[name]
+		g.names["#a"+n], values[":a"+n] = name, contents[name]
 	}
 	condition := strings.Join(terms, " AND ")
-	check.ConditionExpression = &condition
-	return check, nil
+	return &types.ConditionCheck{
+		TableName: &t.Name, Key: t.key(at), ConditionExpression: &condition,
+		ExpressionAttributeNames: g.names, ExpressionAttributeValues: merged(g.values, values),
+	}, nil
 }
 
-// conditionCanceled tells whether a transaction's condition did not hold.
-func conditionCanceled(err error) bool {
+// failedConditions lists the actions of a canceled transaction whose conditions did
+// not hold.
+func failedConditions(err error) (list []int) {
 	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
-	return ok && hasReason(canceled, "ConditionalCheckFailed")
+	if !ok {
+		return nil
+	}
+	for i, r := range canceled.CancellationReasons {
+		if r.Code != nil && *r.Code == "ConditionalCheckFailed" {
+			list = append(list, i)
+		}
+	}
+	return list
 }

@@ -236,8 +236,19 @@ func migrate(t *testing.T, client *dynamodb.Client, from, to *ddb.Table, find bo
 }
 
 func (w *traffic) phases(t *testing.T) error {
+	first := w.processes[0].m
+	if c, err := first.Verify(w.ctx, w.name, w.span); err != nil || !c.Equal() {
+		return fmt.Errorf("before the first phase: %+v, %w", c, err)
+	}
 	w.enter(ddb.WriteBoth)
 	copying := w.processes[0].m
+	if w.find {
+		pruned, err := copying.Prune(w.ctx, w.name, w.span, nil)
+		if err != nil {
+			return err
+		}
+		t.Logf("%d new items had been deleted from the old alone", pruned.Changed)
+	}
 	var reports []ddb.Progress
 	failed := errors.New("the copy is cut off")
 	ctx, cut := context.WithCancelCause(w.ctx)

@@ -2,10 +2,9 @@ package ddb
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
-	"maps"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
@@ -24,19 +23,25 @@ func (m *Migration) Put(ctx context.Context, it Item) error {
 		return err
 	}
 	from, to, err := m.both(ctx, name, it)
-	if err != nil {
-		return err
-	}
-	if m.same(from, to) {
+	switch {
+	case err != nil:
+	case m.same(from, to):
 		return m.From.Put(ctx, it)
+	default:
+		err = m.putBoth(ctx, m.pair(from, to, m.identity(it)), it)
 	}
-	err = m.transact(ctx,
-		types.TransactWriteItem{Put: &types.Put{TableName: &m.From.Name, Item: m.From.stored(it, from)}},
-		types.TransactWriteItem{Put: &types.Put{TableName: &m.To.Name, Item: m.To.stored(it, to)}})
 	if err != nil {
 		return m.To.describe("putting an item, old and new, of", name, err)
 	}
 	return nil
+}
+
+func (m *Migration) putBoth(ctx context.Context, p pair, it Item) error {
+	err := m.transact(ctx, p.put(p.truth, p.at, it), p.put(p.other, p.otherAt, it))
+	if len(failedConditions(err)) > 0 {
+		return p.id.taken()
+	}
+	return err
 }
 
 // both returns where an item goes, old and new.
@@ -59,17 +64,10 @@ func (m *Migration) newPlace(ctx context.Context, name string, it Item) (place, 
 
 // same tells whether an item stays where it is.
 func (m *Migration) same(from, to place) bool {
-	return m.From.Name == m.To.Name && from.pk == to.pk && compareValues(from.sort, to.sort) == 0
+	return m.From.Name == m.To.Name && from.equal(to)
 }
 
-// transact makes a transaction, with a token that makes repeated attempts one.
-func (m *Migration) transact(ctx context.Context, actions ...types.TransactWriteItem) error {
-	token := rand.Text()
-	return persist(ctx, func(ctx context.Context) error {
-		_, err := m.Client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions, ClientRequestToken: &token}, once)
-		return err
-	})
-}
+func (p place) equal(q place) bool { return p.pk == q.pk && compareValues(p.sort, q.sort) == 0 }
 
 // Delete deletes an item as [Table.Delete] does.
 func (m *Migration) Delete(ctx context.Context, key Item) error {
@@ -80,35 +78,59 @@ func (m *Migration) Delete(ctx context.Context, key Item) error {
 		t, _ := m.truth()
 		return t.Delete(ctx, key)
 	}
-	name, from, to, err := m.findBoth(ctx, key)
+	const operation = "deleting an item, old and new, of"
+	name, from, to, err := m.findBoth(ctx, operation, key)
 	if err != nil {
 		return err
 	}
 	if m.same(from, to) {
 		return m.From.Delete(ctx, key)
 	}
-	err = m.transact(ctx,
-		types.TransactWriteItem{Delete: &types.Delete{TableName: &m.From.Name, Key: m.From.key(from)}},
-		types.TransactWriteItem{Delete: &types.Delete{TableName: &m.To.Name, Key: m.To.key(to)}})
-	if err != nil {
-		return m.To.describe("deleting an item, old and new, of", name, err)
+	p := m.pair(from, to, m.identity(key))
+	if err := undisturbed(ctx, func(ctx context.Context) error { return m.deleteBoth(ctx, p) }); err != nil {
+		return m.To.describe(operation, name, err)
 	}
 	return nil
 }
 
+// deleteBoth deletes a pair. Where another item is, there is nothing to delete, and it
+// must be so when the other side is deleted.
+func (m *Migration) deleteBoth(ctx context.Context, p pair) error {
+	actions := []types.TransactWriteItem{p.delete(p.truth, p.at), p.delete(p.other, p.otherAt)}
+	err := m.transact(ctx, actions...)
+	failed := failedConditions(err)
+	if len(failed) == 0 {
+		return err
+	}
+	for _, i := range failed {
+		g, d := p.id.absent(p.truth.PartitionKey), actions[i].Delete
+		actions[i] = types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
+			TableName: d.TableName, Key: d.Key,
+			ConditionExpression: g.condition, ExpressionAttributeNames: g.names, ExpressionAttributeValues: g.values,
+		}}
+	}
+	if err = m.transact(ctx, actions...); len(failedConditions(err)) > 0 {
+		return errOutrun
+	}
+	return err
+}
+
 // findBoth returns where the item of a key is, old and new.
-func (m *Migration) findBoth(ctx context.Context, key Item) (name string, from, to place, err error) {
-	name, old, err := m.From.find(ctx, key)
+func (m *Migration) findBoth(ctx context.Context, operation string, key Item) (name string, from, to place, err error) {
+	name, old, err := m.From.find(ctx, operation, key)
 	if err != nil {
 		return "", place{}, place{}, err
 	}
-	to, err = m.newPlace(ctx, name, key)
-	return name, old[0], to, err
+	if to, err = m.newPlace(ctx, name, key); err != nil {
+		return "", place{}, place{}, m.To.describe(operation, name, err)
+	}
+	return name, old[0], to, nil
 }
 
-// Update updates an item as [Table.Update] does, but applies once whatever is
-// repeated, and returns no values: the input must ask for none. A condition that does
-// not hold is a *types.ConditionalCheckFailedException.
+// Update updates an item as [Table.Update] does, and returns no values: the input must
+// ask for none. Where it writes both it applies once, whatever is repeated; in the first
+// and the last phase, and for an item that stays where it is, it is a Table's. A
+// condition that does not hold is a *types.ConditionalCheckFailedException.
 func (m *Migration) Update(ctx context.Context, key Item, in *dynamodb.UpdateItemInput) error {
 	if err := m.fault(); err != nil {
 		return err
@@ -121,7 +143,8 @@ func (m *Migration) Update(ctx context.Context, key Item, in *dynamodb.UpdateIte
 		_, err := t.Update(ctx, key, in)
 		return err
 	}
-	name, from, to, err := m.findBoth(ctx, key)
+	const operation = "updating an item, old and new, of"
+	name, from, to, err := m.findBoth(ctx, operation, key)
 	if err != nil {
 		return err
 	}
@@ -129,9 +152,9 @@ func (m *Migration) Update(ctx context.Context, key Item, in *dynamodb.UpdateIte
 		_, err := m.From.Update(ctx, key, in)
 		return err
 	}
-	p := m.pair(from, to)
-	if err := persist(ctx, func(ctx context.Context) error { return m.updateBoth(ctx, p, in) }); err != nil {
-		return m.To.describe("updating an item, old and new, of", name, err)
+	p := m.pair(from, to, m.identity(key))
+	if err := undisturbed(ctx, func(ctx context.Context) error { return m.updateBoth(ctx, p, in) }); err != nil {
+		return m.To.describe(operation, name, err)
 	}
 	return nil
 }
@@ -143,15 +166,25 @@ func (m *Migration) updateBoth(ctx context.Context, p pair, in *dynamodb.UpdateI
 	if err != nil {
 		return err
 	}
-	err = m.transact(ctx, m.update(p.truth, p.at, in, there != nil), m.update(p.other, p.otherAt, in, there != nil))
-	if !conditionCanceled(err) {
+	err = m.transact(ctx, p.update(p.truth, p.at, in, there != nil), p.update(p.other, p.otherAt, in, there != nil))
+	if len(failedConditions(err)) == 0 {
 		return err
 	}
-	now, _, err := m.read(ctx, p)
+	return m.refusal(ctx, p, in, there)
+}
+
+// refusal says why an update's conditions did not hold.
+func (m *Migration) refusal(ctx context.Context, p pair, in *dynamodb.UpdateItemInput, there Item) error {
+	truth, other, err := m.stored(ctx, p)
 	if err != nil {
 		return err
 	}
-	if (now == nil) == (there == nil) && in.ConditionExpression != nil {
+	for _, it := range []Item{truth, other} {
+		if it != nil && !p.id.matches(it) {
+			return p.id.taken()
+		}
+	}
+	if (truth == nil) == (there == nil) && in.ConditionExpression != nil {
 		message := "the condition of an update does not hold"
 		return &types.ConditionalCheckFailedException{Message: &message}
 	}
@@ -159,21 +192,16 @@ func (m *Migration) updateBoth(ctx context.Context, p pair, in *dynamodb.UpdateI
 }
 
 // update is one side of an update.
-func (m *Migration) update(t *Table, at place, in *dynamodb.UpdateItemInput, there bool) types.TransactWriteItem {
-	names := maps.Clone(in.ExpressionAttributeNames)
-	if names == nil {
-		names = map[string]string{}
+func (p pair) update(t *Table, at place, in *dynamodb.UpdateItemInput, there bool) types.TransactWriteItem {
+	g, expression := p.id.there(t.PartitionKey), aws.ToString(in.UpdateExpression)
+	if !there {
+		g, expression = p.id.absent(t.PartitionKey), p.id.named(in)
+		empty := "attribute_not_exists(#hotshard) AND " + *g.condition
+		g.condition = &empty
 	}
-	names["#hotshard"] = t.PartitionKey
-	condition := "attribute_not_exists(#hotshard)"
-	if there {
-		condition = "attribute_exists(#hotshard)"
-	}
-	if in.ConditionExpression != nil {
-		condition += " AND (" + *in.ConditionExpression + ")"
-	}
+	g = g.and(in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues)
 	return types.TransactWriteItem{Update: &types.Update{
-		TableName: &t.Name, Key: t.key(at), UpdateExpression: in.UpdateExpression, ConditionExpression: &condition,
-		ExpressionAttributeNames: names, ExpressionAttributeValues: in.ExpressionAttributeValues,
+		TableName: &t.Name, Key: t.key(at), UpdateExpression: &expression, ConditionExpression: g.condition,
+		ExpressionAttributeNames: g.names, ExpressionAttributeValues: g.values,
 	}}
 }

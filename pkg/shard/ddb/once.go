@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -43,7 +44,7 @@ type Once struct {
 // NewOnce returns a Once that keeps its markers in this table. It tells watch how
 // the keys of its calls fare; [Unwatched] is for nobody.
 func NewOnce(client OnceClient, table string, watch Watcher) *Once {
-	return &Once{client: client, table: table, watch: watch}
+	return &Once{client: client, table: table, watch: watched(watch)}
 }
 
 // Call is a call to apply once. Its writes are 99 actions at most.
@@ -81,28 +82,16 @@ func (o *Once) Do(ctx context.Context, call Call, now time.Time,
 func (o *Once) Decide(ctx context.Context, call Call, now time.Time,
 	decide func(context.Context) ([]types.TransactWriteItem, []byte, error),
 ) (before []byte, err error) {
-	offered := false
-	err = persist(ctx, func(ctx context.Context) error {
-		writes, answer, err := decide(ctx)
-		if err != nil {
-			before, err = o.impossible(ctx, call, now, err)
-			return err
+	start, try := StartBy(ctx), &onceTry{Once: o, call: call, now: now, decide: decide}
+	err = persist(ctx, func(ctx context.Context) (err error) {
+		for i := range maxMet {
+			if before, err = try.do(ctx); !isConflict(err) || i+1 == maxMet || time.Now().After(start) {
+				break
+			}
+			if !pause(ctx, rand.N(maxMeetPause)) {
+				break
+			}
 		}
-		if !offered {
-			o.offer(writes, now)
-			offered = true
-		}
-		call.Answer = answer
-		_, err = o.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
-			TransactItems: append(writes, o.marker(call, now)),
-		}, once)
-		if marker := refusal(err, len(writes)); marker != nil {
-			before, err = answerOf(marker, call)
-			o.refused(writes, now)
-		} else if outrun(err, len(writes)) {
-			err = fmt.Errorf("%w: %w", errOutrun, err)
-		}
-		learn(ctx, o.client, o.table, o.watch, err, writes, now)
 		return err
 	})
 	if err != nil {
@@ -111,18 +100,80 @@ func (o *Once) Decide(ctx context.Context, call Call, now time.Time,
 	return before, nil
 }
 
+// Within an attempt, a call that met another is tried so often, with pauses up to so
+// long: one of those that meet has gone through, and the next may.
+const (
+	maxMet       = 8
+	maxMeetPause = 20 * time.Millisecond
+)
+
+// pause waits, and tells whether the context has not ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// onceTry makes the tries of one call.
+type onceTry struct {
+	*Once
+	call    Call
+	now     time.Time
+	decide  func(context.Context) ([]types.TransactWriteItem, []byte, error)
+	offered bool
+}
+
+// do makes one try. It returns the answer of a call that was applied before.
+func (t *onceTry) do(ctx context.Context) (before []byte, err error) {
+	writes, answer, err := t.decide(ctx)
+	if err != nil {
+		return t.impossible(ctx, t.call, t.now, err)
+	}
+	if !t.offered {
+		t.offer(writes, t.now)
+		t.offered = true
+	}
+	t.call.Answer = answer
+	_, err = t.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
+		TransactItems: append(writes, t.marker(t.call, t.now)),
+	}, once)
+	if marker := refusal(err, len(writes)); marker != nil {
+		before, err = answerOf(marker, t.call)
+		t.refused(writes, t.now)
+	} else if outrun(err, len(writes)) {
+		err = fmt.Errorf("%w: %w", errOutrun, err)
+	}
+	learn(ctx, t.client, t.table, t.watch, err, writes, t.now)
+	return before, err
+}
+
 // impossible returns the answer of a call that was applied before, or else why it
 // can't be applied now.
 func (o *Once) impossible(ctx context.Context, call Call, now time.Time, why error) ([]byte, error) {
 	if worthRetrying(why) {
 		return nil, why
 	}
+	before, err := o.Before(ctx, call, now)
+	if before == nil && err == nil {
+		return nil, why
+	}
+	return before, err
+}
+
+// Before returns what a call answered when it was applied before; nil if it was not.
+// Another call with its key is ErrOtherCall. It is one read unit.
+func (o *Once) Before(ctx context.Context, call Call, now time.Time) (answer []byte, err error) {
 	items, err := batchGet(ctx, o.client, o.table, []item{markerKey(call)}, true)
 	if err != nil {
-		return nil, fmt.Errorf("looking whether it was applied before: %w", err)
+		return nil, fmt.Errorf("looking whether the call with key %q was applied before: %w", call.Key, err)
 	}
 	if len(items) == 0 || expired(items[0], now) {
-		return nil, why
+		return nil, nil
 	}
 	return answerOf(items[0], call)
 }

@@ -8,10 +8,12 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go"
 	"github.com/cenkalti/backoff/v5"
 )
 
-// maxAttempts bounds the attempts of one write within its deadline.
+// maxAttempts bounds the attempts of one write within its deadline: some 7 s of
+// waiting in all.
 const maxAttempts = 12
 
 // once turns the SDK's own retries off for one call: see the package's comment.
@@ -37,9 +39,33 @@ func persist(ctx context.Context, attempt func(ctx context.Context) error) error
 	}
 	kind := Kind(last)
 	if unsure && errors.Is(kind, ErrThrottled) {
-		return fmt.Errorf("%w: an attempt before was lost: %v", ErrUnavailable, last)
+		return &lostError{last}
 	}
 	return kind
+}
+
+// lostError is a throttle after an attempt whose answer was lost: of kind
+// ErrUnavailable, and no throttle to those who ask, but for the SDK's error in it.
+type lostError struct{ last error }
+
+func (e *lostError) Error() string {
+	return fmt.Sprintf("%v: an attempt before was lost: %v", ErrUnavailable, e.last)
+}
+
+// Unwrap leaves out the kind of the last error.
+func (e *lostError) Unwrap() []error {
+	if failed, ok := errors.AsType[*smithy.OperationError](e.last); ok {
+		return []error{ErrUnavailable, failed}
+	}
+	if failed, ok := errors.AsType[smithy.APIError](e.last); ok {
+		return []error{ErrUnavailable, failed}
+	}
+	return []error{ErrUnavailable}
+}
+
+func isLost(err error) bool {
+	_, lost := errors.AsType[*lostError](err)
+	return lost
 }
 
 // jittered grows from about 25 ms to at most about a second.

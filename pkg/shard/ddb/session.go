@@ -46,7 +46,11 @@ const (
 // and a call with a view of the shard map that is too old is an error of kind
 // [ErrStale]. After a change of the count a session moves with its next renewal: one
 // transaction puts it where it belongs now and leaves a trace where it was, which
-// a write that is late can't overwrite. So there is never more than one.
+// a write that is late can't overwrite. From two seconds before a change to five after
+// it, a new session leaves one where it would have belonged, too. So there is never
+// more than one, unless a write takes longer than that: Put then looks after it. Only
+// one of a keyed call, or one whose answer is lost, may leave a second item; the newer
+// one counts, and End removes both.
 //
 // # What it costs
 //
@@ -56,9 +60,13 @@ const (
 //
 //	          no change   after a change
 //	renewed   1           1; when it moves, once, 5 and a read unit a place
-//	new       1           2 and a read unit a place; in the first minute 1, and 2 and
-//	                      a read unit a place
+//	new       1           2 and a read unit a place; from two seconds before to five
+//	                      after, 5 and a read unit a place
 //	ended     1           1 and a read unit a place
+//
+// Of 5 units, 3 are where the session belongs now and 2 where it was: a partition that
+// the group has outgrown takes twice as much for a renewal that moves as for one before,
+// until all sessions on it have moved or ended. New ones cost it reads only.
 //
 // A new session of an id that had one before, which TTL has not removed yet, costs
 // what a new one does after a change.
@@ -80,7 +88,7 @@ type Sessions struct {
 // NewSessions returns Sessions over the items table. It tells watch how its groups
 // fare; [Unwatched] is for nobody.
 func NewSessions(client SessionClient, table string, shards *Map, watch Watcher) *Sessions {
-	return &Sessions{SessionReader: NewSessionReader(client, table, shards), client: client, watch: watch}
+	return &Sessions{SessionReader: NewSessionReader(client, table, shards), client: client, watch: watched(watch)}
 }
 
 // Session is what is known of one session.
@@ -119,19 +127,18 @@ func (s *Sessions) Put(ctx context.Context, l Lease, now time.Time) (Session, er
 	}
 	ctx, cancel := context.WithTimeout(ctx, fence/2)
 	defer cancel()
-	key, begin := sessionsKey(l.Group), time.Now()
-	s.watch.Offered(key, writeUnits(leased(l, Session{}, 0, now)), now)
+	begin, late := time.Now(), false
+	told := s.offer(l.Group, writeUnits(leased(l, Session{}, 0, now)), now)
 	var put Session
-	err := persist(ctx, func(ctx context.Context) error {
-		at := now.Add(time.Since(begin))
-		p, err := s.places(ctx, l.Group, l.ID, at)
-		if err != nil {
+	err := persist(ctx, func(ctx context.Context) (err error) {
+		sent := time.Now()
+		put, err = s.attempt(ctx, l, now.Add(since(begin)), late)
+		told.atLeast(writeUnits(leased(l, put, 0, now)))
+		if since(sent) <= prompt {
 			return err
 		}
-		put, err = s.renew(ctx, l, p, at)
-		if _, refused := conditionFailed(err); refused {
-			s.watch.Refused(key, 1)
-			put, err = s.replace(ctx, l, p, at)
+		if late = true; err == nil {
+			err = fmt.Errorf("%w: it may have been put where it does not belong any more", errOutrun)
 		}
 		return err
 	})
@@ -166,21 +173,23 @@ func (s *Sessions) PutTransact(ctx context.Context, l Lease, now time.Time) ([]t
 func (s *Sessions) End(ctx context.Context, group, id string, now time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, fence/2)
 	defer cancel()
-	begin := time.Now()
-	s.watch.Offered(sessionsKey(group), 1, now)
+	begin, told := time.Now(), s.offer(group, 1, now)
 	err := persist(ctx, func(ctx context.Context) error {
-		at := now.Add(time.Since(begin))
+		at := now.Add(since(begin))
 		p, err := s.places(ctx, group, id, at)
 		if err != nil {
 			return err
 		}
 		if len(p.numbers) == 1 {
-			return s.apply(ctx, []types.TransactWriteItem{{Delete: &types.Delete{TableName: &s.table, Key: p.key(p.numbers[0])}}}, at)
+			units, err := s.remove(ctx, p, at)
+			told.atLeast(units)
+			return err
 		}
-		actions, err := s.removal(ctx, p)
+		actions, units, err := s.removal(ctx, p, at)
 		if err != nil {
 			return err
 		}
+		told.atLeast(units)
 		return s.apply(ctx, actions, at)
 	})
 	if err != nil {
@@ -195,7 +204,7 @@ func (s *Sessions) EndTransact(ctx context.Context, group, id string, now time.T
 	p, err := s.places(ctx, group, id, now)
 	var actions []types.TransactWriteItem
 	if err == nil {
-		actions, err = s.removal(ctx, p)
+		actions, _, err = s.removal(ctx, p, now)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("ending session %q of group %q: %w", id, group, err)
@@ -211,6 +220,30 @@ func HistoryKept(events time.Duration) time.Duration {
 		return 0
 	}
 	return max(events, MaxSessionTTL+24*time.Hour)
+}
+
+// offered is a write of which a watcher has been told.
+type offered struct {
+	watch Watcher
+	key   string
+	units int
+	at    time.Time
+}
+
+// offer tells of a write, with what it takes as far as known.
+func (s *Sessions) offer(group string, units int, at time.Time) *offered {
+	s.watch.Offered(sessionsKey(group), units, at)
+	return &offered{s.watch, sessionsKey(group), units, at}
+}
+
+// atLeast tells of the difference, if the write turns out to be larger. What a move
+// takes beyond that is not told: it comes once, and more write shards only make it
+// come again.
+func (o *offered) atLeast(units int) {
+	if units > o.units {
+		o.watch.Offered(o.key, units-o.units, o.at)
+		o.units = units
+	}
 }
 
 func sessionsKey(group string) string {

@@ -94,10 +94,12 @@ func TestWhatSessionsCost(t *testing.T) {
 	costs("moved", price{2, 1 + 4}, func() { put(t, s, lease, now) })
 	costs("renewed after the change", price{0, 1}, func() { put(t, s, lease, now) })
 	lease.ID = "z2"
-	costs("new in the minute after", price{2, 1 + 4}, func() { put(t, s, lease, now) })
-	now = now.Add(2 * time.Minute)
+	costs("new a second after", price{2, 1 + 4}, func() { put(t, s, lease, now) })
+	now = now.Add(5 * time.Second)
 	_, _ = s.Get(within(t), "g", "z", now)
 	lease.ID = "z6"
-	costs("new later", price{2, 1 + 1}, func() { put(t, s, lease, now) })
+	costs("new five seconds after", price{2, 1 + 1}, func() { put(t, s, lease, now) })
 	costs("ended after the change", price{2, 1}, func() { _ = s.End(within(t), "g", "z6", now) })
+	costs("ended after it moved", price{2, 1}, func() { _ = s.End(within(t), "g", "z", now) })
+	costs("looked up after that", price{2 * 2, 0}, func() { _, _ = s.Get(within(t), "g", "z", now) })
 }

@@ -2,6 +2,8 @@ package ddb
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -17,11 +19,18 @@ const fence = time.Minute
 // already go by it.
 const ahead = 2 * time.Second
 
+// prompt is for how long an attempt of a write that begins a session may take, before
+// it has to look whether the shard count has changed meanwhile. That, and as far as
+// clocks may differ, is for how long after a change others expect such a write where
+// the session belonged before. It is short because what they do against it goes to the
+// partitions that the group has just outgrown.
+const prompt = 3 * time.Second
+
 // places are the write shards on which a session may be.
 type places struct {
 	group, id string
 	numbers   []int        // where it belongs first, each once
-	fenced    map[int]bool // those on which late writes may yet land
+	fenced    map[int]bool // those on which late writes may yet begin it
 }
 
 // places works out where a session may be at a time, and where it belongs then.
@@ -36,7 +45,7 @@ func (s *SessionReader) places(ctx context.Context, group, id string, at time.Ti
 func placesOf(entry Entry, group, id string, at time.Time) places {
 	p := places{group: group, id: id, fenced: map[int]bool{}}
 	p.add(shard.Calculated(id, entry.History.At(at)))
-	for _, count := range entry.History.Counts(at.Add(-fence), at.Add(ahead)) {
+	for _, count := range entry.History.Counts(at.Add(-prompt-ahead), at.Add(ahead)) {
 		n := shard.Calculated(id, count)
 		p.fenced[n] = true
 		p.add(n)
@@ -60,6 +69,60 @@ func (p *places) add(n int) {
 }
 
 func (p *places) key(n int) item { return itemKey(schema.SessionKey(p.group, p.id, n)) }
+
+// maxLooks bounds the readings of places between which a session moves.
+const maxLooks = 5
+
+// look returns what is at each place, and the session that is active there, the zero
+// Session for none. What it finds was there at one moment as far as it matters: a
+// reading is no snapshot, and one that comes too early for the place to which a
+// session moves and too late for the one that it leaves finds a trace there. If that
+// is all, it reads again, until it finds the session, or nothing else than before.
+func (s *SessionReader) look(ctx context.Context, p places, at time.Time) (found map[int]item, held Session, err error) {
+	for range maxLooks {
+		before := found
+		if found, err = s.read(ctx, p); err != nil {
+			return nil, held, err
+		}
+		traced, err := p.follow(found, at)
+		if err != nil {
+			return nil, held, err
+		}
+		held, err = newest(p.group, found, at)
+		if err != nil || held.ID != "" || !traced || sameRevs(before, found) {
+			return found, held, err
+		}
+	}
+	return nil, held, fmt.Errorf("%w: it moved between %d readings", errOutrun, maxLooks)
+}
+
+// follow tells whether there are traces. They lead to places; if one of these is not
+// known here, this process's clock is behind, and has to catch up first: an error.
+func (p places) follow(found map[int]item, at time.Time) (traced bool, err error) {
+	for _, it := range found {
+		if !isTrace(it) || !active(it, at) {
+			continue
+		}
+		traced = true
+		to, err := integer(it, schema.SessionMoved)
+		if err == nil && !slices.Contains(p.numbers, int(to)) {
+			err = fmt.Errorf("%w: it has moved to write shard %d already", errOutrun, to)
+		}
+		if err != nil {
+			return traced, err
+		}
+	}
+	return traced, nil
+}
+
+// sameRevs tells whether two readings found the same: every write raises a rev.
+func sameRevs(a, b map[int]item) bool {
+	return maps.EqualFunc(a, b, func(a, b item) bool {
+		was, err1 := integer(a, schema.SessionRev)
+		is, err2 := integer(b, schema.SessionRev)
+		return err1 == nil && err2 == nil && was == is
+	})
+}
 
 // read returns what is at each place, consistently.
 func (s *SessionReader) read(ctx context.Context, p places) (map[int]item, error) {

@@ -33,22 +33,20 @@ func NewSessionReader(client SessionReaderClient, table string, shards *Map) *Se
 }
 
 // Get returns a session that is active at now, read consistently, or an error of
-// kind ErrNotFound. It costs a read unit for 4 KB of each place: see [Sessions].
+// kind ErrNotFound; ErrUnavailable also for one that has moved to where this process's
+// clock does not reach yet. It costs a read unit for 4 KB of each place: see
+// [Sessions]; twice that for one that has ended within two minutes of a move.
 func (s *SessionReader) Get(ctx context.Context, group, id string, now time.Time) (Session, error) {
 	p, err := s.places(ctx, group, id, now)
-	var found map[int]item
-	if err == nil {
-		found, err = s.read(ctx, p)
-	}
 	var held Session
 	if err == nil {
-		held, err = newest(group, found, now)
+		_, held, err = s.look(ctx, p, now)
 	}
 	if err == nil && held.ID == "" {
 		err = ErrNotFound
 	}
 	if err != nil {
-		return Session{}, fmt.Errorf("session %q of group %q: %w", id, group, err)
+		return Session{}, fmt.Errorf("session %q of group %q: %w", id, group, Kind(err))
 	}
 	return held, nil
 }

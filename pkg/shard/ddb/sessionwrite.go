@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -45,6 +44,24 @@ func (s *Sessions) renew(ctx context.Context, l Lease, p places, at time.Time) (
 	return parseSession(l.Group, out.Attributes)
 }
 
+// attempt makes one try of a put. A careful one does not trust that the session is
+// where it belongs, and nowhere else: it reads all places. The session is returned as
+// far as it is known, with an error too.
+func (s *Sessions) attempt(ctx context.Context, l Lease, at time.Time, careful bool) (Session, error) {
+	p, err := s.places(ctx, l.Group, l.ID, at)
+	if err != nil {
+		return Session{}, err
+	}
+	if !careful {
+		put, err := s.renew(ctx, l, p, at)
+		if _, refused := conditionFailed(err); !refused {
+			return put, err
+		}
+		s.watch.Refused(sessionsKey(l.Group), 1)
+	}
+	return s.replace(ctx, l, p, at)
+}
+
 // replace puts the session anew, with what there was of it.
 func (s *Sessions) replace(ctx context.Context, l Lease, p places, at time.Time) (Session, error) {
 	actions, put, err := s.plan(ctx, l, p, at)
@@ -55,20 +72,13 @@ func (s *Sessions) replace(ctx context.Context, l Lease, p places, at time.Time)
 }
 
 // plan reads all places, and returns the writes that put the session where it
-// belongs. Where it was, and where a write may be late, they leave a trace.
+// belongs. Where it was, and where a late write may yet begin it, they leave a trace.
 func (s *Sessions) plan(ctx context.Context, l Lease, p places, at time.Time) ([]types.TransactWriteItem, Session, error) {
-	found, err := s.read(ctx, p)
+	found, held, err := s.look(ctx, p, at)
 	if err != nil {
 		return nil, Session{}, err
 	}
 	home := p.numbers[0]
-	if err := p.follow(found[home], at); err != nil {
-		return nil, Session{}, err
-	}
-	held, err := newest(l.Group, found, at)
-	if err != nil {
-		return nil, Session{}, err
-	}
 	it := leased(l, held, nextRev(found[home], at), at)
 	put, err := parseSession(l.Group, it)
 	actions := []types.TransactWriteItem{s.put(p, home, it, found[home])}
@@ -80,19 +90,6 @@ func (s *Sessions) plan(ctx context.Context, l Lease, p places, at time.Time) ([
 		actions = append(actions, s.put(p, n, trace(home, nextRev(old, at), at), old))
 	}
 	return actions, put, err
-}
-
-// follow is an error when a trace at home tells that the session is in a place that
-// is not known here: this process's clock is behind, and has to catch up first.
-func (p places) follow(home item, at time.Time) error {
-	if !isTrace(home) || !active(home, at) {
-		return nil
-	}
-	to, err := integer(home, schema.SessionMoved)
-	if err == nil && !slices.Contains(p.numbers, int(to)) {
-		err = fmt.Errorf("%w: it has moved to write shard %d already", errOutrun, to)
-	}
-	return err
 }
 
 // newest returns the active session among what was found; the zero Session for none.
@@ -112,8 +109,8 @@ func newest(group string, found map[int]item, at time.Time) (held Session, err e
 	return held, nil
 }
 
-// leased is the item, without its key, of a session that is put; held is what was
-// there, zero for nothing.
+// leased is the item of a session that is put, as if its group had one write shard;
+// held is what was there, zero for nothing.
 func leased(l Lease, held Session, rev int64, at time.Time) item {
 	ends := at.Add(l.TTL)
 	if held.ID == "" {
@@ -122,8 +119,9 @@ func leased(l Lease, held Session, rev int64, at time.Time) item {
 	if l.Data != nil {
 		held.Data = l.Data
 	}
-	_, sk := schema.SessionKey(l.Group, l.ID, 0)
+	pk, sk := schema.SessionKey(l.Group, l.ID, 0)
 	it := item{
+		schema.PK:             &types.AttributeValueMemberS{Value: pk},
 		schema.SK:             &types.AttributeValueMemberS{Value: sk},
 		schema.SessionStarted: number(held.Started.UnixMilli()),
 		schema.SessionRenewed: number(at.UnixMilli()),
@@ -170,24 +168,43 @@ func (s *Sessions) put(p places, n int, it, there item) types.TransactWriteItem 
 	return types.TransactWriteItem{Put: put}
 }
 
-// removal returns the writes that delete what is at a session's places, but for
-// traces.
-func (s *Sessions) removal(ctx context.Context, p places) ([]types.TransactWriteItem, error) {
-	found, err := s.read(ctx, p)
-	if err != nil {
-		return nil, err
+// remove deletes what is in the only place where a session may be, and returns the
+// write units of that. A trace there tells that the session has moved.
+func (s *Sessions) remove(ctx context.Context, p places, at time.Time) (units int, err error) {
+	out, err := s.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+		TableName: &s.table, Key: p.key(p.numbers[0]),
+		ConditionExpression:       aws.String("attribute_not_exists(moved) OR ends_at <= :now"),
+		ExpressionAttributeValues: item{":now": number(at.UnixMilli())}, ReturnValues: types.ReturnValueAllOld,
+	}, once)
+	if _, refused := conditionFailed(err); refused {
+		s.watch.Refused(sessionsKey(p.group), 1)
+		return 1, fmt.Errorf("%w: it has moved", errOutrun)
 	}
-	var actions []types.TransactWriteItem
+	if err != nil {
+		s.throttled(ctx, err, p.group, p.numbers[0], at)
+		return 1, err
+	}
+	return writeUnits(out.Attributes), nil
+}
+
+// removal returns the writes that delete what is at a session's places, but for
+// traces, and what they are in write units outside of a transaction.
+func (s *Sessions) removal(ctx context.Context, p places, at time.Time) (actions []types.TransactWriteItem, units int, err error) {
+	found, _, err := s.look(ctx, p, at)
+	if err != nil {
+		return nil, 0, err
+	}
 	for n, it := range found {
 		if isTrace(it) {
 			continue
 		}
+		units += writeUnits(it)
 		actions = append(actions, types.TransactWriteItem{Delete: &types.Delete{
 			TableName: &s.table, Key: p.key(n), ConditionExpression: aws.String("rev = :rev"),
 			ExpressionAttributeValues: item{":rev": it[schema.SessionRev]},
 		}})
 	}
-	return actions, nil
+	return actions, units, nil
 }
 
 // apply makes writes of one session, as a transaction if there are several. When

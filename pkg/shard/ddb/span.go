@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"math"
-	"math/big"
 	"strconv"
 	"strings"
 	"time"
@@ -55,9 +54,9 @@ type window struct {
 func (w window) edge(stamp shard.Stamp, desc bool) position {
 	s := During(stamp, w.start, w.end)
 	if desc {
-		return position{s.High, math.MaxInt}
+		return position{s.High, behindAll, math.MaxInt}
 	}
-	return position{s.Low, -1}
+	return position{s.Low, "", -1}
 }
 
 func cutSpan(b shard.Bucket, stamp shard.Stamp, offset time.Duration, s Span) (cut, error) {
@@ -116,55 +115,71 @@ func (c cut) floor(t time.Time) time.Time {
 	return t.Add(-c.offset).UTC().Truncate(c.bucket.Width()).Add(c.offset)
 }
 
-// position is a place in the order of (sort key, write shard).
+// position is a place in the order of (sort key, what tells apart, write shard). The
+// second does not change with the shard count, so that cursors outlive a change.
 type position struct {
 	sort  types.AttributeValue
+	by    string // of apart
 	shard int
 }
+
+// behindAll sorts behind everything that apart returns.
+const behindAll = "~"
 
 func (p position) compare(q position) int {
 	if c := compareValues(p.sort, q.sort); c != 0 {
 		return c
 	}
-	return cmp.Compare(p.shard, q.shard)
+	return cmp.Or(strings.Compare(p.by, q.by), cmp.Compare(p.shard, q.shard))
 }
 
-// String is the form of Span.After: <shard>:<type>:<sort key>.
+// String is the form of Span.After: <shard>:<type>:<sort key>, or with what tells apart
+// <shard>:<type><its length>:<what tells apart><sort key>.
 func (p position) String() string {
-	head := strconv.Itoa(p.shard) + ":"
+	var kind, sort string
 	switch v := p.sort.(type) {
 	case *types.AttributeValueMemberS:
-		return head + "S:" + v.Value
+		kind, sort = "S", v.Value
 	case *types.AttributeValueMemberN:
-		return head + "N:" + v.Value
+		kind, sort = "N", v.Value
 	case *types.AttributeValueMemberB:
-		return head + "B:" + string(v.Value)
+		kind, sort = "B", string(v.Value)
 	}
-	return ""
+	if p.by != "" {
+		kind += strconv.Itoa(len(p.by))
+	}
+	return strconv.Itoa(p.shard) + ":" + kind + ":" + p.by + sort
 }
 
 func parsePosition(s string) (position, error) {
-	parts, err := shard.Decompose(":", s, 3)
-	if err != nil {
-		return position{}, fmt.Errorf("%w: Span.After %q is not what a page gave", ErrMisused, s)
-	}
-	n, err := strconv.Atoi(parts[0])
-	p := position{shard: n}
-	switch parts[1] {
-	case "S":
-		p.sort = &types.AttributeValueMemberS{Value: parts[2]}
-	case "N":
-		if _, err = strconv.ParseFloat(parts[2], 64); err != nil {
-			break
+	p, ok := position{}, false
+	if parts, err := shard.Decompose(":", s, 3); err == nil && parts[1] != "" {
+		number, length, rest := parts[0], parts[1][1:], parts[2]
+		n, err1 := strconv.Atoi(number)
+		size, err2 := strconv.Atoi("0" + length)
+		if err1 == nil && err2 == nil && size <= len(rest) {
+			p.sort, ok = sortValue(parts[1][:1], rest[size:])
+			p.by, p.shard = rest[:size], n
 		}
-		p.sort = &types.AttributeValueMemberN{Value: parts[2]}
-	case "B":
-		p.sort = &types.AttributeValueMemberB{Value: []byte(parts[2])}
 	}
-	if err != nil || p.sort == nil {
+	if !ok {
 		return position{}, fmt.Errorf("%w: Span.After %q is not what a page gave", ErrMisused, s)
 	}
 	return p, nil
+}
+
+// sortValue is a sort key of a type, by its text.
+func sortValue(kind, text string) (types.AttributeValue, bool) {
+	switch kind {
+	case "S":
+		return &types.AttributeValueMemberS{Value: text}, true
+	case "N":
+		_, ok := parseNumber(text)
+		return &types.AttributeValueMemberN{Value: text}, ok
+	case "B":
+		return &types.AttributeValueMemberB{Value: []byte(text)}, true
+	}
+	return nil, false
 }
 
 // compareValues orders sort keys as DynamoDB does: text and binary by their bytes,
@@ -185,25 +200,4 @@ func compareValues(a, b types.AttributeValue) int {
 		}
 	}
 	return 0
-}
-
-// compareNumbers is exact: DynamoDB's numbers have 38 digits.
-func compareNumbers(a, b string) int {
-	x, err1 := strconv.ParseInt(a, 10, 64)
-	y, err2 := strconv.ParseInt(b, 10, 64)
-	if err1 == nil && err2 == nil {
-		switch {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		}
-		return 0
-	}
-	r, ok1 := new(big.Rat).SetString(a)
-	s, ok2 := new(big.Rat).SetString(b)
-	if !ok1 || !ok2 {
-		return strings.Compare(a, b)
-	}
-	return r.Cmp(s)
 }

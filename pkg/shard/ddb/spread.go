@@ -138,14 +138,19 @@ func (r *SpreadReader) stretch(ctx context.Context, entity string, s stretch, mo
 	return found, nil
 }
 
-// Sessions counts a group's active sessions by write shard. A session lies where the
-// count at its last renewal put it.
+// Sessions counts a group's active sessions by write shard, not what they have left
+// where they were. A session lies where the count at its last renewal put it.
 func (r *SpreadReader) Sessions(ctx context.Context, group string, now time.Time) (KeySpread, error) {
 	base := schema.BaseKey{Type: schema.Sessions, Name: group}
 	spread, err := r.whole(ctx, base, now, func(n int) *dynamodb.QueryInput {
 		return &dynamodb.QueryInput{
-			KeyConditionExpression:    aws.String("pk = :pk"),
-			ExpressionAttributeValues: item{":pk": &types.AttributeValueMemberS{Value: schema.Key{Base: base, Shard: n}.String()}},
+			KeyConditionExpression: aws.String("pk = :pk AND begins_with(sk, :prefix)"),
+			FilterExpression:       aws.String("attribute_not_exists(moved) AND ends_at > :millis"),
+			ExpressionAttributeValues: item{
+				":pk":     &types.AttributeValueMemberS{Value: schema.Key{Base: base, Shard: n}.String()},
+				":prefix": &types.AttributeValueMemberS{Value: schema.SessionPrefix},
+				":millis": number(now.UnixMilli()),
+			},
 		}
 	})
 	if err != nil {
@@ -206,7 +211,8 @@ type countQuery struct {
 	input *dynamodb.QueryInput
 }
 
-// count makes queries in parallel, and sums what they find by write shard.
+// count makes queries in parallel, and sums what they find by write shard: what has
+// not expired, unless a query says what it looks for.
 func (r *SpreadReader) count(ctx context.Context, queries []countQuery, shards int, now time.Time) ([]int64, error) {
 	found := make([]int64, len(queries))
 	group, ctx := errgroup.WithContext(ctx)
@@ -214,8 +220,10 @@ func (r *SpreadReader) count(ctx context.Context, queries []countQuery, shards i
 	for i, q := range queries {
 		group.Go(func() (err error) {
 			q.input.TableName, q.input.Select = &r.table, types.SelectCount
-			q.input.FilterExpression = aws.String("attribute_not_exists(expires_at) OR expires_at > :now")
-			q.input.ExpressionAttributeValues[":now"] = number(now.Unix())
+			if q.input.FilterExpression == nil {
+				q.input.FilterExpression = aws.String("attribute_not_exists(expires_at) OR expires_at > :now")
+				q.input.ExpressionAttributeValues[":now"] = number(now.Unix())
+			}
 			found[i], err = r.countPages(ctx, q.input)
 			return err
 		})

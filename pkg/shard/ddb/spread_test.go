@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
@@ -96,12 +97,13 @@ func TestSpreadOfACounter(t *testing.T) {
 		s, err := ddb.NewSpreadReader(reads, d.names.Items, d.shards).Counter(t.Context(), "hits", 500*time.Millisecond)
 		watched <- outcome{s, err}
 	}()
-	<-reads.read // the first look is over
-	for n, writes := range []int{7, 9, 2} {
+	<-reads.read                           // the first look is over
+	d.setShards(t, "C#hits", "1:3", "2:6") // it grows
+	for n, writes := range []int{7, 9, 2, 0, 5} {
 		d.raise(t, n, writes)
 	}
 	got := <-watched
-	if got.err != nil || !slices.Equal(got.spread.Counts, []int64{7, 9, 0}) || !slices.Equal(got.spread.Unknown, []int{2}) {
+	if got.err != nil || !slices.Equal(got.spread.Counts, []int64{7, 9, 0}) || !slices.Equal(got.spread.Unknown, []int{2, 4}) {
 		t.Errorf("%+v, %v", got.spread, got.err)
 	}
 }
@@ -176,15 +178,33 @@ func TestSpreadOfABoard(t *testing.T) {
 
 func TestSpreadOfSessions(t *testing.T) {
 	d := deploy(t)
-	now := time.Now()
-	d.setShards(t, "S#room", "1:2")
-	for i := range 10 {
-		d.putItem(t, fmt.Sprintf("S#room#%d", i%2), fmt.Sprint("id", i), now.Unix()+60)
+	s, now := d.sessions(d.client, ddb.Unwatched{}), later
+	begin := func(from, to int, ttl time.Duration) {
+		for i := from; i < to; i++ {
+			put(t, s, ddb.Lease{Group: "room", ID: fmt.Sprint("id", i), TTL: ttl}, now)
+		}
 	}
-	d.putItem(t, "S#room#0", "over", now.Unix()-1)
-	got, err := d.spreads().Sessions(within(t), "room", now)
-	if err != nil || !slices.Equal(got.Counts, []int64{5, 5}) {
-		t.Errorf("%+v, %v", got, err)
+	begin(0, 20, time.Hour)
+	if _, err := d.changer(ddb.ChangerOptions{}).Pin(within(t), "S#room", 3, note, now); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(11 * time.Second)
+	begin(10, 40, time.Hour)   // ten of them move, and twenty are new
+	begin(50, 60, time.Second) // these end
+	d.putItem(t, "S#room#0", schema.BeatSK, 0)
+	d.putItem(t, "S#room#0", schema.ProbeSK, later.Add(time.Hour).Unix())
+	now = now.Add(time.Second)
+	want := make([]int64, 3)
+	for i := range 40 {
+		n := 0
+		if i >= 10 {
+			n = shard.Calculated(fmt.Sprint("id", i), 3)
+		}
+		want[n]++
+	}
+	got, err := ddb.NewSpreadReader(d.client, d.names.Items, ddb.NewMap(d.client, d.names.ShardMap)).Sessions(within(t), "room", now)
+	if err != nil || !slices.Equal(got.Counts, want) {
+		t.Errorf("%+v, %v; want %v", got, err, want)
 	}
 }
 

@@ -14,9 +14,10 @@ import (
 // each got meanwhile, exactly: every write raises a write shard's rev by one. How
 // many there ever were is not stored, since a rev starts at the clock's
 // microseconds, and values tell nothing: increments differ. So a counter that is
-// not written to while it is watched has nothing to count.
+// not written to while it is watched has nothing to count. Write shards that a change
+// of the count adds meanwhile are Unknown; those of the count at the begin are judged.
 //
-// It costs two strongly consistent reads of each write shard.
+// It costs two strongly consistent reads of each write shard, and two of the map's item.
 func (r *SpreadReader) Counter(ctx context.Context, name string, watch time.Duration) (KeySpread, error) {
 	fault := func(err error) error { return fmt.Errorf("watching counter %q: %w", name, err) }
 	entry, err := r.shards.Read(ctx, counterKey(name))
@@ -34,10 +35,15 @@ func (r *SpreadReader) Counter(ctx context.Context, name string, watch time.Dura
 	case <-time.After(watch):
 	}
 	to := time.Now().UTC()
-	after, err := r.revs(ctx, name, entry.Most())
+	later, err := r.shards.Read(ctx, counterKey(name))
 	if err != nil {
 		return KeySpread{}, fault(err)
 	}
+	after, err := r.revs(ctx, name, max(entry.Most(), later.Most()))
+	if err != nil {
+		return KeySpread{}, fault(err)
+	}
+	before = append(before, make([]*big.Int, len(after)-len(before))...)
 	counts, unknown := writesBetween(before, after, time.Since(from))
 	spread := spreadOver(counts, entry.History.Newest())
 	spread.From, spread.To, spread.Unknown = from, to, unknown

@@ -31,12 +31,16 @@ type Summary struct {
 
 // Read returns the summaries of these counters, in their order, by eventually
 // consistent reads: one item for each 64 write shards. A counter without a
-// summary has value 0.
+// summary has value 0. One that is named again is read once.
 func (s *Summaries) Read(ctx context.Context, names []string, now time.Time) ([]Summary, error) {
 	summaries := make([]Summary, len(names))
-	owner := map[string]int{}
+	first, owner := map[string]int{}, map[string]int{} // by name, and by partition key
 	var keys []item
 	for i, name := range names {
+		if _, again := first[name]; again {
+			continue
+		}
+		first[name] = i
 		entry, err := s.shards.Lookup(ctx, counterKey(name), now)
 		if err != nil {
 			return nil, fmt.Errorf("reading the summary of %q: %w", name, err)
@@ -44,10 +48,8 @@ func (s *Summaries) Read(ctx context.Context, names []string, now time.Time) ([]
 		summaries[i] = Summary{Value: new(big.Int), ReadAt: now, Shards: entry.History.Newest()}
 		for source := 0; source < entry.Most(); source += schema.SourcesPerPartial {
 			pk := schema.SummaryKey(name, source)
-			if _, again := owner[pk]; !again {
-				owner[pk] = i
-				keys = append(keys, itemKey(pk, schema.SoleSK))
-			}
+			owner[pk] = i
+			keys = append(keys, itemKey(pk, schema.SoleSK))
 		}
 	}
 	items, err := batchGet(ctx, s.client, s.table, keys, false)
@@ -57,6 +59,12 @@ func (s *Summaries) Read(ctx context.Context, names []string, now time.Time) ([]
 	for _, it := range items {
 		if err := summaries[owner[text(it, schema.PK)]].add(it); err != nil {
 			return nil, fmt.Errorf("summary %q: %w", text(it, schema.PK), err)
+		}
+	}
+	for i, name := range names {
+		if of := summaries[first[name]]; first[name] != i {
+			of.Value = new(big.Int).Set(of.Value) // the caller may change one
+			summaries[i] = of
 		}
 	}
 	return summaries, nil

@@ -34,7 +34,14 @@ type TableClient interface {
 // Items keep the shape that they have without sharding: the partition key attribute
 // holds the plain name, say "acme". Put adds the write shard on the way to DynamoDB,
 // which stores "acme#7", and reads take it off again. Name and sort key together are
-// an item's identity, as they are without sharding.
+// an item's identity, as they are without sharding: let sort keys end in an id
+// ([shard.Stamp.Key]). Where write shards are calculated from another attribute, items
+// with equal sort keys are told apart by it, but DynamoDB keeps only one on a write
+// shard, and a write that meets another there is refused with ErrMisused.
+//
+// All items under a name's write shards are the name's. So no name that is stored
+// plainly in the same table may look like one of them: beside "acme" over ten write
+// shards there can't be a plain "acme#3".
 type Table struct {
 	Client       TableClient
 	Name         string
@@ -45,41 +52,17 @@ type Table struct {
 	Layout       Layout           // which of them an item goes to
 	Now          func() time.Time // default time.Now
 
-	only bool // reads leave out items that the layout would not look for where they are
+	reads reading
 }
 
-// Counts says how many write shards a name has: [Fixed], or a [Map], which many
-// programs share and a [MapChanger] changes.
-type Counts interface {
-	// Lookup returns the counts of a key as a function of time. For a Table it is
-	// the name in the partition key; see [Namespace].
-	Lookup(ctx context.Context, key string, now time.Time) (Entry, error)
-}
+// reading is which of the items in a name's partitions a range gives.
+type reading int
 
-// Fixed is a shard count that is the same for all names and never changes. It must
-// be 1 to [shard.MaxShards].
-type Fixed int
-
-// Lookup returns the fixed count.
-func (n Fixed) Lookup(context.Context, string, time.Time) (Entry, error) {
-	if n < 1 || n > shard.MaxShards {
-		return Entry{}, fmt.Errorf("%w: a shard count of %d is not 1 to %d", ErrMisused, n, shard.MaxShards)
-	}
-	return Entry{History: shard.History{{Count: int(n)}}, Max: int(n)}, nil
-}
-
-// Namespace puts a prefix before names to make their keys in a shard map, so that
-// several tables share one: Namespace{"orders/", shards}. Tables that share a map
-// with hotshard's functions need one.
-type Namespace struct {
-	Prefix string
-	Counts Counts
-}
-
-// Lookup asks for the key with the prefix.
-func (n Namespace) Lookup(ctx context.Context, key string, now time.Time) (Entry, error) {
-	return n.Counts.Lookup(ctx, n.Prefix+key, now)
-}
+const (
+	eachOnce reading = iota // every item, once when writers did not agree where it goes
+	placed                  // the same, but none that the layout does not put where it is
+	allThere                // everything that is there
+)
 
 // fault is what is wrong with the table itself, nil for nothing.
 func (t *Table) fault() error {
@@ -95,7 +78,7 @@ func (t *Table) fault() error {
 	case t.Layout == nil:
 		return fmt.Errorf("%w: table %s: Layout is nil: say RandomSuffix{}, for one", ErrMisused, t.Name)
 	}
-	if err := t.Layout.fault(t); err != nil {
+	if err := firstError(t.format().Valid(), t.Layout.fault(t)); err != nil {
 		return fmt.Errorf("%w: table %s: %w", ErrMisused, t.Name, err)
 	}
 	return nil

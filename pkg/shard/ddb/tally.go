@@ -25,6 +25,10 @@ type TallyClient interface {
 // hotshard, and has no summary that is kept up to date beside it: a read costs a read
 // unit for each write shard, or half of one.
 //
+// A sum reads the write shards that Shards says a name ever had. So a Fixed count may
+// be raised, readers first; one that is lowered leaves out what the others have counted.
+// A [Map] in place of a Fixed count needs [AtLeast].
+//
 // A count by the minute is a tally whose names have the minute: home#2026-01-05T12:04.
 type Tally struct {
 	Client       TallyClient
@@ -44,6 +48,9 @@ func (c *Tally) fault() error {
 		return fmt.Errorf("%w: a Tally needs Client, Table, PartitionKey, Value and Shards", ErrMisused)
 	case (c.SortKey == "") != (c.Sort == nil):
 		return fmt.Errorf("%w: a Tally needs both SortKey and Sort, or neither", ErrMisused)
+	}
+	if err := c.format().Valid(); err != nil {
+		return fmt.Errorf("%w: a Tally of table %s: %w", ErrMisused, c.Table, err)
 	}
 	return nil
 }
@@ -115,12 +122,15 @@ func (c *Tally) now() time.Time {
 	return c.Now()
 }
 
-func (c *Tally) key(name string, n int) item {
-	format := c.Format
-	if format == "" {
-		format = shard.Hash
+func (c *Tally) format() shard.Format {
+	if c.Format == "" {
+		return shard.Hash
 	}
-	key := item{c.PartitionKey: &types.AttributeValueMemberS{Value: format.Join(name, n)}}
+	return c.Format
+}
+
+func (c *Tally) key(name string, n int) item {
+	key := item{c.PartitionKey: &types.AttributeValueMemberS{Value: c.format().Join(name, n)}}
 	if c.SortKey != "" {
 		key[c.SortKey] = c.Sort
 	}

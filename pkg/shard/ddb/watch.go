@@ -26,7 +26,7 @@ type Watcher interface {
 	Refused(key string, units int)
 }
 
-// Unwatched is a Watcher that does nothing.
+// Unwatched is a Watcher that does nothing, which a nil Watcher stands for, too.
 type Unwatched struct{}
 
 // Offered does nothing.
@@ -37,6 +37,14 @@ func (Unwatched) Throttled(context.Context, string, int, time.Time) {}
 
 // Refused does nothing.
 func (Unwatched) Refused(string, int) {}
+
+// watched is the watcher, or one for nobody.
+func watched(w Watcher) Watcher {
+	if w == nil {
+		return Unwatched{}
+	}
+	return w
+}
 
 // putter is what a probe calls of DynamoDB.
 type putter interface {

@@ -1,0 +1,69 @@
+package infra
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestLateData: where an alarm wants all of its periods, a zero in the place of data
+// that are late would keep it quiet for ever.
+func TestLateData(t *testing.T) {
+	filled := 0
+	for _, tm := range []*template{deployed(t), with(t, attached)} {
+		for name, a := range alarms(t, tm) {
+			if !strings.Contains(text(a["Metrics"]), "FILL(") {
+				continue
+			}
+			if filled++; a.number("DatapointsToAlarm") >= a.number("EvaluationPeriods") {
+				t.Errorf("%s wants %v of %v periods, of %s", name, a["DatapointsToAlarm"], a["EvaluationPeriods"], text(a["Metrics"]))
+			}
+		}
+	}
+	if filled == 0 {
+		t.Error("no alarm fills anything: is this test of use?")
+	}
+}
+
+// periodOf is an alarm's period in seconds: that of its metric, or of all its metrics.
+func periodOf(t *testing.T, a object) float64 {
+	t.Helper()
+	period := a.number("Period")
+	for _, m := range a.list("Metrics") {
+		o := object(m.(map[string]any))
+		of := o.number("Period") + o.object("MetricStat").number("Period")
+		if period != 0 && of != 0 && of != period {
+			t.Errorf("periods of %v and %v s in %v", period, of, a)
+		}
+		period = max(period, of)
+	}
+	return period
+}
+
+// TestPeriods: the alarms that do not look at minutes.
+func TestPeriods(t *testing.T) {
+	for context, want := range map[string]map[string]string{
+		"": {
+			"shard-changes": "50 1 300", "shrink-not-done": "1 6 300", "compact-not-done": "1 3 3600", "boards-not-done": "1 6 300",
+			"hotkeys-tasks-dropped": "3 1 3600", "aggregator-tasks-dropped": "3 1 3600", "hotkeys-not-polling": "1 6 300", "aggregator-not-polling": "1 6 300",
+		},
+		"other": {"shard-changes": "7 1 300", "shrink-not-done": "1 6 300", "boards-not-done": "1 3 1200"},
+	} {
+		tm := deployed(t)
+		if context != "" {
+			tm = with(t, map[string]any{"maxShardChanges": "7", "quiet": "12m", "boardRecheck": "20m"})
+		}
+		got := alarms(t, tm)
+		for name, want := range want {
+			a := got["hotshard-"+name]
+			if got := fmt.Sprint(a.number("Threshold"), a.number("EvaluationPeriods"), periodOf(t, a)); got != want {
+				t.Errorf("%s: %s, want %s", name, got, want)
+			}
+		}
+		for name, a := range got {
+			if _, listed := want[strings.TrimPrefix(name, "hotshard-")]; context == "" && !listed && periodOf(t, a) != 60 {
+				t.Errorf("%s has a period of %v s", name, periodOf(t, a))
+			}
+		}
+	}
+}

@@ -1,0 +1,94 @@
+//go:build extra
+
+package infra
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// synthCommand builds the command that the CDK's command line starts. It wants the
+// built functions.
+func synthCommand(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "synth")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "./cmd/synth").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return path
+}
+
+// TestExtraValidation has the CDK validate what make synth does not make: an attached
+// stack, and one with tokens that is destroyed with all that it has.
+func TestExtraValidation(t *testing.T) {
+	command := synthCommand(t)
+	watching := maps.Clone(attached)
+	watching["sourceKeyArn"] = "arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+	for name, context := range map[string]map[string]any{
+		"attached": watching,
+		"jwt":      {"auth": "jwt", "jwtIssuer": "https://issuer.example.com", "jwtAudience": []any{"one", "two"}, "removal": "destroy", "deletionProtection": false},
+	} {
+		content, err := json.Marshal(context)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := t.TempDir()
+		cmd := exec.CommandContext(t.Context(), command)
+		cmd.Env = append(os.Environ(), "CDK_VALIDATION=true", "CDK_OUTDIR="+out, "CDK_CONTEXT_JSON="+string(content))
+		if said, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", name, err, said)
+		}
+		if _, err := os.Stat(filepath.Join(out, "validation-report.json")); err != nil { // it is there when a validator ran
+			t.Errorf("%s was not validated: %v", name, err)
+		}
+	}
+}
+
+// TestExtraPrecedence: what -c says goes before the settings of cdk.json, and those
+// before the ones of cdk.context.json, with the CDK's own command line.
+func TestExtraPrecedence(t *testing.T) {
+	dir, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := t.TempDir()
+	for name, content := range map[string]any{
+		"cdk.json":         map[string]any{"app": "cd '" + dir + "' && exec '" + synthCommand(t) + "'", "context": map[string]any{"logRetention": 7, "apiRate": 7}},
+		"cdk.context.json": map[string]any{"logRetention": 14, "apiRate": 14, "maxWriteUnits": 1_000_000, "email": "ops@example.com"},
+	} {
+		bytes, err := json.Marshal(content)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(work, name), bytes, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	out := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "node_modules", ".bin", "cdk"), "synth", "--quiet", "-o", out, "-c", "apiRate=21")
+	cmd.Dir = work
+	if said, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	tm := &template{}
+	if tm.text, err = os.ReadFile(filepath.Join(out, "hotshard.template.json")); err == nil {
+		err = json.Unmarshal(tm.text, tm)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, stage := tm.named(t, "AWS::ApiGatewayV2::Stage", "StageName", "$default")
+	_, group := tm.named(t, "AWS::Logs::LogGroup", "LogGroupName", "/aws/lambda/hotshard-ingest")
+	_, items := tm.named(t, "AWS::DynamoDB::GlobalTable", "TableName", "hotshard-items")
+	_, mail := tm.named(t, "AWS::SNS::Subscription", "Protocol", "email")
+	if rate, days := stage.Properties.object("DefaultRouteSettings").number("ThrottlingRateLimit"), group.Properties.number("RetentionInDays"); rate != 21 || days != 7 {
+		t.Errorf("rate %v, want -c's 21; days %v, want cdk.json's 7", rate, days)
+	}
+	if units := items.Properties.object("WriteOnDemandThroughputSettings").number("MaxWriteRequestUnits"); units != 1_000_000 || mail.Properties.text("Endpoint") != "ops@example.com" {
+		t.Errorf("of cdk.context.json: %v units, mail to %s", units, mail.Properties.text("Endpoint"))
+	}
+}

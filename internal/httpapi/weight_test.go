@@ -1,0 +1,35 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestWeightIsNoLessThanWhatIsSent: Lambda's answer has the body as a string.
+func TestWeightIsNoLessThanWhatIsSent(t *testing.T) {
+	texts := rapid.OneOf(rapid.String(), rapid.StringOf(rapid.SampledFrom([]rune("\"\\\n\u2028\u2029<aé—"))))
+	rapid.Check(t, func(t *rapid.T) {
+		value := map[string]string{"a": texts.Draw(t, "text")}
+		weight, err := WeightOf(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var body, sent bytes.Buffer
+		for _, step := range []struct {
+			to   *bytes.Buffer
+			from func() any
+		}{{&body, func() any { return value }}, {&sent, func() any { return body.String() }}} {
+			encoder := json.NewEncoder(step.to)
+			encoder.SetEscapeHTML(false)
+			if err := encoder.Encode(step.from()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if quotes := len(`""`) + 1; weight < sent.Len()-quotes {
+			t.Fatalf("%q weighs %d, and %d bytes are sent", value, weight, sent.Len()-quotes)
+		}
+	})
+}

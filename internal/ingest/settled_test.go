@@ -1,0 +1,120 @@
+package ingest
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+// settingCalls are calls that set something, and others that set it otherwise.
+var settingCalls = []struct{ path, body, other string }{
+	{"/v1/leaderboards", `{"board":"g","size":10}`, `{"board":"g","size":20}`},
+	{"/v1/shards", `{"type":"counter","name":"c","shards":4}`, `{"type":"counter","name":"c","shards":8}`},
+}
+
+// TestKeyedSettingsAreSetOnce: the second time, the first answer comes, and nothing is
+// set any more.
+func TestKeyedSettingsAreSetOnce(t *testing.T) {
+	r := newRig(t)
+	for _, c := range settingCalls {
+		first := r.send(http.MethodPut, c.path, c.body, "Idempotency-Key", "k"+c.path)
+		second := r.send(http.MethodPut, c.path, c.other)
+		again := r.send(http.MethodPut, c.path, c.body, "Idempotency-Key", "k"+c.path)
+		if first.status != 200 || second.status != 200 || again.status != 200 || string(again.body) != string(first.body) {
+			t.Errorf("%d %s, again %d %s", first.status, first.body, again.status, again.body)
+		}
+		if got := r.send(http.MethodPut, c.path, c.other, "Idempotency-Key", "k"+c.path); got.status != 409 {
+			t.Errorf("%s with another body: %d %s", c.path, got.status, got.body)
+		}
+		if got := r.send(http.MethodPut, c.path, c.body, "Idempotency-Key", "no key"); got.status != 422 {
+			t.Errorf("%s with a bad key: %d", c.path, got.status)
+		}
+	}
+	set, err := r.service.boards.Settings(t.Context(), "g", r.service.now())
+	if err != nil || set.Size != 20 {
+		t.Errorf("the board has %+v, %v; want the size of the last that was set", set, err)
+	}
+	entry, err := ddb.NewMap(r.client, r.names.ShardMap).Read(t.Context(), "C#c")
+	if err != nil || entry.History.Newest() != 8 {
+		t.Errorf("the counter has %+v, %v; want 8 write shards", entry, err)
+	}
+}
+
+// TestKeyedSettingsCutOff: set, but not marked, so that the caller has no answer. The
+// same call again sets and answers.
+func TestKeyedSettingsCutOff(t *testing.T) {
+	r := newRig(t)
+	f := &faults{Client: r.client, before: func(operation string) error {
+		if operation == "TransactWriteItems" {
+			return errors.New("cut off")
+		}
+		return nil
+	}}
+	r.use(f)
+	c := settingCalls[0]
+	if got := r.send(http.MethodPut, c.path, c.body, "Idempotency-Key", "k"); got.status != 500 {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	f.before = nil
+	for range 2 {
+		if got := r.send(http.MethodPut, c.path, c.body, "Idempotency-Key", "k"); got.status != 200 || !strings.Contains(string(got.body), `"size":10`) {
+			t.Fatalf("%d %s", got.status, got.body)
+		}
+	}
+}
+
+// TestContentionIs429: others are always faster. DynamoDB is well, and nothing is
+// written.
+func TestContentionIs429(t *testing.T) {
+	r := newRig(t)
+	f := &faults{Client: r.client, before: func(operation string) error {
+		if operation != "TransactWriteItems" {
+			return nil
+		}
+		return &types.TransactionCanceledException{CancellationReasons: []types.CancellationReason{
+			{Code: aws.String("ConditionalCheckFailed")}, {Code: aws.String("None")},
+		}}
+	}}
+	r.use(f)
+	r.service.settings.Deadline = 600 * time.Millisecond
+	got := r.post("/v1/scores", scoresBody("g", "ann", "1"), "Idempotency-Key", "k")
+	if text := string(got.body); got.status != 429 || got.header.Get("Retry-After") == "" || !strings.Contains(text, "other calls kept changing the same items") ||
+		strings.Contains(text, "unavailable") || strings.Contains(text, "may have been written") {
+		t.Errorf("%d %s", got.status, text)
+	}
+	if log := r.log.String(); strings.Contains(log, "ERROR") || !strings.Contains(log, "INFO") {
+		t.Errorf("the log: %s", log)
+	}
+}
+
+// TestKeyedScoresOfOnePlayerMeet: all of them get through.
+func TestKeyedScoresOfOnePlayerMeet(t *testing.T) {
+	r := newRig(t)
+	r.send(http.MethodPut, "/v1/leaderboards", `{"board":"g","mode":"sum"}`)
+	const calls = 24
+	var group sync.WaitGroup
+	for i := range calls {
+		group.Go(func() {
+			for status := 0; status != 200; {
+				status = r.post("/v1/scores", scoresBody("g", "ann", "1"), "Idempotency-Key", fmt.Sprint(i)).status
+				if status == 503 || status == 500 {
+					t.Errorf("call %d: %d", i, status)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	if got := r.places("g"); got != fmt.Sprint("ann ", calls) {
+		t.Errorf("got %s", got)
+	}
+}

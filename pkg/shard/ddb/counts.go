@@ -1,0 +1,106 @@
+package ddb
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// Counts says how many write shards a name has: [Fixed], or a [Map], which many
+// programs share and a [MapChanger] changes.
+type Counts interface {
+	// Lookup returns the counts of a key as a function of time. For a Table it is
+	// the name in the partition key; see [Namespace].
+	Lookup(ctx context.Context, key string, now time.Time) (Entry, error)
+}
+
+// Fixed is a shard count that is the same for all names and never changes. It must
+// be 1 to [shard.MaxShards].
+type Fixed int
+
+// Lookup returns the fixed count.
+func (n Fixed) Lookup(context.Context, string, time.Time) (Entry, error) {
+	if n < 1 || n > shard.MaxShards {
+		return Entry{}, fmt.Errorf("%w: a shard count of %d is not 1 to %d", ErrMisused, n, shard.MaxShards)
+	}
+	return Entry{History: shard.History{{Count: int(n)}}, Max: int(n)}, nil
+}
+
+// Namespace puts a prefix before names to make their keys in a shard map, so that
+// several tables share one: Namespace{"orders/", shards}. Tables that share a map
+// with hotshard's functions need one.
+type Namespace struct {
+	Prefix string
+	Counts Counts
+}
+
+// errNoCounts is the error of a wrapper around nothing.
+var errNoCounts = fmt.Errorf("%w: Counts is nil", ErrMisused)
+
+// Lookup asks for the key with the prefix.
+func (n Namespace) Lookup(ctx context.Context, key string, now time.Time) (Entry, error) {
+	if n.Counts == nil {
+		return Entry{}, errNoCounts
+	}
+	return n.Counts.Lookup(ctx, n.Prefix+key, now)
+}
+
+// AtLeast is how a table that had a Fixed count goes over to a shard map: every name
+// has N write shards before the map's first change, and never fewer. A map alone says
+// 1 of a name that it does not have, and items on the others would not be found.
+//
+//	orders.Shards = ddb.AtLeast{N: 10, Counts: shards} // was Fixed(10)
+//
+// Deploy it to all programs before a name's count is changed in the map. It stays for
+// as long as there are items from before.
+type AtLeast struct {
+	N      Fixed
+	Counts Counts
+}
+
+// Lookup returns the map's counts, and N where they are lower.
+func (a AtLeast) Lookup(ctx context.Context, key string, now time.Time) (Entry, error) {
+	floor, err := a.N.Lookup(ctx, key, now)
+	if err == nil && a.Counts == nil {
+		err = errNoCounts
+	}
+	if err != nil {
+		return Entry{}, err
+	}
+	entry, err := a.Counts.Lookup(ctx, key, now)
+	if err != nil {
+		return Entry{}, err
+	}
+	raised := slices.Clone(entry.History)
+	for i := range raised {
+		raised[i].Count = max(raised[i].Count, int(a.N))
+	}
+	if entry.Version <= int64(len(raised)) { // else older changes are forgotten
+		raised = slices.Concat(floor.History, raised)
+	}
+	entry.History, entry.Max = raised, max(entry.Most(), int(a.N))
+	return entry, nil
+}
+
+// constant tells whether counts never change, and what they are.
+func constant(c Counts) (n Fixed, ok bool) {
+	switch c := c.(type) {
+	case Fixed:
+		return c, true
+	case Namespace:
+		return constant(c.Counts)
+	case AtLeast:
+		n, ok = constant(c.Counts)
+		return max(n, c.N), ok
+	}
+	return 0, false
+}
+
+// changing tells whether a table's counts change as time goes on.
+func (t *Table) changing() bool {
+	_, fixed := constant(t.Shards)
+	return !fixed
+}

@@ -1,0 +1,93 @@
+package ddb
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// RenewTime bounds how long a renewal of a view goes on after its caller is gone.
+const RenewTime = 10 * time.Second
+
+// reloadAge is the age beyond which a view is read anew instead of being brought
+// up by the log, whose old items may be gone by then.
+const reloadAge = time.Hour
+
+// renewal is one bringing up of the view, for all who wait for it.
+type renewal struct {
+	done chan struct{} // closed at its end
+	err  error         // set before that
+}
+
+// wait waits for the renewal's end, as long as the context lasts.
+func (r *renewal) wait(ctx context.Context) error {
+	select {
+	case <-r.done:
+		return r.err
+	default:
+	}
+	select {
+	case <-r.done:
+		return r.err
+	case <-ctx.Done():
+		return Kind(ctx.Err())
+	}
+}
+
+// start returns the renewal that is under way, or begins one, which is the caller's
+// then. It has a deadline of its own: who waits for it may give up, and it goes on
+// for the others.
+func (m *Map) start(ctx context.Context, now time.Time) (r *renewal, mine bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.under != nil {
+		return m.under, false
+	}
+	r = &renewal{done: make(chan struct{})}
+	m.under = r
+	go func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), RenewTime)
+		defer cancel()
+		r.err = m.bringUp(ctx, now)
+		m.mu.Lock()
+		m.under = nil
+		m.mu.Unlock()
+		close(r.done)
+	}()
+	return r, true
+}
+
+// renew brings the view up to now unless it is young enough. Callers that meet
+// wait for one renewal instead of each doing one.
+func (m *Map) renew(ctx context.Context, now time.Time) error {
+	for !m.current().fresh(now) {
+		r, mine := m.start(ctx, now)
+		if err := r.wait(ctx); err != nil {
+			return fmt.Errorf("%w: %w", ErrStale, err)
+		}
+		if mine {
+			return nil
+		}
+	}
+	return nil
+}
+
+// latest brings the view up to now, whatever its age, and returns the number of
+// the last change.
+func (m *Map) latest(ctx context.Context, now time.Time) (int64, error) {
+	r, mine := m.start(ctx, now.Round(0))
+	err := r.wait(ctx)
+	if !mine && ctx.Err() == nil { // it may have gone past what the caller must see
+		r, _ = m.start(ctx, now.Round(0))
+		err = r.wait(ctx)
+	}
+	return m.current().last(), err
+}
+
+// bringUp makes the view one of now. Only one is under way at a time.
+func (m *Map) bringUp(ctx context.Context, now time.Time) error {
+	if v := m.current(); v.younger(now, reloadAge) {
+		return m.follow(ctx, v, now)
+	}
+	return m.load(ctx, now)
+}

@@ -1,0 +1,276 @@
+package ddb_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+func placed(name string, n int) ddb.Item {
+	return ddb.Item{"customer": str(name), "placed": str(fmt.Sprintf("%03d", n)), "n": num(int64(n))}
+}
+
+// TestAnotherNamesItemsStay: a plain name that looks like a write shard of the one that
+// migrates loses nothing, and is told of before anything is copied.
+func TestAnotherNamesItemsStay(t *testing.T) {
+	db := enginetest.Client(t)
+	plain := orders(t, db, db, ddb.Unsharded{}, 1)
+	sharded := *plain
+	sharded.Shards, sharded.Layout = ddb.Fixed(10), ddb.CalculatedSuffix{}
+	for i := range 56 {
+		for _, name := range []string{"acme", "acme#2"} {
+			it := placed(name, i)
+			it["word"] = str(name)
+			if err := plain.Put(t.Context(), it); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	m := ddb.Migration{Client: db, From: plain, To: &sharded}
+	if c, err := m.Verify(t.Context(), "acme", ddb.Span{}); err != nil || c.Extra != 56 || c.Equal() {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	m.Phase = ddb.WriteBoth
+	if c, err := m.Verify(t.Context(), "acme", ddb.Span{}); err != nil || c.Extra+c.Different != 56 { // some sort keys fit
+		t.Fatalf("%+v, %v", c, err)
+	}
+	done, err := m.Copy(t.Context(), "acme", ddb.Span{}, nil)
+	if !errors.Is(err, ddb.ErrExtra) || done.Changed != 0 || done.After != "" {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	for i := range 56 {
+		if it, err := plain.Get(t.Context(), placed("acme#2", i)); err != nil || text(it["word"]) != "acme#2" {
+			t.Fatal(it, err)
+		}
+	}
+	m.To.Format = shard.HashShard // as the documentation says to do
+	if done, err = m.Copy(t.Context(), "acme", ddb.Span{}, nil); err != nil || done.Changed != 56 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+}
+
+// TestEqualSortKeysMigrate: what the new write shards can keep is all there, and what
+// they can't is refused, by a copy and by writes.
+func TestEqualSortKeysMigrate(t *testing.T) {
+	db := enginetest.Client(t)
+	for name, c := range map[string]struct {
+		inPlace bool
+		shards  ddb.Fixed
+		layout  ddb.Layout
+		fits    bool
+	}{
+		"more": {false, 1000, ddb.CalculatedSuffix{By: "id"}, true}, "more, in place": {true, 1000, ddb.CalculatedSuffix{By: "id"}, true},
+		"fewer": {false, 3, ddb.CalculatedSuffix{By: "id"}, false}, "fewer, in place": {true, 3, ddb.CalculatedSuffix{By: "id"}, false},
+		"unsharded":       {false, 1, ddb.Unsharded{}, false},
+		"by the sort key": {false, 1000, ddb.CalculatedSuffix{}, false},
+	} {
+		from := orders(t, db, db, ddb.CalculatedSuffix{By: "id"}, 10)
+		to := orders(t, db, db, c.layout, c.shards)
+		if c.inPlace {
+			to.Name = from.Name
+		}
+		want := putDay(t, from, 10)
+		m := ddb.Migration{Client: db, From: from, To: to, Phase: ddb.WriteBoth}
+		_, copyErr := m.Copy(t.Context(), "acme", ddb.Span{}, nil)
+		if c.fits != (copyErr == nil) || !c.fits && !errors.Is(copyErr, ddb.ErrMisused) {
+			t.Fatalf("%s: %v", name, copyErr)
+		}
+		v, err := m.Verify(t.Context(), "acme", ddb.Span{})
+		if c.fits != (err == nil && v.Equal()) {
+			t.Fatalf("%s: %+v, %v", name, v, err)
+		}
+		refused := 0
+		for _, id := range want {
+			it := order(0)
+			it["id"], it["n"] = str(id), num(7)
+			if err := m.Put(t.Context(), it); errors.Is(err, ddb.ErrMisused) {
+				refused++
+			} else if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := m.Count(t.Context(), "acme", ddb.Span{}); err != nil || got != len(want) || c.fits != (refused == 0) {
+			t.Fatalf("%s: %d of %d, %d refused, %v", name, got, len(want), refused, err)
+		}
+		if c.fits {
+			checkMigrated(t, &m, want)
+		}
+	}
+}
+
+// checkMigrated updates and deletes items in both, and drops the old.
+func checkMigrated(t *testing.T, m *ddb.Migration, want []string) {
+	t.Helper()
+	key := func(id string) ddb.Item {
+		k := order(0)
+		k["id"] = str(id)
+		return k
+	}
+	m.Phase = ddb.ReadNew
+	for _, id := range want {
+		err := m.Update(t.Context(), key(id), &dynamodb.UpdateItemInput{
+			UpdateExpression: aws.String("SET word = :w"), ExpressionAttributeValues: ddb.Item{":w": str(id)},
+		})
+		if it, err2 := m.Get(t.Context(), key(id)); errors.Join(err, err2) != nil || text(it["word"]) != id {
+			t.Fatal(it, err, err2)
+		}
+	}
+	if err := m.Delete(t.Context(), key(want[0])); err != nil {
+		t.Fatal(err)
+	}
+	m.Phase = ddb.WriteNew
+	done, err := m.Drop(t.Context(), "acme", ddb.Span{}, false, nil)
+	if got := ids(t, m.To, ddb.Span{}); err != nil || done.Kept != 0 || !slices.Equal(got, want[1:]) {
+		t.Fatalf("%+v, %v: %v, want %v", done, err, got, want[1:])
+	}
+}
+
+// TestDropSeesWhoseTheNewItemIs: an old item stays when only another has its new place.
+func TestDropSeesWhoseTheNewItemIs(t *testing.T) {
+	db := enginetest.Client(t)
+	from, to := orders(t, db, db, ddb.CalculatedSuffix{By: "id"}, 10), orders(t, db, db, ddb.CalculatedSuffix{By: "id"}, 1)
+	want := putDay(t, from, 10)
+	m := ddb.Migration{Client: db, From: from, To: to, Phase: ddb.WriteNew}
+	it := order(0)
+	it["id"] = str(want[2])
+	if err := m.Put(t.Context(), it); err != nil {
+		t.Fatal(err)
+	}
+	done, err := m.Drop(t.Context(), "acme", ddb.Span{}, false, nil)
+	if err != nil || done.Changed != 1 || done.Kept != len(want)-1 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+}
+
+// TestStraysAreNotHidden: within one table an item where no layout puts it would be
+// read no more, and is told of.
+func TestStraysAreNotHidden(t *testing.T) {
+	db := enginetest.Client(t)
+	four := orders(t, db, db, ddb.CalculatedSuffix{}, 4)
+	nine, six := *four, *four
+	nine.Shards, six.Shards = ddb.Fixed(9), ddb.Fixed(6)
+	for i := range 40 {
+		if err := six.Put(t.Context(), placed("acme", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := ddb.Migration{Client: db, From: four, To: &nine}
+	c, err := m.Verify(t.Context(), "acme", ddb.Span{})
+	if err != nil || c.Extra == 0 {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	m.Phase = ddb.WriteBoth
+	if _, err := m.Copy(t.Context(), "acme", ddb.Span{}, nil); !errors.Is(err, ddb.ErrExtra) {
+		t.Fatal(err)
+	}
+	if done, err := m.Prune(t.Context(), "acme", ddb.Span{}, nil); err != nil || done.Changed != c.Extra {
+		t.Fatalf("%+v, %v, want %d", done, err, c.Extra)
+	}
+	if _, err := m.Copy(t.Context(), "acme", ddb.Span{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := m.Verify(t.Context(), "acme", ddb.Span{}); err != nil || !c.Equal() {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	m.From, m.To = &nine, four // a stray that only the old partitions have
+	if err := six.Put(t.Context(), strayOf(t)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Copy(t.Context(), "acme", ddb.Span{}, nil); !errors.Is(err, ddb.ErrMisused) || !strings.Contains(err.Error(), "lost") {
+		t.Fatal(err)
+	}
+}
+
+// strayOf is an item that lies on write shard 4 or 5 of six, and on another of four and
+// of nine.
+func strayOf(t *testing.T) ddb.Item {
+	t.Helper()
+	for i := 40; ; i++ {
+		sort := text(placed("acme", i)["placed"])
+		if at := shard.Calculated(sort, 6); at >= 4 && at != shard.Calculated(sort, 9) {
+			return placed("acme", i)
+		}
+	}
+}
+
+// losing applies the transactions of updates and loses their answers.
+type losing struct {
+	*dynamodb.Client
+	lost int
+}
+
+func (l *losing) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	out, err := l.Client.TransactWriteItems(ctx, in, o...)
+	if err == nil && in.TransactItems[0].Update != nil {
+		l.lost++
+		return nil, &types.InternalServerError{Message: aws.String("lost")}
+	}
+	return out, err
+}
+
+// TestAnUpdateOfBothAppliesOnce: however many answers are lost, an ADD counts once.
+func TestAnUpdateOfBothAppliesOnce(t *testing.T) {
+	db := enginetest.Client(t)
+	from, to := orders(t, db, db, ddb.CalculatedSuffix{}, 2), orders(t, db, db, ddb.CalculatedSuffix{}, 5)
+	client := &losing{Client: db}
+	m := ddb.Migration{Client: client, From: from, To: to, Phase: ddb.WriteBoth}
+	key := ddb.Item{"customer": str("acme"), "placed": str("x")}
+	err := m.Update(t.Context(), key, &dynamodb.UpdateItemInput{
+		UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: ddb.Item{":one": num(1)},
+	})
+	if !errors.Is(err, ddb.ErrUnavailable) || client.lost < 2 {
+		t.Fatalf("%d answers were lost: %v", client.lost, err)
+	}
+	if it, err := m.Get(t.Context(), key); err != nil || text(it["n"]) != "1" {
+		t.Fatalf("after %d lost answers: %v, %v", client.lost, it, err)
+	}
+}
+
+// TestExpiredItemsAreNoDifference: TTL deletes the old and the new at different times.
+func TestExpiredItemsAreNoDifference(t *testing.T) {
+	db := enginetest.Client(t)
+	from, to := orders(t, db, db, ddb.CalculatedSuffix{}, 2), orders(t, db, db, ddb.CalculatedSuffix{}, 5)
+	m := ddb.Migration{Client: db, From: from, To: to, Phase: ddb.WriteBoth}
+	put := func(table *ddb.Table, n int, expires int64) {
+		t.Helper()
+		it := placed("acme", n)
+		it["expires_at"] = num(expires)
+		if err := table.Put(t.Context(), it); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := epoch.Unix()
+	from.Now = epochNow
+	put(from, 1, now)
+	put(to, 2, now-100)
+	put(from, 3, now-6*365*24*3600) // TTL takes it for a mistake
+	put(from, 4, now+1)
+	if c, err := m.Verify(t.Context(), "acme", ddb.Span{}); err != nil || c.Missing != 3 || c.Extra != 1 {
+		t.Fatalf("without TTL: %+v, %v", c, err)
+	}
+	m.TTL = "expires_at"
+	if c, err := m.Verify(t.Context(), "acme", ddb.Span{}); err != nil || c.Missing != 2 || c.Extra != 0 {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	if done, err := m.Copy(t.Context(), "acme", ddb.Span{}, nil); err != nil || done.Changed != 2 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	if c, err := m.Verify(t.Context(), "acme", ddb.Span{}); err != nil || !c.Equal() {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	m.Phase = ddb.WriteNew
+	if done, err := m.Drop(t.Context(), "acme", ddb.Span{}, false, nil); err != nil || done.Changed != 3 || done.Kept != 0 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+}

@@ -1,0 +1,177 @@
+package ddb
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// walk goes through a name's items, the old or the new, each with its places.
+type walk struct {
+	m      *Migration
+	name   string
+	span   Span
+	new    bool // through the new ones
+	report func(Progress)
+	each   func(context.Context, met) (changed bool, err error) // called in parallel
+
+	done Progress
+	part []met // collected, and not handled yet
+	last position
+	seen []string // what tells apart the items with the last sort key
+
+	extra atomic.Int64 // what ends the walk with its chunk
+}
+
+// met is an item that a walk has come by.
+type met struct {
+	item     Item // as it was read, with the keys that callers know
+	from, to place
+	id       identity
+	at       position
+	stays    bool // it is where the other table has it: there is nothing to do
+	stray    bool // no layout puts it where it is
+}
+
+func (m *Migration) walk(name string, s Span, report func(Progress), each func(context.Context, met) (bool, error)) *walk {
+	s.Consistent, s.Desc, s.Limit = true, false, 0
+	if report == nil {
+		report = func(Progress) {}
+	}
+	return &walk{m: m, name: name, span: s, report: report, each: each}
+}
+
+// chunk is how many items a walk handles between two reports, maxParallel at a time.
+const chunk = 100
+
+// run walks through the items of one of the tables, from Span.After on. Where both may
+// have items in one partition, it looks at all that are there.
+func (w *walk) run(ctx context.Context) error {
+	t := w.m.From
+	if w.new {
+		t = w.m.To
+	}
+	if w.new || w.m.beside() {
+		t = t.reading(allThere)
+	}
+	g, err := t.gather(w.name, w.span)
+	if err != nil {
+		return err
+	}
+	w.part, w.last, w.seen = nil, position{}, nil
+	for found, err := range g.all(ctx) {
+		if err != nil {
+			return err
+		}
+		if err := w.take(ctx, found); err != nil {
+			return err
+		}
+		if len(w.part) < chunk {
+			continue
+		}
+		if err := w.flush(ctx); err != nil {
+			return err
+		}
+	}
+	return w.flush(ctx)
+}
+
+// beside tells whether old and new items may be in one partition.
+func (m *Migration) beside() bool { return m.From.Name == m.To.Name && m.From.Layout.found() }
+
+func (w *walk) take(ctx context.Context, s sighting) error {
+	from, err := w.m.From.Layout.places(ctx, w.m.From, w.name, s.item)
+	if err != nil {
+		return err
+	}
+	to, err := w.m.To.Layout.places(ctx, w.m.To, w.name, s.item)
+	if err != nil {
+		return err
+	}
+	read := place{s.pk, s.sort}
+	found := met{item: s.item, from: from[0], to: to[0], id: w.m.identity(s.item), at: s.at}
+	if w.new {
+		found.to, found.stray = read, !slices.ContainsFunc(to, read.equal)
+		found.stays = w.m.beside() && slices.ContainsFunc(from, read.equal)
+		w.part = append(w.part, found)
+		return nil
+	}
+	if w.m.beside() && !read.equal(from[0]) {
+		return w.foreign(read, from, to)
+	}
+	found.from, found.stays = read, w.m.same(read, to[0])
+	w.part = append(w.part, found)
+	return w.distinct(found)
+}
+
+// foreign is the error of an item among the old ones that is none of them and no new
+// one: to leave it out would hide it for good.
+func (w *walk) foreign(read place, from, to []place) error {
+	if slices.ContainsFunc(from, read.equal) || slices.ContainsFunc(to, read.equal) {
+		return nil
+	}
+	return fmt.Errorf("%w: %q holds an item that the old layout would look for under %q: it would be lost", ErrMisused, read.pk, from[0].pk)
+}
+
+// distinct refuses two old items that the new table would have as one.
+func (w *walk) distinct(f met) error {
+	if w.last.sort == nil || compareValues(w.last.sort, f.at.sort) != 0 {
+		w.seen = nil
+	}
+	by := apart(f.item, w.m.To.Layout.tells(w.m.To))
+	if slices.Contains(w.seen, by) {
+		return fmt.Errorf("%w: %q holds an item that would become one with another that has its sort key", ErrMisused, f.from.pk)
+	}
+	w.last, w.seen = f.at, append(w.seen, by)
+	return nil
+}
+
+// onlyNew begins the After of a walk through the new items.
+const onlyNew = "new:"
+
+// flush handles what was collected, and reports. Who goes on from there begins with the
+// last sort key, so that items with equal ones are seen together.
+func (w *walk) flush(ctx context.Context) error {
+	if len(w.part) == 0 {
+		return nil
+	}
+	changed, err := w.handle(ctx)
+	w.done.Seen += len(w.part)
+	w.done.Changed += changed
+	if err != nil {
+		return err
+	}
+	if n := w.extra.Load(); n > 0 {
+		return fmt.Errorf("%w: %d of the first %d", ErrExtra, n, w.done.Seen)
+	}
+	w.done.After = position{sort: w.part[len(w.part)-1].at.sort, shard: -1}.String()
+	if w.new {
+		w.done.After = onlyNew + w.done.After
+	}
+	w.part = nil
+	w.report(w.done)
+	return nil
+}
+
+func (w *walk) handle(ctx context.Context) (int, error) {
+	var changed atomic.Int64
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxParallel)
+	for _, f := range w.part {
+		if f.stays {
+			continue
+		}
+		group.Go(func() error {
+			did, err := w.each(ctx, f)
+			if did {
+				changed.Add(1)
+			}
+			return err
+		})
+	}
+	err := group.Wait()
+	return int(changed.Load()), err
+}

@@ -1,0 +1,48 @@
+package ddb_test
+
+import (
+	"math/big"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+// TestSummariesOfOneNameTwice: each place has the value, and one of its own.
+func TestSummariesOfOneNameTwice(t *testing.T) {
+	d := deploy(t)
+	for pk, value := range map[string]string{"C#a#0": "5", "C#b#0": "7"} {
+		_, err := d.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &d.names.Rollups, Item: map[string]types.AttributeValue{
+			"pk": &types.AttributeValueMemberS{Value: pk}, "sk": &types.AttributeValueMemberS{Value: "-"},
+			"x0":    &types.AttributeValueMemberN{Value: value},
+			"as_of": &types.AttributeValueMemberN{Value: "1000"},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := time.Now()
+	source := ddb.NewSummaries(d.client, d.names.Rollups, d.shards)
+	for name, read := range map[string]func(names []string) ([]ddb.Summary, error){
+		"summaries": func(names []string) ([]ddb.Summary, error) { return source.Read(within(t), names, now) },
+		"cached": func(names []string) ([]ddb.Summary, error) {
+			return ddb.NewCachedSummaries(source, time.Second).Read(within(t), names, now)
+		},
+	} {
+		list, err := read([]string{"a", "b", "a", "never", "a", "never"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []int64{5, 7, 5, 0, 5, 0} {
+			if s := list[i]; s.Value.Int64() != want || s.Shards != 1 || !s.ReadAt.Equal(now.Round(0)) || s.AsOf.IsZero() != (want == 0) {
+				t.Errorf("%s, place %d: %+v, want %d", name, i, s, want)
+			}
+		}
+		if list[0].Value.Add(list[0].Value, big.NewInt(1)); list[2].Value.Int64() != 5 {
+			t.Errorf("%s: two places share a value", name)
+		}
+	}
+}
