@@ -50,7 +50,7 @@ func (r *rig) fill(t *testing.T, k schema.BaseKey, shards int) {
 		r.putItem(t, r.names.Items, k.String()+"#0", schema.BeatSK)
 		r.putItem(t, r.names.Rollups, r.failure(schema.SummaryKey(k.Name, 0)), schema.SummaryKey(k.Name, 0))
 	case schema.Entity:
-		r.put(t, k.Name, now.Add(-50*time.Hour), 60, time.Hour-time.Minute)
+		r.put(t, k.Name, now.Add(-60*time.Hour), 60, time.Hour-time.Minute)
 		r.putItem(t, r.names.Items, schema.Key{Base: k, Bucket: "1969-07-20", Shard: 0}.String(), "1969-07-20T20:17:40.000Z#id")
 		target := schema.EventTarget(k.Name, "hour", now)
 		r.putItem(t, r.names.Rollups, r.failure(target), target)
