@@ -96,6 +96,7 @@ type targets struct {
 	Name string    `help:"With --type: audit this one only. Default: all counters and boards, and all events that are rolled up."`
 	From time.Time `placeholder:"TIME" help:"RFC 3339: of events, only the hours or days that start then or later; of a board, days and weeks from then on, 38 days back by default."`
 	To   time.Time `placeholder:"TIME" help:"RFC 3339: of events, only the hours or days that end then or earlier; of a board, days and weeks before."`
+	scanning
 }
 
 // Validate finds faults of the command line.
@@ -108,7 +109,7 @@ func (t *targets) Validate() error {
 	case !t.From.IsZero() && !t.To.IsZero() && !t.From.Before(t.To):
 		return errors.New("--from must be before --to")
 	}
-	return nil
+	return t.scanning.Validate()
 }
 
 func (t *targets) source(a *audit.Auditor) (audit.Source, error) {
@@ -128,6 +129,7 @@ func (t *targets) source(a *audit.Auditor) (audit.Source, error) {
 
 // audit audits targets, and prints what it found, also after an error.
 func (d *deployment) audit(ctx context.Context, std streams, o audit.Options, t targets) (*audit.Report, error) {
+	o.ReadUnits = t.ReadUnits
 	a, err := d.auditor(ctx, o)
 	if err != nil {
 		return nil, err

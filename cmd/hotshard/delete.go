@@ -23,12 +23,14 @@ import (
 type DeleteCmd struct {
 	tables
 	baseKey
-	Player string        `placeholder:"NAME" help:"Of a board: this player's entries only."`
-	DryRun bool          `help:"Say what there is, and delete nothing."`
-	Yes    bool          `help:"Don't ask."`
-	Settle time.Duration `default:"30s" help:"How long requests may go on that began before: the functions' longest deadline and 5s, up to 1h."`
-	Wait   time.Duration `default:"30s" help:"For folds that may be on their way, up to 1h."`
-	JSON   bool          `name:"json" help:"Print the result as JSON."`
+	scanning
+	Player   string        `placeholder:"NAME" help:"Of a board: this player's entries only."`
+	DryRun   bool          `help:"Say what there is, and delete nothing."`
+	Yes      bool          `help:"Don't ask."`
+	Settle   time.Duration `default:"30s" help:"How long requests may go on that began before: the functions' longest deadline and 5s, up to 1h."`
+	Wait     time.Duration `default:"30s" help:"For folds that may be on their way, up to 1h."`
+	IndexLag time.Duration `env:"HOTSHARD_BOARD_RECHECK" default:"30s" help:"The index of boards is never older than this."`
+	JSON     bool          `name:"json" help:"Print the result as JSON."`
 }
 
 // Validate finds faults of the command line.
@@ -42,8 +44,10 @@ func (c *DeleteCmd) Validate() error {
 		return fmt.Errorf("--settle %v: want 1s to 1h", c.Settle)
 	case c.Wait < time.Second || c.Wait > time.Hour:
 		return fmt.Errorf("--wait %v: want 1s to 1h", c.Wait)
+	case c.IndexLag < time.Second || c.IndexLag > time.Hour:
+		return fmt.Errorf("--index-lag %v: want 1s to 1h", c.IndexLag)
 	}
-	return c.tables.Validate()
+	return errors.Join(c.scanning.Validate(), c.tables.Validate())
 }
 
 // Run deletes, and prints what.
@@ -57,7 +61,8 @@ func (c *DeleteCmd) Run(ctx context.Context, std streams) error {
 	}
 	progress, finish := newProgress(std.err, -1, "items")
 	eraser, err := erase.New(erase.Options{
-		Names: schema.NamesFor(c.Prefix), Settle: c.Settle, Wait: c.Wait, DryRun: c.DryRun, Progress: progress,
+		Names: schema.NamesFor(c.Prefix), Settle: c.Settle, Wait: c.Wait, IndexLag: c.IndexLag,
+		ReadUnits: c.ReadUnits, DryRun: c.DryRun, Progress: progress,
 	}, client)
 	if err != nil {
 		return err
@@ -71,7 +76,7 @@ func (c *DeleteCmd) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	if len(report.Left) > 0 {
-		return errors.New("not all of it is deleted: run the command again once nothing writes to it and folds have come")
+		return errors.New("not all of it is done: where no other command is named, run this one again once folds have come")
 	}
 	return nil
 }
@@ -131,6 +136,9 @@ func (c *DeleteCmd) show(out io.Writer, r *erase.Report) error {
 	text := t.Render()
 	if len(r.Deleted) == 0 {
 		text = fmt.Sprintf("nothing of %s is there", c.what())
+	}
+	for _, kept := range r.Kept {
+		text += "\nkept: " + kept
 	}
 	for _, left := range r.Left {
 		text += "\nleft: " + left

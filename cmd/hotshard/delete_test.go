@@ -61,9 +61,18 @@ func TestDeleteSaysWhatIsLeft(t *testing.T) {
 	for _, events := range []string{"│       1 │ events", "nothing of entity \"x\" is there"} { // and again
 		code, out, err := hotshard(t, args...)
 		if code != exitBad || !strings.Contains(out, events) || !strings.Contains(out, "marks did not come through the stream within 1s") ||
-			!strings.Contains(err, "not all of it is deleted") {
+			!strings.Contains(err, "not all of it is done") {
 			t.Errorf("exit %d with %s%s", code, out, err)
 		}
+	}
+}
+
+func TestShowsWhatIsKept(t *testing.T) {
+	var out bytes.Buffer
+	c := DeleteCmd{baseKey: baseKey{Type: "counter", Name: "x"}}
+	report := erase.Report{Deleted: map[erase.What]int{erase.WriteShards: 2}, Kept: []string{"1 write shard"}, Left: []string{"the rest"}}
+	if err := c.show(&out, &report); err != nil || !strings.HasSuffix(out.String(), "\nkept: 1 write shard\nleft: the rest\n") {
+		t.Errorf("%v: %s", err, &out)
 	}
 }
 
@@ -84,6 +93,8 @@ func TestDeletesWrongUsageIsOneLine(t *testing.T) {
 		"--type counter --name x --player y":    "--player is for a board",
 		"--type counter --name x --settle 1ms":  "--settle 1ms: want 1s to 1h",
 		"--type counter --name x --wait 2h":     "--wait 2h0m0s: want 1s to 1h",
+		"--type board --name x --index-lag 0s":  "--index-lag 0s: want 1s to 1h",
+		"--type entity --name x --read-units 0": "--read-units 0: want 1 to 1000000",
 		"--type counter --name x --endpoint hm": `endpoint "hm": want a URL`,
 	} {
 		code, out, err := hotshard(t, append([]string{"delete"}, strings.Fields(args)...)...)

@@ -28,6 +28,19 @@ func (d *tables) Validate() error {
 	return system.CheckEndpoint(d.Endpoint)
 }
 
+// scanning says how fast whole tables are read.
+type scanning struct {
+	ReadUnits int `default:"1000" help:"Read units a second that scans of tables take at most, up to 1000000. A partition has 3,000."`
+}
+
+// Validate finds faults of the command line.
+func (s *scanning) Validate() error {
+	if s.ReadUnits < 1 || s.ReadUnits > 1_000_000 {
+		return fmt.Errorf("--read-units %d: want 1 to 1000000", s.ReadUnits)
+	}
+	return nil
+}
+
 // callAttempts are for a table whose capacity others use, too.
 const callAttempts = 10
 

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/rollup/compact"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -104,7 +105,7 @@ func TestSummariesOfPeriodsExpire(t *testing.T) {
 		s := board.State{Place: schema.Place{Player: "p", At: time.UnixMilli(1).UTC()}, Rev: int64(i + 1), Present: true}
 		item := a.item(s)
 		pk, sk := schema.EntryKey(a.name, period, "p")
-		maps.Copy(item, itemKey(pk, sk))
+		maps.Copy(item, attribute.Key(pk, sk))
 		if _, digits, has := strings.Cut(ttl.more, `"N":"`); has {
 			item[schema.ExpiresAt] = &types.AttributeValueMemberN{Value: strings.TrimRight(digits, `"}`)}
 		}
@@ -113,7 +114,7 @@ func TestSummariesOfPeriodsExpire(t *testing.T) {
 		}
 		must(t, a.containers[0], batchOf("s", entryRecord(a.name, period, board.State{}, s, fmt.Sprint(i+1), ttl.more)))
 		for _, sk := range []string{schema.TopSK, schema.HistogramPrefix + "s"} {
-			out, err := a.db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &a.names.Rollups, Key: itemKey(schema.BoardRollupKey(a.name, period), sk)})
+			out, err := a.db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &a.names.Rollups, Key: attribute.Key(schema.BoardRollupKey(a.name, period), sk)})
 			if err != nil {
 				t.Fatal(err)
 			}

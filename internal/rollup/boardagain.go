@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -48,10 +49,10 @@ func (f *topFolder) note(ctx context.Context, s *standing) error {
 // looked at again: the task makes it right. The client needs UpdateItem only.
 func NoteBoard(ctx context.Context, client updater, table, name, period string, now time.Time) error {
 	_, err := client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &table, Key: itemKey(schema.NoteKey(name, period)),
+		TableName: &table, Key: attribute.Key(schema.NoteKey(name, period)),
 		UpdateExpression:          aws.String("SET #v = :v, #last = :now, #since = if_not_exists(#since, :now)"),
 		ExpressionAttributeNames:  map[string]string{"#v": schema.Version, "#last": schema.NoteLast, "#since": schema.NoteSince},
-		ExpressionAttributeValues: map[string]types.AttributeValue{":v": number(1), ":now": number(now.UnixMilli())},
+		ExpressionAttributeValues: map[string]types.AttributeValue{":v": attribute.Number(1), ":now": attribute.Number(now.UnixMilli())},
 	})
 	if err != nil {
 		return fmt.Errorf("noting that board %q, period %s, is to be looked at again: %w", name, period, err)
@@ -105,9 +106,9 @@ func (f *topFolder) look(ctx context.Context, n *due, began int64) error {
 	}
 	if n.last <= began-f.recheck.Milliseconds() {
 		_, err := f.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-			TableName: &f.table, Key: itemKey(schema.NoteKey(n.board, n.period)), ConditionExpression: aws.String("#last = :last"),
+			TableName: &f.table, Key: attribute.Key(schema.NoteKey(n.board, n.period)), ConditionExpression: aws.String("#last = :last"),
 			ExpressionAttributeNames:  map[string]string{"#last": schema.NoteLast},
-			ExpressionAttributeValues: map[string]types.AttributeValue{":last": number(n.last)},
+			ExpressionAttributeValues: map[string]types.AttributeValue{":last": attribute.Number(n.last)},
 		})
 		if newer := (*types.ConditionalCheckFailedException)(nil); !errors.As(err, &newer) {
 			return err
@@ -119,10 +120,10 @@ func (f *topFolder) look(ctx context.Context, n *due, began int64) error {
 // postpone has a note be due again after the recheck age.
 func (f *topFolder) postpone(ctx context.Context, s *standing, began int64) error {
 	_, err := f.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &f.table, Key: itemKey(schema.NoteKey(s.board, s.period)),
+		TableName: &f.table, Key: attribute.Key(schema.NoteKey(s.board, s.period)),
 		UpdateExpression: aws.String("SET #since = :began"), ConditionExpression: aws.String("attribute_exists(#last)"),
 		ExpressionAttributeNames:  map[string]string{"#last": schema.NoteLast, "#since": schema.NoteSince},
-		ExpressionAttributeValues: map[string]types.AttributeValue{":began": number(began)},
+		ExpressionAttributeValues: map[string]types.AttributeValue{":began": attribute.Number(began)},
 	})
 	if gone := (*types.ConditionalCheckFailedException)(nil); errors.As(err, &gone) {
 		return nil // another run was faster

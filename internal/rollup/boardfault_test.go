@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
@@ -99,7 +100,7 @@ func TestADamagedEntry(t *testing.T) {
 func TestATopThatCannotBeRead(t *testing.T) {
 	text := &types.AttributeValueMemberS{Value: "x"}
 	for name, damage := range map[string]map[string]types.AttributeValue{
-		"version of the form": {schema.Version: number(2)},
+		"version of the form": {schema.Version: attribute.Number(2)},
 		"absent":              {schema.TopWhole: nil, schema.HistogramCells: nil},
 		"bytes":               {schema.TopPlaces: &types.AttributeValueMemberB{Value: []byte("x")}, schema.HistogramCells: &types.AttributeValueMemberB{Value: []byte("x")}},
 		"version":             {schema.TopVersion: text, schema.Version: text},
@@ -130,7 +131,7 @@ func TestATopThatCannotBeRead(t *testing.T) {
 // damage changes what is stored of a board, removing what is nil.
 func (a *arena) damage(sk string, with map[string]types.AttributeValue) {
 	a.t.Helper()
-	key := itemKey(schema.BoardRollupKey(a.name, "all"), sk)
+	key := attribute.Key(schema.BoardRollupKey(a.name, "all"), sk)
 	out, err := a.db.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: &a.names.Rollups, Key: key})
 	if err != nil {
 		a.t.Fatal(err)
@@ -147,7 +148,7 @@ func (a *arena) damage(sk string, with map[string]types.AttributeValue) {
 func TestADamagedTopIsReplacedOnceOnly(t *testing.T) {
 	a := calm(t, 3)
 	f := a.containers[0].tops
-	for _, version := range []types.AttributeValue{nil, number(7)} {
+	for _, version := range []types.AttributeValue{nil, attribute.Number(7)} {
 		a.damage(schema.TopSK, map[string]types.AttributeValue{schema.TopVersion: version, schema.TopPlaces: nil})
 		s := &standing{board: a.name, period: "all"}
 		top, err := f.load(t.Context(), s)
@@ -167,7 +168,7 @@ func TestADamagedTopIsReplacedOnceOnly(t *testing.T) {
 func TestALostTop(t *testing.T) {
 	a := calm(t, 20)
 	a.rest()
-	key := itemKey(schema.BoardRollupKey(a.name, "all"), schema.TopSK)
+	key := attribute.Key(schema.BoardRollupKey(a.name, "all"), schema.TopSK)
 	if _, err := a.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &a.names.Rollups, Key: key}); err != nil {
 		t.Fatal(err)
 	}
@@ -186,9 +187,9 @@ func TestALostTopOfAWeek(t *testing.T) {
 	const period = "2026-W02"
 	for i, expires := range []int64{1_900_000_000, 2_000_000_000} {
 		it := a.item(board.State{Place: schema.Place{Player: fmt.Sprint("p", i), At: time.UnixMilli(1).UTC()}, Rev: 1, Present: true})
-		maps.Copy(it, itemKey(schema.EntryKey(a.name, period, fmt.Sprint("p", i))))
+		maps.Copy(it, attribute.Key(schema.EntryKey(a.name, period, fmt.Sprint("p", i))))
 		it[schema.BoardShard] = &types.AttributeValueMemberS{Value: schema.BoardShardKey(a.name, period, 0)}
-		it[schema.ExpiresAt] = number(expires)
+		it[schema.ExpiresAt] = attribute.Number(expires)
 		if _, err := a.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &a.names.Items, Item: it}); err != nil {
 			t.Fatal(err)
 		}

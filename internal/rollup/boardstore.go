@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -30,14 +31,6 @@ func parseTop(item map[string]types.AttributeValue) (s storedTop, err error) {
 		return storedTop{Top: board.NewTop()}, nil
 	}
 	attr := numberIn(item)
-	if v, _ := attr(schema.Version); v != schema.BoardVersion {
-		return s, fmt.Errorf("it has version %.20q, and %s can be read", v, schema.BoardVersion)
-	}
-	places, _ := item[schema.TopPlaces].(*types.AttributeValueMemberB)
-	whole, _ := item[schema.TopWhole].(*types.AttributeValueMemberBOOL)
-	if places == nil || whole == nil {
-		return s, errors.New("it lacks its places, or whether it is whole")
-	}
 	version, _ := attr(schema.TopVersion)
 	if s.version, err = strconv.ParseInt(version, 10, 64); err != nil || s.version < 1 {
 		return s, fmt.Errorf("its %s is %.40q", schema.TopVersion, version)
@@ -45,7 +38,7 @@ func parseTop(item map[string]types.AttributeValue) (s storedTop, err error) {
 	if s.lifetime, err = lifetimeOf(attr(schema.ExpiresAt)); err != nil {
 		return s, err
 	}
-	s.Top, err = board.ParseTop(places.Value, whole.Value)
+	s.Top, err = board.StoredTop(item)
 	return s, err
 }
 
@@ -53,7 +46,7 @@ func parseTop(item map[string]types.AttributeValue) (s storedTop, err error) {
 // the top as it is after the record was written. It costs a twentieth of a write.
 func (f *topFolder) load(ctx context.Context, s *standing) (storedTop, error) {
 	out, err := f.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &f.table, Key: itemKey(s.pk(), schema.TopSK), ConsistentRead: aws.Bool(true),
+		TableName: &f.table, Key: attribute.Key(s.pk(), schema.TopSK), ConsistentRead: aws.Bool(true),
 	})
 	if err != nil {
 		return storedTop{}, fmt.Errorf("reading it: %w", err)
@@ -99,20 +92,20 @@ func (f *topFolder) update(s *standing, was, next storedTop) *dynamodb.UpdateIte
 	update := "SET #v = :v, #version = :version, #places = :places, #whole = :whole, #at = :at"
 	values := map[string]types.AttributeValue{
 		":v":       &types.AttributeValueMemberN{Value: schema.BoardVersion},
-		":version": number(next.version),
+		":version": attribute.Number(next.version),
 		":places":  &types.AttributeValueMemberB{Value: next.Bytes()},
 		":whole":   &types.AttributeValueMemberBOOL{Value: next.Whole()},
-		":at":      number(f.now().UnixMilli()),
+		":at":      attribute.Number(f.now().UnixMilli()),
 	}
 	if next.lifetime.end.IsZero() {
 		update += " REMOVE #expires"
 	} else {
 		update += ", #expires = :expires"
-		values[":expires"] = number(next.lifetime.end.Unix())
+		values[":expires"] = attribute.Number(next.lifetime.end.Unix())
 	}
 	condition := was.unchanged(values)
 	return &dynamodb.UpdateItemInput{
-		TableName: &f.table, Key: itemKey(s.pk(), schema.TopSK),
+		TableName: &f.table, Key: attribute.Key(s.pk(), schema.TopSK),
 		UpdateExpression: &update, ConditionExpression: &condition,
 		ExpressionAttributeNames: map[string]string{
 			"#v": schema.Version, "#version": schema.TopVersion, "#places": schema.TopPlaces,
@@ -130,7 +123,7 @@ func (s storedTop) unchanged(values map[string]types.AttributeValue) string {
 	case s.damaged == nil && s.version == 0:
 		return "attribute_not_exists(#version)"
 	case s.damaged == nil:
-		values[":was"] = number(s.version)
+		values[":was"] = attribute.Number(s.version)
 		return "#version = :was"
 	}
 	var same []string

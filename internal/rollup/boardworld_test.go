@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/rollup/histogram"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -135,7 +136,7 @@ func (a *arena) put(next board.State) {
 	if next.Present {
 		_, err = a.db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &a.names.Items, Item: a.item(next)})
 	} else {
-		_, err = a.db.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &a.names.Items, Key: itemKey(pk, sk)})
+		_, err = a.db.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &a.names.Items, Key: attribute.Key(pk, sk)})
 	}
 	if err != nil {
 		a.t.Fatal(err)
@@ -168,9 +169,9 @@ func (a *arena) record(stream int, make func(sequence string) string) {
 }
 
 func (a *arena) item(s board.State) map[string]types.AttributeValue {
-	it := itemKey(schema.EntryKey(a.name, "all", s.Player))
+	it := attribute.Key(schema.EntryKey(a.name, "all", s.Player))
 	it[schema.EntryScore] = &types.AttributeValueMemberN{Value: s.Score.String()}
-	it[schema.EntryAt], it[schema.EntryRev] = number(s.At.UnixMilli()), number(s.Rev)
+	it[schema.EntryAt], it[schema.EntryRev] = attribute.Number(s.At.UnixMilli()), attribute.Number(s.Rev)
 	it[schema.BoardShard] = &types.AttributeValueMemberS{Value: schema.BoardShardKey(a.name, "all", shard.Calculated(s.Player, a.shards))}
 	it[schema.RankKey] = &types.AttributeValueMemberS{Value: s.RankKey()}
 	return it
@@ -198,9 +199,9 @@ func entryRecord(name, period string, old, next board.State, sequence, more stri
 // grow changes the number of write shards.
 func (a *arena) grow() {
 	a.shards = 1 + a.random.IntN(9)
-	key := itemKey("L#"+a.name, "")
+	key := attribute.Key("L#"+a.name, "")
 	delete(key, schema.SK)
-	key["number_of_shards"], key["max_shards"], key["version"] = number(int64(a.shards)), number(9), number(1)
+	key["number_of_shards"], key["max_shards"], key["version"] = attribute.Number(int64(a.shards)), attribute.Number(9), attribute.Number(1)
 	key["shard_history"] = &types.AttributeValueMemberL{Value: []types.AttributeValue{&types.AttributeValueMemberS{Value: fmt.Sprintf("1:%d", a.shards)}}}
 	if _, err := a.db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &a.names.ShardMap, Item: key}); err != nil {
 		a.t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/maypok86/otter/v2"
 
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -134,7 +135,7 @@ func (f *folder) update(t *target) *dynamodb.UpdateItemInput {
 	}
 	return &dynamodb.UpdateItemInput{
 		TableName:                           &f.table,
-		Key:                                 itemKey(t.pk, schema.SoleSK),
+		Key:                                 attribute.Key(t.pk, schema.SoleSK),
 		UpdateExpression:                    aws.String("SET " + strings.Join(sets, ", ")),
 		ConditionExpression:                 aws.String(strings.Join(conditions, " AND ")),
 		ExpressionAttributeValues:           values,

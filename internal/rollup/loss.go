@@ -14,6 +14,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/hotshard/hotshard/internal/ddbstream"
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -95,7 +96,7 @@ func (d *delivery) failure(target string, l *loss) *dynamodb.UpdateItemInput {
 	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 	pk, sk := schema.FailureKey(target)
 	values := map[string]types.AttributeValue{
-		":v": number(1), ":n": number(int64(len(l.sequences))), ":at": number(d.now().UnixMilli()),
+		":v": attribute.Number(1), ":n": attribute.Number(int64(len(l.sequences))), ":at": attribute.Number(d.now().UnixMilli()),
 		":reason": text(fmt.Sprintf("%.*s", maxReason, l.reason)), ":sequence": text(slices.MaxFunc(l.sequences, inStream)),
 	}
 	update := "SET v = :v, reason = :reason, #sequence = :sequence, last_at = :at, first_at = if_not_exists(first_at, :at)"
@@ -104,7 +105,7 @@ func (d *delivery) failure(target string, l *loss) *dynamodb.UpdateItemInput {
 		values[":shard"] = text(d.batch.ShardID)
 	}
 	return &dynamodb.UpdateItemInput{
-		TableName: &d.table, Key: itemKey(pk, sk),
+		TableName: &d.table, Key: attribute.Key(pk, sk),
 		UpdateExpression:          aws.String(update + " ADD failures :n"),
 		ExpressionAttributeNames:  map[string]string{"#sequence": schema.FailureSequence},
 		ExpressionAttributeValues: values,
@@ -115,11 +116,4 @@ func (d *delivery) failure(target string, l *loss) *dynamodb.UpdateItemInput {
 func inStream(a, b string) int {
 	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
 	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
-}
-
-func itemKey(pk, sk string) map[string]types.AttributeValue {
-	return map[string]types.AttributeValue{
-		schema.PK: &types.AttributeValueMemberS{Value: pk},
-		schema.SK: &types.AttributeValueMemberS{Value: sk},
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/ddbstream"
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -57,7 +58,7 @@ func (d *delivery) folded() int {
 func (d *delivery) ack(m mark) *dynamodb.UpdateItemInput {
 	update := "SET expires_at = :expires"
 	values := map[string]types.AttributeValue{
-		":expires": number(d.now().Add(schema.MarkLifetime).Unix()),
+		":expires": attribute.Number(d.now().Add(schema.MarkLifetime).Unix()),
 	}
 	if d.batch.ShardID != "" {
 		update += ", stream_shard = :shard"
@@ -68,7 +69,7 @@ func (d *delivery) ack(m mark) *dynamodb.UpdateItemInput {
 		values[":seq"] = &types.AttributeValueMemberS{Value: place}
 	}
 	return &dynamodb.UpdateItemInput{
-		TableName: &d.table, Key: itemKey(schema.AckKey(m.audit, m.pk, m.sk)),
+		TableName: &d.table, Key: attribute.Key(schema.AckKey(m.audit, m.pk, m.sk)),
 		UpdateExpression: aws.String(update), ExpressionAttributeValues: values,
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/maypok86/otter/v2"
 
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -115,10 +115,10 @@ func (f *partFolder[P]) found(item map[string]types.AttributeValue) (none P, err
 // update writes the part anew. Its old sequence number stands for all that it was.
 func (f *partFolder[P]) update(j partJob[P], was string, next P) *dynamodb.UpdateItemInput {
 	attributes, remove := next.Attributes(), " REMOVE "+schema.ExpiresAt
-	attributes[schema.AsOf] = number(f.now().UnixMilli())
+	attributes[schema.AsOf] = attribute.Number(f.now().UnixMilli())
 	if !j.expires.IsZero() {
 		remove = ""
-		attributes[schema.ExpiresAt] = number(j.expires.Unix())
+		attributes[schema.ExpiresAt] = attribute.Number(j.expires.Unix())
 	}
 	values := map[string]types.AttributeValue{}
 	var sets []string
@@ -133,14 +133,10 @@ func (f *partFolder[P]) update(j partJob[P], was string, next P) *dynamodb.Updat
 	}
 	return &dynamodb.UpdateItemInput{
 		TableName:                           &f.table,
-		Key:                                 itemKey(j.pk, j.sk),
+		Key:                                 attribute.Key(j.pk, j.sk),
 		UpdateExpression:                    aws.String("SET " + strings.Join(sets, ", ") + remove),
 		ConditionExpression:                 &condition,
 		ExpressionAttributeValues:           values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
-}
-
-func number(n int64) types.AttributeValue {
-	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
 }

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -44,6 +45,18 @@ func SummaryKey(counter string, source int) string {
 // RevAttr and ValueAttr name the attributes of a write shard in its partial.
 func RevAttr(source int) string   { return "r" + strconv.Itoa(source) }
 func ValueAttr(source int) string { return "x" + strconv.Itoa(source) }
+
+// SourcesOf lists the write shards of which a partial has a rev or a value, in order.
+func SourcesOf[V any](partial map[string]V) (list []int) {
+	for name := range partial {
+		n, err := strconv.Atoi(strings.TrimLeft(name, "rx"))
+		if err == nil && n >= 0 && (name == RevAttr(n) || name == ValueAttr(n)) {
+			list = append(list, n)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
 
 // IsValueAttr tells the attributes that ValueAttr names from others.
 func IsValueAttr(name string) bool {

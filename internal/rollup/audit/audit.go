@@ -21,6 +21,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,8 +31,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/rollup"
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/histogram"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
+	"github.com/hotshard/hotshard/internal/rollup/scan"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
@@ -64,6 +67,7 @@ type Options struct {
 	Wait        time.Duration    // for folds that may be on their way; 0 doesn't wait
 	Poll        time.Duration    // between two looks while waiting; default 500 ms
 	Concurrency int              // targets at a time; default 32
+	ReadUnits   int              // a second, that scans of tables take at most; default scan.ReadUnits
 	Now         func() time.Time // default time.Now
 }
 
@@ -86,6 +90,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Concurrency == 0 {
 		o.Concurrency = defaultConcurrency
 	}
+	o.ReadUnits = cmp.Or(o.ReadUnits, scan.ReadUnits)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -102,6 +107,7 @@ func (o Options) withDefaults() (Options, error) {
 	check(o.Wait >= 0, "Wait is %v: want 0 or more", o.Wait)
 	check(o.Poll > 0, "Poll is %v: want more than 0", o.Poll)
 	check(o.Concurrency > 0, "Concurrency is %d: want 1 or more", o.Concurrency)
+	check(o.ReadUnits > 0, "ReadUnits is %d: want 1 or more", o.ReadUnits)
 	return o, errors.Join(faults...)
 }
 
@@ -112,6 +118,8 @@ type Auditor struct {
 	shards *ddb.Map
 	store  *parts.Store
 	cells  *histogram.Store
+
+	scanner *scan.Scanner
 }
 
 // New returns an Auditor, or an error that lists all faults of the options.
@@ -123,7 +131,7 @@ func New(o Options, client Client) (*Auditor, error) {
 	return &Auditor{
 		o: o, client: client, shards: ddb.NewMap(client, o.Names.ShardMap),
 		store: parts.New(client, o.Names.Rollups, o.RollupRetention, o.Now),
-		cells: histogram.New(client, o.Names.Rollups, o.Now),
+		cells: histogram.New(client, o.Names.Rollups, o.Now), scanner: scan.New(client, o.ReadUnits),
 	}, nil
 }
 
@@ -174,26 +182,14 @@ func (a *Auditor) pause(ctx context.Context) error {
 
 type item = map[string]types.AttributeValue
 
-func itemKey(pk, sk string) item {
-	return item{schema.PK: &types.AttributeValueMemberS{Value: pk}, schema.SK: &types.AttributeValueMemberS{Value: sk}}
-}
-
 // get reads an item consistently; nil without one.
 func (a *Auditor) get(ctx context.Context, table, pk, sk string) (item, error) {
 	consistent := true
 	out, err := a.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &table, Key: itemKey(pk, sk), ConsistentRead: &consistent,
+		TableName: &table, Key: attribute.Key(pk, sk), ConsistentRead: &consistent,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading %q: %w", pk, err)
 	}
 	return out.Item, nil
-}
-
-func text(it item, name string) string {
-	s, _ := it[name].(*types.AttributeValueMemberS)
-	if s == nil {
-		return ""
-	}
-	return s.Value
 }

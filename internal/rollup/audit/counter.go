@@ -6,14 +6,13 @@ import (
 	"maps"
 	"math/big"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 // state is what a write shard has, or a summary has of it. Its numbers are never
@@ -48,36 +47,54 @@ func (s source) judge() State {
 	return ""
 }
 
-// counter audits a counter. After repairs that something else came in the way of it
-// starts over, with what is left.
+// counter audits a counter on the write shards that the shard map tells of, and those
+// that the summary has besides.
 func (a *Auditor) counter(ctx context.Context, name string) (Result, error) {
-	var all Result
+	entry, err := a.shards.Read(ctx, schema.BaseKey{Type: schema.Counter, Name: name}.String())
+	if err != nil {
+		result, _, err := a.notRead(fmt.Errorf("the shard map: %w", err))
+		return result, err
+	}
+	result, _, err := a.counterOn(ctx, name, entry.Most())
+	return result, err
+}
+
+// Counter audits a counter, as Check does, on all write shards that there can be,
+// whatever the shard map says. There is how many of them there are, as they were read
+// last.
+func (a *Auditor) Counter(ctx context.Context, name string) (r Result, there int, err error) {
+	r, there, err = a.counterOn(ctx, name, shard.MaxShards)
+	for i := range r.Findings {
+		r.Findings[i].describe(schema.Target{Base: schema.BaseKey{Type: schema.Counter, Name: name}})
+	}
+	return r, there, err
+}
+
+// counterOn audits a counter on so many write shards. After repairs that something else
+// came in the way of it starts over, with what is left.
+func (a *Auditor) counterOn(ctx context.Context, name string, most int) (all Result, there int, err error) {
 	for round := range maxRounds {
 		if round > 0 {
 			if err := a.pause(ctx); err != nil {
-				return all, err
+				return all, there, err
 			}
 		}
-		result, again, err := a.counterOnce(ctx, name)
+		sources, err := a.readSources(ctx, name, most)
+		if err != nil {
+			return all, there, err
+		}
+		there = len(slices.DeleteFunc(slices.Clone(sources), func(s source) bool { return s.item == nil }))
+		result, again, err := a.counterOnce(ctx, name, sources)
 		all.Findings = append(all.Findings, result.Findings...)
 		if err != nil || !again {
-			return all, err
+			return all, there, err
 		}
 	}
 	all.Findings = append(all.Findings, finding(Busy, fmt.Sprintf("it changed each of %d times it was to be repaired", maxRounds)).Findings...)
-	return all, nil
+	return all, there, nil
 }
 
-func (a *Auditor) counterOnce(ctx context.Context, name string) (result Result, again bool, err error) {
-	base := schema.BaseKey{Type: schema.Counter, Name: name}
-	entry, err := a.shards.Read(ctx, base.String())
-	if err != nil {
-		return a.notRead(fmt.Errorf("the shard map: %w", err))
-	}
-	sources, err := a.readSources(ctx, name, entry.Most())
-	if err != nil {
-		return Result{}, false, err
-	}
+func (a *Auditor) counterOnce(ctx context.Context, name string, sources []source) (result Result, again bool, err error) {
 	if !a.o.Eager {
 		if sources, err = a.await(ctx, name, sources); err != nil {
 			return Result{}, false, err
@@ -128,7 +145,7 @@ func (a *Auditor) readSources(ctx context.Context, name string, most int) ([]sou
 		index[n] = source{n: n}
 	}
 	for _, it := range partials {
-		for _, n := range sourcesOf(it) {
+		for _, n := range schema.SourcesOf(it) {
 			index[n] = source{n: n}
 		}
 	}
@@ -164,22 +181,6 @@ func (a *Auditor) readPartials(ctx context.Context, name string, sources []int) 
 		})
 	}
 	return partials, group.Wait()
-}
-
-// sourcesOf lists the write shards that a partial has something of.
-func sourcesOf(partial item) (list []int) {
-	for name := range partial {
-		if n, ok := sourceOf(name); ok {
-			list = append(list, n)
-		}
-	}
-	return list
-}
-
-// sourceOf returns whose an attribute of a partial is.
-func sourceOf(name string) (n int, ok bool) {
-	n, err := strconv.Atoi(strings.TrimLeft(name, "rx"))
-	return n, err == nil && n >= 0 && (name == schema.RevAttr(n) || name == schema.ValueAttr(n))
 }
 
 // takeSummary sets what the summary has of a source.

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -81,7 +82,7 @@ func (a *Auditor) mend(ctx context.Context, name string, s source) (m *mending, 
 // raise gives a write shard another rev, on condition that it has the one as read.
 func (a *Auditor) raise(ctx context.Context, pk string, from, to *big.Int) (refused bool, err error) {
 	refused, err = a.write(ctx, &dynamodb.UpdateItemInput{
-		TableName: &a.o.Names.Items, Key: itemKey(pk, schema.SoleSK),
+		TableName: &a.o.Names.Items, Key: attribute.Key(pk, schema.SoleSK),
 		UpdateExpression:          aws.String("SET rev = :rev"),
 		ConditionExpression:       aws.String("rev = :was"),
 		ExpressionAttributeValues: item{":rev": number(to), ":was": number(from)},
@@ -115,7 +116,7 @@ func (a *Auditor) update(pk string, list []mending) *dynamodb.UpdateItemInput {
 		values[":p"+rev], values[":p"+value] = number(m.was.rev), number(m.was.value)
 	}
 	return &dynamodb.UpdateItemInput{
-		TableName: &a.o.Names.Rollups, Key: itemKey(pk, schema.SoleSK),
+		TableName: &a.o.Names.Rollups, Key: attribute.Key(pk, schema.SoleSK),
 		UpdateExpression:          aws.String("SET " + strings.Join(sets, ", ")),
 		ConditionExpression:       aws.String(strings.Join(conditions, " AND ")),
 		ExpressionAttributeValues: values,

@@ -8,10 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -25,20 +24,15 @@ func (r Range) holds(b parts.Bucket) bool {
 	return !b.Start.Before(r.From) && (r.To.IsZero() || !b.End().After(r.To))
 }
 
-// segments is how many parts of a table are scanned at a time.
-const segments = 4
-
 // All is the source of all counters, of all boards' periods, and of all buckets in a
-// range: those that have items, and those that have summaries. It scans both tables, consistently, and
-// remembers about 60 bytes for each target.
+// range: those that have items, and those that have summaries. It scans both tables,
+// consistently, and remembers about 60 bytes for each target.
 func (a *Auditor) All(r Range) Source {
 	return func(ctx context.Context, emit func(schema.Target) error) error {
 		d := &discovery{a: a, r: r, emit: emit, seen: map[[16]byte]struct{}{}}
 		group, ctx := errgroup.WithContext(ctx)
-		for segment := range segments {
-			group.Go(func() error { return d.scan(ctx, a.o.Names.Items, segment, d.ofItem) })
-			group.Go(func() error { return d.scan(ctx, a.o.Names.Rollups, segment, d.ofSummary) })
-		}
+		group.Go(func() error { return d.scan(ctx, a.o.Names.Items, d.ofItem) })
+		group.Go(func() error { return d.scan(ctx, a.o.Names.Rollups, d.ofSummary) })
 		return group.Wait()
 	}
 }
@@ -53,19 +47,11 @@ type discovery struct {
 	seen map[[16]byte]struct{} // digests of targets
 }
 
-// scan looks at the keys of a part of a table.
-func (d *discovery) scan(ctx context.Context, table string, segment int, targetOf func(pk, sk string) (schema.Target, bool)) error {
-	pages := dynamodb.NewScanPaginator(d.a.client, &dynamodb.ScanInput{
-		TableName: &table, ConsistentRead: aws.Bool(true), ProjectionExpression: aws.String("pk, sk"),
-		Segment: aws.Int32(int32(segment)), TotalSegments: aws.Int32(segments),
-	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return fmt.Errorf("scanning table %s: %w", table, err)
-		}
-		for _, it := range page.Items {
-			t, ok := targetOf(text(it, schema.PK), text(it, schema.SK))
+// scan looks at the keys of a table.
+func (d *discovery) scan(ctx context.Context, table string, targetOf func(pk, sk string) (schema.Target, bool)) error {
+	return d.a.scanner.Table(ctx, table, "pk, sk", func(page []item) error {
+		for _, it := range page {
+			t, ok := targetOf(attribute.TextOf(it, schema.PK), attribute.TextOf(it, schema.SK))
 			if !ok || !d.first(t) {
 				continue
 			}
@@ -73,8 +59,8 @@ func (d *discovery) scan(ctx context.Context, table string, segment int, targetO
 				return err
 			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // first tells whether a target has not been seen before.

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/partial"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -34,24 +35,38 @@ type events struct {
 func (a *Auditor) readEvents(ctx context.Context, b parts.Bucket, writeShards int) (*events, error) {
 	all := &events{sum: partial.Partial{}.Clone()}
 	var mu sync.Mutex
+	err := a.eachPlace(ctx, b, writeShards, func(ctx context.Context, pk string) error {
+		found := &events{sum: partial.Partial{}.Clone()}
+		if err := a.readPlace(ctx, b, pk, func(it item) { a.take(found, b.Entity, pk, it) }); err != nil {
+			return err
+		}
+		if found.sum.Events > 0 || found.unreadable > 0 {
+			found.places = []string{pk}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		all.merge(found)
+		return nil
+	})
+	slices.Sort(all.places)
+	return all, err
+}
+
+// eachPlace does something for the partition keys of a bucket on so many write shards,
+// some at a time.
+func (a *Auditor) eachPlace(ctx context.Context, b parts.Bucket, writeShards int, do func(ctx context.Context, pk string) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxReads)
 	for n := range writeShards {
 		group.Go(func() error {
 			pk := placeOf(b, n)
-			found, err := a.readPlace(ctx, b, pk)
-			if err != nil {
+			if err := do(ctx, pk); err != nil {
 				return fmt.Errorf("reading the events of %q: %w", pk, err)
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			all.merge(found)
 			return nil
 		})
 	}
-	err := group.Wait()
-	slices.Sort(all.places)
-	return all, err
+	return group.Wait()
 }
 
 // placeOf is the partition key of a bucket's events on a write shard.
@@ -62,7 +77,8 @@ func placeOf(b parts.Bucket, writeShard int) string {
 	}.String()
 }
 
-func (a *Auditor) readPlace(ctx context.Context, b parts.Bucket, pk string) (*events, error) {
+// readPlace reads what a partition has in a bucket's time, consistently.
+func (a *Auditor) readPlace(ctx context.Context, b parts.Bucket, pk string, seen func(item)) error {
 	pages := dynamodb.NewQueryPaginator(a.client, &dynamodb.QueryInput{
 		TableName: &a.o.Names.Items, ConsistentRead: aws.Bool(true),
 		KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"),
@@ -72,26 +88,22 @@ func (a *Auditor) readPlace(ctx context.Context, b parts.Bucket, pk string) (*ev
 			":high": &types.AttributeValueMemberS{Value: b.End().Format(schema.TimeLayout)},
 		},
 	})
-	found := &events{sum: partial.Partial{}.Clone()}
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, it := range page.Items {
-			a.take(found, b.Entity, pk, it)
+			seen(it)
 		}
 	}
-	if found.sum.Events > 0 || found.unreadable > 0 {
-		found.places = []string{pk}
-	}
-	return found, nil
+	return nil
 }
 
 // take adds an event, as a fold would. Other items are passed over, as they are by
 // folds.
 func (a *Auditor) take(found *events, entity, pk string, it item) {
-	sk := text(it, schema.SK)
+	sk := attribute.TextOf(it, schema.SK)
 	if _, _, err := schema.ParseEventSortKey(sk); err != nil {
 		return
 	}

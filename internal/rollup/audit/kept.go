@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/rollup/histogram"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -21,6 +22,7 @@ type kept struct {
 	parts    []histogram.Part
 	sum      histogram.Part
 	damage   error      // why a part can't be read
+	stored   item       // the top's item; empty for none
 	top      *board.Top // nil if there is none, or it can't be read
 	topFault error
 	packed   []byte // the top's places
@@ -47,16 +49,17 @@ func (a *Auditor) readKept(ctx context.Context, s standing) (k *kept, err error)
 	if err != nil {
 		return nil, err
 	}
+	k.stored = it
 	k.readTop(it, now)
 	return k, nil
 }
 
 func (k *kept) readTop(it item, now time.Time) {
-	expires, _ := strconv.ParseInt(digits(it, schema.ExpiresAt), 10, 64) // 0 for never
+	expires, _ := strconv.ParseInt(attribute.DigitsOf(it, schema.ExpiresAt), 10, 64) // 0 for never
 	if k.expire(expires); len(it) == 0 || expires != 0 && expires <= now.Unix() {
 		return
 	}
-	k.version = digits(it, schema.TopVersion)
+	k.version = attribute.DigitsOf(it, schema.TopVersion)
 	if packed, ok := it[schema.TopPlaces].(*types.AttributeValueMemberB); ok {
 		k.packed = packed.Value
 	}

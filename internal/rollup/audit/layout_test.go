@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -34,13 +35,13 @@ type layout struct {
 func (l *layout) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	pk, sk := text(in.Item, "pk"), text(in.Item, "sk")
+	pk, sk := attribute.TextOf(in.Item, "pk"), attribute.TextOf(in.Item, "sk")
 	audit, ok := schema.ParseMark(sk)
 	if !ok || in.Item[schema.ExpiresAt] == nil {
 		return nil, fmt.Errorf("%v is no mark", in.Item)
 	}
 	ackPK, ackSK := schema.AckKey(audit, pk, sk)
-	ack := itemKey(ackPK, ackSK)
+	ack := attribute.Key(ackPK, ackSK)
 	if s := l.streamShard(pk, sk); s != "" {
 		ack[schema.StreamShard] = &types.AttributeValueMemberS{Value: s}
 	}
@@ -57,7 +58,7 @@ func (l *layout) Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.
 func (l *layout) DeleteItem(_ context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.deleted = append(l.deleted, text(in.Key, "pk")+text(in.Key, "sk"))
+	l.deleted = append(l.deleted, attribute.TextOf(in.Key, "pk")+attribute.TextOf(in.Key, "sk"))
 	return &dynamodb.DeleteItemOutput{}, nil
 }
 
@@ -73,7 +74,7 @@ func (l *layout) settled(t rapid.TB, b parts.Bucket, places []string) (why strin
 	}
 	acknowledged = map[string]bool{}
 	for _, it := range l.acks {
-		acknowledged[text(it, schema.StreamShard)] = true
+		acknowledged[attribute.TextOf(it, schema.StreamShard)] = true
 	}
 	slices.Sort(l.put)
 	slices.Sort(l.deleted)

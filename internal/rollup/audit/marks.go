@@ -15,6 +15,7 @@ import (
 	"github.com/oklog/ulid/v2"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -185,7 +186,7 @@ func (f *fence) put(ctx context.Context, marks []*mark) error {
 	group.SetLimit(maxReads)
 	for _, m := range marks {
 		group.Go(func() error {
-			it := itemKey(m.pk, m.sk)
+			it := attribute.Key(m.pk, m.sk)
 			it[schema.ExpiresAt] = &types.AttributeValueMemberN{Value: expires}
 			if _, err := f.a.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &f.a.o.Names.Items, Item: it}); err != nil {
 				return fmt.Errorf("putting a mark beside the events of %q: %w", m.pk, err)
@@ -247,8 +248,8 @@ func (f *fence) acknowledged(ctx context.Context, marks []*mark) (left []*mark, 
 			return nil, fmt.Errorf("reading the acknowledgements %q: %w", pk, err)
 		}
 		for _, it := range page.Items {
-			if m := bySK[text(it, schema.SK)]; m != nil {
-				m.shard, m.seq = cmp.Or(text(it, schema.StreamShard), unnamed), text(it, schema.RollupSequence)
+			if m := bySK[attribute.TextOf(it, schema.SK)]; m != nil {
+				m.shard, m.seq = cmp.Or(attribute.TextOf(it, schema.StreamShard), unnamed), attribute.TextOf(it, schema.RollupSequence)
 			}
 		}
 	}
@@ -266,7 +267,7 @@ func (f *fence) remove(ctx context.Context) {
 	group.SetLimit(maxReads)
 	for _, m := range f.marks {
 		group.Go(func() error {
-			_, _ = f.a.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &f.a.o.Names.Items, Key: itemKey(m.pk, m.sk)})
+			_, _ = f.a.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &f.a.o.Names.Items, Key: attribute.Key(m.pk, m.sk)})
 			return nil
 		})
 	}

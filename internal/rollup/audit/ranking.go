@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -99,14 +100,14 @@ func ptr(s string) *string { return &s }
 
 // take adds an item of the index. Probes, which are there too, are no entries.
 func (r *ranking) take(it item, first int) {
-	_, _, player, entry := schema.ParseEntryKey(text(it, schema.PK), text(it, schema.SK))
+	_, _, player, entry := schema.ParseEntryKey(attribute.TextOf(it, schema.PK), attribute.TextOf(it, schema.SK))
 	if !entry {
 		return
 	}
 	place, expires, err := placeIn(it, player)
 	if err != nil {
 		if r.fault == nil {
-			r.fault = fmt.Errorf("the entry %q: %w", text(it, schema.PK), err)
+			r.fault = fmt.Errorf("the entry %q: %w", attribute.TextOf(it, schema.PK), err)
 		}
 		return
 	}
@@ -117,9 +118,15 @@ func (r *ranking) take(it item, first int) {
 		r.players = append(r.players, player)
 	}
 	r.cells.AddScore(place.Score, 1)
-	sum := sha256.Sum256([]byte(place.RankKey()))
-	r.digest += binary.BigEndian.Uint64(sum[:])
+	r.digest += digestOf(place.RankKey())
 	r.expire(expires, expires, r.n == 1)
+}
+
+// digestOf is a number that other text hardly has. Those of many, added up, tell which
+// they are, in whatever order.
+func digestOf(text string) uint64 {
+	sum := sha256.Sum256([]byte(text))
+	return binary.BigEndian.Uint64(sum[:])
 }
 
 // expire takes in when others expire: the last and the first of them.
@@ -140,20 +147,20 @@ func (r *ranking) expire(last, soonest int64, first bool) {
 // placeIn reads where an entry stands. Folds go by its score, and readers of the index
 // by its rank key.
 func placeIn(it item, player string) (p schema.Place, expires int64, err error) {
-	if p, err = schema.ParseRankKey(text(it, schema.RankKey)); err != nil {
+	if p, err = schema.ParseRankKey(attribute.TextOf(it, schema.RankKey)); err != nil {
 		return p, 0, err
 	}
-	score, err := schema.ParseScore(digits(it, schema.EntryScore))
+	score, err := schema.ParseScore(attribute.DigitsOf(it, schema.EntryScore))
 	switch {
 	case err != nil:
 		return p, 0, fmt.Errorf("its score: %w", err)
-	case p.Player != player || score != p.Score || digits(it, schema.EntryAt) != strconv.FormatInt(p.At.UnixMilli(), 10):
+	case p.Player != player || score != p.Score || attribute.DigitsOf(it, schema.EntryAt) != strconv.FormatInt(p.At.UnixMilli(), 10):
 		return p, 0, errors.New("its rank key is not that of its player, score and time")
-	case digits(it, schema.EntryRev) == "":
+	case attribute.DigitsOf(it, schema.EntryRev) == "":
 		return p, 0, errors.New("it has no rev")
 	}
 	if it[schema.ExpiresAt] != nil {
-		expires, err = strconv.ParseInt(digits(it, schema.ExpiresAt), 10, 64)
+		expires, err = strconv.ParseInt(attribute.DigitsOf(it, schema.ExpiresAt), 10, 64)
 	}
 	return p, expires, err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -49,7 +50,7 @@ func (a *Auditor) Failures(ctx context.Context) ([]Failure, error) {
 }
 
 func failureOf(it item) Failure {
-	f := Failure{pk: text(it, schema.PK), Text: text(it, schema.SK), Reason: text(it, schema.FailureReason), last: digits(it, schema.FailureLast), count: digits(it, schema.FailureCount)}
+	f := Failure{pk: attribute.TextOf(it, schema.PK), Text: attribute.TextOf(it, schema.SK), Reason: attribute.TextOf(it, schema.FailureReason), last: attribute.DigitsOf(it, schema.FailureLast), count: attribute.DigitsOf(it, schema.FailureCount)}
 	f.Records, _ = strconv.ParseInt(f.count, 10, 64)
 	if ms, err := strconv.ParseInt(f.last, 10, 64); err == nil {
 		f.Last = time.UnixMilli(ms).UTC()
@@ -60,14 +61,6 @@ func failureOf(it item) Failure {
 		f.Target.Partial = 0 // the whole counter is audited
 	}
 	return f
-}
-
-func digits(it item, name string) string {
-	n, _ := it[name].(*types.AttributeValueMemberN)
-	if n == nil {
-		return ""
-	}
-	return n.Value
 }
 
 // Forget deletes a failure, unless there were more records since it was read; then
@@ -82,7 +75,7 @@ func (a *Auditor) Forget(ctx context.Context, f Failure) (bool, error) {
 		return name + " = :" + name
 	}
 	condition := fmt.Sprintf("attribute_not_exists(pk) OR (%s AND %s)", unchanged(schema.FailureLast, f.last), unchanged(schema.FailureCount, f.count))
-	input := &dynamodb.DeleteItemInput{TableName: &a.o.Names.Rollups, Key: itemKey(f.pk, f.Text), ConditionExpression: &condition}
+	input := &dynamodb.DeleteItemInput{TableName: &a.o.Names.Rollups, Key: attribute.Key(f.pk, f.Text), ConditionExpression: &condition}
 	if len(values) > 0 {
 		input.ExpressionAttributeValues = values
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -84,50 +83,7 @@ func hastyRepair(o *audit.Options) {
 // partition key are spread, until the test ends or stop is called. stop drains.
 func (r *rig) run(t testing.TB, mark func(*local.MappingOptions)) (stop func()) {
 	t.Helper()
-	access, err := r.db.Options().Credentials.Retrieve(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	source, err := local.OpenStream(t.Context(), local.Streams(aws.ToString(r.db.Options().BaseEndpoint), access.AccessKeyID), r.names.Items)
-	if err != nil {
-		t.Fatal(err)
-	}
-	virtual, err := local.NewVirtual(source, local.VirtualOptions{Shards: 4, Seed: 7, Spread: local.ByItem})
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := local.MappingOptions{
-		Name: "aggregator", Source: virtual, Handler: r.aggregator(t, r.db),
-		Checkpoints: r.db, CheckpointTable: local.CheckpointTable(r.names), FailureFile: filepath.Join(t.TempDir(), "failures.jsonl"),
-		BatchSize: 100, BatchingWindow: 20 * time.Millisecond, TumblingWindow: time.Second,
-		Bisect: true, PartialFailures: true, Logger: slog.New(slog.DiscardHandler),
-	}
-	if mark != nil {
-		mark(&o)
-	}
-	mapping, err := local.NewMapping(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- mapping.Run(ctx) }()
-	done := false
-	stop = func() {
-		if done {
-			return
-		}
-		done = true
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-		if err := mapping.Drain(context.Background()); err != nil {
-			t.Error(err)
-		}
-	}
-	t.Cleanup(stop)
-	return stop
+	return enginetest.Deliver(t, r.db, r.names, "aggregator", r.aggregator(t, r.db), mark)
 }
 
 func (r *rig) aggregator(t testing.TB, client rollup.Client) *rollup.Handler {

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/rollup/histogram"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -25,10 +26,10 @@ func (r *rig) cellsOf(t rapid.TB, name, period, streamShard string, each int64, 
 		p.Cells.Add(score, each)
 	}
 	stored := p.Attributes()
-	maps.Copy(stored, itemKey(schema.BoardRollupKey(name, period), schema.HistogramPrefix+streamShard))
-	stored[schema.AsOf] = number(asOf.UnixMilli())
+	maps.Copy(stored, attribute.Key(schema.BoardRollupKey(name, period), schema.HistogramPrefix+streamShard))
+	stored[schema.AsOf] = attribute.Number(asOf.UnixMilli())
 	if !expires.IsZero() {
-		stored[schema.ExpiresAt] = number(expires.Unix())
+		stored[schema.ExpiresAt] = attribute.Number(expires.Unix())
 	}
 	r.put(t, r.names.Rollups, stored)
 }
@@ -62,8 +63,8 @@ func TestMergesHistograms(t *testing.T) {
 		r.cellsOf(t, "b#1", period, "young", 10, r.ago(rest-time.Second), expires, 10)
 	}
 	r.cellsOf(t, "b", "all", "s", 5, r.ago(60*day), time.Time{}, 1)
-	top := itemKey(schema.BoardRollupKey("b#1", "all"), schema.TopSK)
-	top[schema.AsOf] = number(r.ago(60 * day).UnixMilli())
+	top := attribute.Key(schema.BoardRollupKey("b#1", "all"), schema.TopSK)
+	top[schema.AsOf] = attribute.Number(r.ago(60 * day).UnixMilli())
 	r.put(t, r.names.Rollups, top)
 	r.want(t, Answer{Boards: 2, Merged: 6, Done: true})
 	for _, period := range []string{"all", "2026-W02"} {
@@ -116,8 +117,8 @@ func TestManyLargeHistograms(t *testing.T) {
 func TestDamagedHistograms(t *testing.T) {
 	r := newRig(t, nil)
 	damage := func(name, streamShard string) {
-		it := itemKey(schema.BoardRollupKey(name, "all"), schema.HistogramPrefix+streamShard)
-		it[schema.AsOf], it[schema.RollupSequence] = number(r.ago(59*day).UnixMilli()), text("1")
+		it := attribute.Key(schema.BoardRollupKey(name, "all"), schema.HistogramPrefix+streamShard)
+		it[schema.AsOf], it[schema.RollupSequence] = attribute.Number(r.ago(59*day).UnixMilli()), attribute.Text("1")
 		it[schema.HistogramCells] = &types.AttributeValueMemberB{Value: []byte("x")}
 		r.put(t, r.names.Rollups, it)
 	}

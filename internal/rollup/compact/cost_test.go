@@ -16,6 +16,7 @@ import (
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/local/limiter"
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/compact"
 	"github.com/hotshard/hotshard/internal/rollup/partial"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -37,7 +38,7 @@ func storeDay(t rapid.TB, db *dynamodb.Client, table string, day time.Time) {
 			p.Sequence = fmt.Sprintf("%040d", 1_000_000+s)
 			stored := p.Attributes()
 			pk, sk := schema.RollupKey("sensor/berlin-1", shard.Hour, day.Add(time.Duration(hour)*time.Hour), fmt.Sprintf("shardId-%020d-%08x", 1767600000000, s))
-			stored["pk"], stored["sk"], stored["as_of"] = text(pk), text(sk), number(day.Add(25*time.Hour).UnixMilli())
+			stored["pk"], stored["sk"], stored["as_of"] = attribute.Text(pk), attribute.Text(sk), attribute.Number(day.Add(25*time.Hour).UnixMilli())
 			if _, err := db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &table, Item: stored}); err != nil {
 				t.Fatal(err)
 			}
@@ -51,7 +52,7 @@ func readDay(t rapid.TB, db *dynamodb.Client, table string, day time.Time) (item
 	low, high := schema.RollupSortBounds(day, day.Add(24*time.Hour))
 	pages := dynamodb.NewQueryPaginator(db, &dynamodb.QueryInput{
 		TableName: &table, KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"),
-		ExpressionAttributeValues: item{":pk": text(schema.RollupPartitions("sensor/berlin-1", day, day.Add(1))[0]), ":low": text(low), ":high": text(high)},
+		ExpressionAttributeValues: item{":pk": attribute.Text(schema.RollupPartitions("sensor/berlin-1", day, day.Add(1))[0]), ":low": attribute.Text(low), ":high": attribute.Text(high)},
 	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(context.Background())
@@ -113,7 +114,7 @@ func removeMarkers(t rapid.TB, db *dynamodb.Client, table string, day time.Time)
 	t.Helper()
 	pk := schema.RollupPartitions("sensor/berlin-1", day, day.Add(1))[0]
 	out, err := db.Query(context.Background(), &dynamodb.QueryInput{
-		TableName: &table, KeyConditionExpression: aws.String("pk = :pk"), ExpressionAttributeValues: item{":pk": text(pk)},
+		TableName: &table, KeyConditionExpression: aws.String("pk = :pk"), ExpressionAttributeValues: item{":pk": attribute.Text(pk)},
 	})
 	if err != nil || out.LastEvaluatedKey != nil {
 		t.Fatalf("more than a page, or %v", err)
@@ -123,7 +124,7 @@ func removeMarkers(t rapid.TB, db *dynamodb.Client, table string, day time.Time)
 		if it["expires_at"] == nil {
 			continue
 		}
-		if _, err := db.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &table, Key: item{"pk": text(pk), "sk": sk}}); err != nil {
+		if _, err := db.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &table, Key: item{"pk": attribute.Text(pk), "sk": sk}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/partial"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -153,9 +154,9 @@ func (r *rig) keep(t rapid.TB, b parts.Bucket, streamShard string, p partial.Par
 	t.Helper()
 	pk, sk := schema.RollupKey(b.Entity, b.Width, b.Start, streamShard)
 	stored := p.Attributes()
-	stored["pk"], stored["sk"] = text(pk), text(sk)
+	stored["pk"], stored["sk"] = attribute.Text(pk), attribute.Text(sk)
 	if !asOf.IsZero() {
-		stored["as_of"] = number(asOf.UnixMilli())
+		stored["as_of"] = attribute.Number(asOf.UnixMilli())
 	}
 	r.put(t, r.names.Rollups, stored)
 }
@@ -186,10 +187,10 @@ func (r *rig) holding(t rapid.TB, b parts.Bucket) map[string]int64 {
 // summary stores a partial of a counter's summary, by attribute.
 func (r *rig) summary(t rapid.TB, pk string, numbers map[string]int64) {
 	t.Helper()
-	stored := itemKey(pk, "-")
-	stored["v"] = number(1)
+	stored := attribute.Key(pk, "-")
+	stored["v"] = attribute.Number(1)
 	for name, n := range numbers {
-		stored[name] = number(n)
+		stored[name] = attribute.Number(n)
 	}
 	r.put(t, r.names.Rollups, stored)
 }
@@ -198,7 +199,7 @@ func (r *rig) summary(t rapid.TB, pk string, numbers map[string]int64) {
 func (r *rig) attributes(t rapid.TB, pk string) map[string]string {
 	t.Helper()
 	out, err := r.db.GetItem(context.Background(), &dynamodb.GetItemInput{
-		TableName: &r.names.Rollups, ConsistentRead: aws.Bool(true), Key: itemKey(pk, "-"),
+		TableName: &r.names.Rollups, ConsistentRead: aws.Bool(true), Key: attribute.Key(pk, "-"),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -209,7 +210,7 @@ func (r *rig) attributes(t rapid.TB, pk string) map[string]string {
 			if found == nil {
 				found = map[string]string{}
 			}
-			found[name] = digitsOf(out.Item, name)
+			found[name] = attribute.DigitsOf(out.Item, name)
 		}
 	}
 	return found
@@ -219,7 +220,7 @@ func (r *rig) attributes(t rapid.TB, pk string) map[string]string {
 func (r *rig) set(t rapid.TB, pk, expression string, values item) {
 	t.Helper()
 	_, err := r.db.UpdateItem(context.Background(), &dynamodb.UpdateItemInput{
-		TableName: &r.names.Rollups, Key: itemKey(pk, "-"), UpdateExpression: &expression, ExpressionAttributeValues: values,
+		TableName: &r.names.Rollups, Key: attribute.Key(pk, "-"), UpdateExpression: &expression, ExpressionAttributeValues: values,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -233,8 +234,8 @@ var emptyMap = partial.Partial{}.Attributes()[schema.RollupMeasures]
 func (r *rig) expire(t rapid.TB, pk, sk string, at time.Time) {
 	t.Helper()
 	_, err := r.db.UpdateItem(context.Background(), &dynamodb.UpdateItemInput{
-		TableName: &r.names.Rollups, Key: itemKey(pk, sk), UpdateExpression: aws.String("SET expires_at = :at"),
-		ExpressionAttributeValues: item{":at": number(at.Unix())},
+		TableName: &r.names.Rollups, Key: attribute.Key(pk, sk), UpdateExpression: aws.String("SET expires_at = :at"),
+		ExpressionAttributeValues: item{":at": attribute.Number(at.Unix())},
 	})
 	if err != nil {
 		t.Fatal(err)

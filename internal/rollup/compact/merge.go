@@ -10,6 +10,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/rollup/partial"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
+	"github.com/hotshard/hotshard/internal/rollup/scan"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -77,7 +78,7 @@ func refused(err error) bool {
 // before that.
 func (r *run) spend(ctx context.Context, units float64) bool {
 	d := time.Duration(units / float64(r.options.WriteUnits) * float64(time.Second))
-	return time.Now().Add(d).Before(r.end) && wait(ctx, d)
+	return time.Now().Add(d).Before(r.end) && scan.Wait(ctx, d)
 }
 
 // without returns the parts that are not among those chosen.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -102,8 +103,8 @@ func TestAFoldMeanwhile(t *testing.T) {
 	r.part(t, b, "b", 2, r.ago(59*day))
 	r.on.transact = func() error {
 		pk, sk := schema.RollupKey(b.Entity, b.Width, b.Start, "b")
-		stored := itemKey(pk, sk)
-		stored["seq"], stored["v"], stored["events"], stored["measures"], stored["as_of"] = text("8"), number(1), number(3), emptyMap, number(r.clock.UnixMilli())
+		stored := attribute.Key(pk, sk)
+		stored["seq"], stored["v"], stored["events"], stored["measures"], stored["as_of"] = attribute.Text("8"), attribute.Number(1), attribute.Number(3), emptyMap, attribute.Number(r.clock.UnixMilli())
 		r.put(t, r.names.Rollups, stored)
 		return nil
 	}

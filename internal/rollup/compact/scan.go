@@ -10,7 +10,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
+	"github.com/hotshard/hotshard/internal/rollup/scan"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -41,12 +43,12 @@ func (r *run) pages(ctx context.Context) error {
 		if r.late {
 			return nil
 		}
-		r.cursor.pk, r.cursor.sk = textOf(out.LastEvaluatedKey, schema.PK), textOf(out.LastEvaluatedKey, schema.SK)
+		r.cursor.pk, r.cursor.sk = attribute.TextOf(out.LastEvaluatedKey, schema.PK), attribute.TextOf(out.LastEvaluatedKey, schema.SK)
 		if r.cursor.done = out.LastEvaluatedKey == nil; r.cursor.done {
 			return nil
 		}
-		next := started.Add(r.pause(out.ConsumedCapacity))
-		if !next.Before(r.end) || !wait(ctx, time.Until(next)) {
+		next := started.Add(scan.Lasts(out.ConsumedCapacity, r.options.ReadUnits))
+		if !next.Before(r.end) || !scan.Wait(ctx, time.Until(next)) {
 			return nil
 		}
 	}
@@ -62,30 +64,10 @@ func (r *run) scan(ctx context.Context) (*dynamodb.ScanOutput, error) {
 	})
 }
 
-// pause is how long a page's read units are to last.
-func (r *run) pause(used *types.ConsumedCapacity) time.Duration {
-	if used == nil || used.CapacityUnits == nil {
-		return 0
-	}
-	return time.Duration(*used.CapacityUnits / float64(r.options.ReadUnits) * float64(time.Second))
-}
-
-// wait is false when the context ended first.
-func wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // compact looks for what there is to do in a page, and does it.
 func (r *run) compact(ctx context.Context, page []item, last bool) {
 	for _, it := range page {
-		if pk := textOf(it, schema.PK); r.buries(pk, it) {
+		if pk := attribute.TextOf(it, schema.PK); r.buries(pk, it) {
 			r.note(ctx, "removing tombstones of "+pk, r.bury(ctx, pk))
 		}
 	}
@@ -143,7 +125,7 @@ func (r *run) sightings(page []item) []*sighting {
 
 // partOf returns of which summary an item is a part.
 func (r *run) partOf(it item) (of summary, streamShard string, ok bool) {
-	if s, streamShard, ok := standingOf(textOf(it, schema.PK), textOf(it, schema.SK)); ok {
+	if s, streamShard, ok := standingOf(attribute.TextOf(it, schema.PK), attribute.TextOf(it, schema.SK)); ok {
 		return s, streamShard, true
 	}
 	b, streamShard, ok := bucketOf(it)
@@ -151,7 +133,7 @@ func (r *run) partOf(it item) (of summary, streamShard string, ok bool) {
 }
 
 func (r *run) partRests(of summary, part item) bool {
-	at, known := timeOf(part, schema.AsOf)
+	at, known := attribute.TimeOf(part, schema.AsOf)
 	if b, ok := of.(rollup); ok {
 		return r.resting(b.Bucket, at, known)
 	}
@@ -161,20 +143,20 @@ func (r *run) partRests(of summary, part item) bool {
 // holds tells whether a part has more than its sequence number: an event rollup's
 // says so, and a histogram's was not emptied.
 func holds(part item) bool {
-	if strings.HasPrefix(textOf(part, schema.SK), schema.HistogramPrefix) {
-		return !strings.HasSuffix(textOf(part, schema.RollupSequence), schema.EmptiedSuffix)
+	if strings.HasPrefix(attribute.TextOf(part, schema.SK), schema.HistogramPrefix) {
+		return !strings.HasSuffix(attribute.TextOf(part, schema.RollupSequence), schema.EmptiedSuffix)
 	}
-	events, _ := wholeOf(part, schema.RollupEvents)
+	events, _ := attribute.WholeOf(part, schema.RollupEvents)
 	return events > 0 || part[schema.RollupSkipped] != nil || part[schema.RollupRestated] != nil
 }
 
 func expired(part item, now time.Time) bool {
-	at, ok := wholeOf(part, schema.ExpiresAt)
+	at, ok := attribute.WholeOf(part, schema.ExpiresAt)
 	return ok && at <= now.Unix()
 }
 
 func bucketOf(it item) (b parts.Bucket, streamShard string, ok bool) {
-	pk := textOf(it, schema.PK)
+	pk := attribute.TextOf(it, schema.PK)
 	if !strings.HasPrefix(pk, schema.BaseKey{Type: schema.Entity}.String()) {
 		return b, "", false
 	}
@@ -182,7 +164,7 @@ func bucketOf(it item) (b parts.Bucket, streamShard string, ok bool) {
 	if b.Entity, _, err = schema.ParseRollupPartition(pk); err != nil {
 		return b, "", false
 	}
-	b.Width, b.Start, streamShard, err = schema.ParseRollupSortKey(textOf(it, schema.SK))
+	b.Width, b.Start, streamShard, err = schema.ParseRollupSortKey(attribute.TextOf(it, schema.SK))
 	return b, streamShard, err == nil
 }
 

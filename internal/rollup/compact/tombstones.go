@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
@@ -44,16 +44,16 @@ type tombstones struct {
 
 // buries tells whether a summary has tombstones that may go.
 func (r *run) buries(pk string, it item) bool {
-	gone, ok := timeOf(it, schema.Gone)
+	gone, ok := attribute.TimeOf(it, schema.Gone)
 	return ok && r.options.ItemsTable != "" && r.now.Sub(gone) > rest &&
-		strings.HasPrefix(pk, schema.BaseKey{Type: schema.Counter}.String()) && textOf(it, schema.SK) == schema.SoleSK
+		strings.HasPrefix(pk, schema.BaseKey{Type: schema.Counter}.String()) && attribute.TextOf(it, schema.SK) == schema.SoleSK
 }
 
 // bury removes the tombstones of a partial, and the partial if nothing else is in it.
 // One into which something is folded meanwhile is left for the next round.
 func (r *run) bury(ctx context.Context, pk string) error {
 	out, err := r.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &r.options.RollupsTable, ConsistentRead: aws.Bool(true), Key: itemKey(pk, schema.SoleSK),
+		TableName: &r.options.RollupsTable, ConsistentRead: aws.Bool(true), Key: attribute.Key(pk, schema.SoleSK),
 	})
 	if err != nil {
 		return fmt.Errorf("reading it: %w", err)
@@ -89,11 +89,11 @@ func (r *run) examine(ctx context.Context, pk string, stored item) (*tombstones,
 	if err != nil {
 		return nil, err
 	}
-	if v := digitsOf(stored, schema.Version); v != schema.SummaryVersion {
+	if v := attribute.DigitsOf(stored, schema.Version); v != schema.SummaryVersion {
 		return nil, fmt.Errorf("it has version %.20q, and %s can be read", v, schema.SummaryVersion)
 	}
 	t := &tombstones{counter: key.Name, partial: n, stored: stored}
-	for _, source := range sourcesOf(stored) {
+	for _, source := range schema.SourcesOf(stored) {
 		gone, err := r.gone(ctx, t, source)
 		if err != nil {
 			return nil, err
@@ -107,28 +107,15 @@ func (r *run) examine(ctx context.Context, pk string, stored item) (*tombstones,
 	return t, nil
 }
 
-// sourcesOf returns the write shards of which a summary has a rev or a value, in
-// their order.
-func sourcesOf(stored item) (list []int) {
-	for name := range stored {
-		source, err := strconv.Atoi(strings.TrimLeft(name, "rx"))
-		if err == nil && (name == schema.RevAttr(source) || name == schema.ValueAttr(source)) {
-			list = append(list, source)
-		}
-	}
-	slices.Sort(list)
-	return slices.Compact(list)
-}
-
 // gone tells whether a write shard of value 0 is not in the items table.
 func (r *run) gone(ctx context.Context, t *tombstones, source int) (bool, error) {
-	rev, value := digitsOf(t.stored, schema.RevAttr(source)), digitsOf(t.stored, schema.ValueAttr(source))
+	rev, value := attribute.DigitsOf(t.stored, schema.RevAttr(source)), attribute.DigitsOf(t.stored, schema.ValueAttr(source))
 	if rev == "" || value != "0" || source/schema.SourcesPerPartial != t.partial {
 		return false, nil
 	}
 	pk := schema.Key{Base: schema.BaseKey{Type: schema.Counter, Name: t.counter}, Shard: source}.String()
 	out, err := r.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &r.options.ItemsTable, ConsistentRead: aws.Bool(true), Key: itemKey(pk, schema.SoleSK),
+		TableName: &r.options.ItemsTable, ConsistentRead: aws.Bool(true), Key: attribute.Key(pk, schema.SoleSK),
 		ProjectionExpression: aws.String(schema.PK),
 	})
 	if err != nil {
@@ -147,7 +134,7 @@ func (r *run) clear(ctx context.Context, pk string, t *tombstones) error {
 		remove = append(remove, schema.RevAttr(source), schema.ValueAttr(source))
 	}
 	_, err := r.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &r.options.RollupsTable, Key: itemKey(pk, schema.SoleSK),
+		TableName: &r.options.RollupsTable, Key: attribute.Key(pk, schema.SoleSK),
 		UpdateExpression:          aws.String("REMOVE " + strings.Join(remove, ", ")),
 		ConditionExpression:       aws.String(strings.Join(conditions, " AND ")),
 		ExpressionAttributeValues: values,
@@ -169,7 +156,7 @@ func (r *run) remove(ctx context.Context, pk string, t *tombstones) error {
 		}
 	}
 	_, err := r.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-		TableName: &r.options.RollupsTable, Key: itemKey(pk, schema.SoleSK),
+		TableName: &r.options.RollupsTable, Key: attribute.Key(pk, schema.SoleSK),
 		ConditionExpression:       aws.String(strings.Join(conditions, " AND ")),
 		ExpressionAttributeValues: values,
 	})
@@ -185,7 +172,7 @@ func (t *tombstones) unchanged() (conditions []string, values item) {
 	for _, source := range t.dead {
 		rev, value := schema.RevAttr(source), schema.ValueAttr(source)
 		conditions = append(conditions, rev+" = :"+rev, value+" = :zero")
-		values[":"+rev], values[":zero"] = t.stored[rev], number(0)
+		values[":"+rev], values[":zero"] = t.stored[rev], attribute.Number(0)
 	}
 	return conditions, values
 }

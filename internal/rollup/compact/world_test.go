@@ -15,18 +15,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/hotshard/hotshard/internal/rollup"
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/compact"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 type item = map[string]types.AttributeValue
-
-func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-
-func number(n int64) types.AttributeValue {
-	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
-}
 
 // dated has the aggregator's updates say that they are of the world's time.
 type dated struct {
@@ -37,7 +32,7 @@ type dated struct {
 func (d dated) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	for _, name := range []string{":at", ":as_of"} {
 		if in.ExpressionAttributeValues[name] != nil {
-			in.ExpressionAttributeValues[name] = number(d.now.UnixMilli())
+			in.ExpressionAttributeValues[name] = attribute.Number(d.now.UnixMilli())
 		}
 	}
 	return d.Client.UpdateItem(ctx, in, o...)
@@ -125,7 +120,7 @@ func (w *world) count(t rapid.TB, stream, n int, delta int64) {
 	}
 	w.revs[n], w.values[n] = w.revs[n]+1, w.values[n]+delta
 	w.append(stream, "MODIFY", "New", w.sourceKey(n), "-", w.source(n))
-	if _, err := w.db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &w.names.Items, Item: item{"pk": text(w.sourceKey(n)), "sk": text("-")}}); err != nil {
+	if _, err := w.db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &w.names.Items, Item: item{"pk": attribute.Text(w.sourceKey(n)), "sk": attribute.Text("-")}}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -161,7 +156,7 @@ func (w *world) append(stream int, kind, image, pk, sk, rest string) {
 }
 
 func (w *world) remove(t rapid.TB, table, pk, sk string) {
-	_, err := w.db.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &table, Key: item{"pk": text(pk), "sk": text(sk)}})
+	_, err := w.db.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &table, Key: item{"pk": attribute.Text(pk), "sk": attribute.Text(sk)}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,16 +6,17 @@
 //	report, err := eraser.Key(ctx, schema.BaseKey{Type: schema.Counter, Name: "page/home"})
 //	fmt.Println(report.Deleted, report.Left)
 //
-// Writes and folds may go on. A write that comes while a key is erased is deleted with
-// it or stays, and its summary agrees with what stays. It may be ended anywhere and
-// called again: what it does is done from what is there, and what tells where to look
-// is deleted last.
+// Writes and folds may go on. What was written before it began is gone when it has ended
+// with nothing left. What is written meanwhile is deleted as far as it is met; the rest
+// is kept, and counted in the summaries. It may be ended anywhere and called again: what
+// it does is done from what is there, and what tells where to look is deleted last.
 //
 // What stays for a while is what keeps records that come again from bringing back what
 // is gone, and what other keys share: docs/delete.md lists it.
 package erase
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/rollup/audit"
+	"github.com/hotshard/hotshard/internal/rollup/scan"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
@@ -41,11 +43,15 @@ type Options struct {
 	// Settle is how long requests may go on that began before all processes knew of
 	// a change: the functions' longest deadline, 25 s, the age of their views of the
 	// shard map, 3 s, and 2 s for clocks that differ. Default 30 s. It is waited once,
-	// for a key that has or had more than one write shard, and for a board with
-	// settings.
+	// for a key that has or had more than one write shard.
 	Settle time.Duration
 	// Wait is for folds that may be on their way. Default 30 s.
 	Wait time.Duration
+	// IndexLag is how old the index of boards may be. Default 30 s.
+	IndexLag time.Duration
+	// ReadUnits is how many read units a second scans take at most. Default
+	// scan.ReadUnits.
+	ReadUnits int
 	// Poll is between two looks while waiting. Default 500 ms.
 	Poll time.Duration
 	// DryRun counts, and deletes nothing.
@@ -63,15 +69,8 @@ const (
 )
 
 func (o Options) withDefaults() (Options, error) {
-	if o.Settle == 0 {
-		o.Settle = DefaultSettle
-	}
-	if o.Wait == 0 {
-		o.Wait = DefaultWait
-	}
-	if o.Poll == 0 {
-		o.Poll = defaultPoll
-	}
+	o.Settle, o.Wait = cmp.Or(o.Settle, DefaultSettle), cmp.Or(o.Wait, DefaultWait)
+	o.Poll, o.ReadUnits = cmp.Or(o.Poll, defaultPoll), cmp.Or(o.ReadUnits, scan.ReadUnits)
 	if o.Progress == nil {
 		o.Progress = func(int) {}
 	}
@@ -91,6 +90,7 @@ func (o Options) withDefaults() (Options, error) {
 type Eraser struct {
 	o       Options
 	client  Client
+	scanner *scan.Scanner
 	auditor *audit.Auditor
 	changer *ddb.MapChanger
 }
@@ -101,19 +101,27 @@ func New(o Options, client Client) (*Eraser, error) {
 	if err != nil {
 		return nil, err
 	}
-	auditor, err := audit.New(audit.Options{Names: o.Names, Wait: o.Wait, Poll: o.Poll, Now: o.Now}, client)
+	auditor, err := audit.New(audit.Options{
+		Names: o.Names, Wait: o.Wait, Poll: o.Poll, Now: o.Now, IndexLag: o.IndexLag, Repair: true,
+	}, client)
 	if err != nil {
 		return nil, err
 	}
 	view := ddb.NewMap(client, o.Names.ShardMap)
-	return &Eraser{o: o, client: client, auditor: auditor, changer: ddb.NewMapChanger(client, view, ddb.ChangerOptions{})}, nil
+	return &Eraser{
+		o: o, client: client, scanner: scan.New(client, o.ReadUnits), auditor: auditor,
+		changer: ddb.NewMapChanger(client, view, ddb.ChangerOptions{}),
+	}, nil
 }
 
 // Report is what was deleted, or, by a dry run, what there is.
 type Report struct {
 	// Deleted counts by what it was: see the What constants.
 	Deleted map[What]int `json:"deleted"`
-	// Left says what could not be deleted, and why. Call again later.
+	// Kept says what was written meanwhile and is there, as far as it was met.
+	Kept []string `json:"kept"`
+	// Left says what is not done, why, and what to do about it; mostly, to call again
+	// later.
 	Left []string `json:"left"`
 }
 
@@ -138,18 +146,18 @@ const (
 // task is the work on one key.
 type task struct {
 	*Eraser
-	base schema.BaseKey
+	base  schema.BaseKey
+	begun time.Time
+	swept time.Time // the end of the last sweep
 
 	mu     sync.Mutex
 	report Report
+	again  bool            // something is left that this has to be called again for
 	places map[string]bool // of an entity: partition keys with a note
 	notes  map[key]bool    // those notes
 }
 
 type key struct{ pk, sk string }
-
-// sweeps bounds how often the items are gone through, while more are written.
-const sweeps = 3
 
 // Key erases a base key. The report is right also beside an error, which is one of
 // DynamoDB or ctx.
@@ -162,63 +170,75 @@ func (e *Eraser) Key(ctx context.Context, base schema.BaseKey) (*Report, error) 
 }
 
 func (e *Eraser) task(base schema.BaseKey) *task {
-	return &task{Eraser: e, base: base, report: Report{Deleted: map[What]int{}, Left: []string{}}, places: map[string]bool{}, notes: map[key]bool{}}
+	return &task{
+		Eraser: e, base: base, begun: e.o.Now(), report: Report{Deleted: map[What]int{}, Kept: []string{}, Left: []string{}},
+		places: map[string]bool{}, notes: map[key]bool{},
+	}
 }
 
 func (t *task) erase(ctx context.Context) error {
 	if t.o.DryRun {
 		return t.count(ctx)
 	}
-	if _, err := t.sweep(ctx); err != nil {
+	if err := t.sweep(ctx); err != nil {
 		return err
 	}
 	entry, err := t.unshard(ctx)
 	if err != nil {
 		return err
 	}
-	for round := 1; ; round++ {
-		found, err := t.sweep(ctx)
-		if err != nil {
+	if entry.Version > 0 { // what was written by the old count
+		if err := t.sweep(ctx); err != nil {
 			return err
 		}
-		if found == 0 {
-			break
-		}
-		if round == sweeps {
-			t.left("it is being written: %d items were found when it was last looked at", found)
-			break
-		}
 	}
-	if err := t.summaries(ctx, entry); err != nil {
+	if err := t.summaries(ctx, entry); err != nil || t.again { // the map still says where to look
 		return err
 	}
-	if len(t.report.Left) > 0 { // the map still says where to look
-		return nil
+	if err := t.failures(ctx); err != nil {
+		return err
+	}
+	if t.base.Type == schema.Board {
+		if err := t.dropSettings(ctx); err != nil {
+			return err
+		}
 	}
 	return t.forget(ctx)
 }
 
 // summaries takes out of the rollups table what it has of the key.
 func (t *task) summaries(ctx context.Context, entry ddb.Entry) error {
-	var err error
 	switch t.base.Type {
 	case schema.Counter:
-		err = t.bury(ctx)
+		return t.bury(ctx)
 	case schema.Entity:
-		err = t.retract(ctx, entry.Most())
+		return t.retract(ctx, entry.Most())
 	case schema.Board:
-		err = t.clearBoard(ctx)
+		return t.clearBoard(ctx)
 	}
-	if err != nil || len(t.report.Left) > 0 {
-		return err
-	}
-	return t.failures(ctx)
+	return nil
 }
 
+// left reports what this has to be called again for.
 func (t *task) left(format string, args ...any) {
+	t.mend(format, args...)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.again = true
+}
+
+// mend reports what is left and is done by other means.
+func (t *task) mend(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.report.Left = append(t.report.Left, fmt.Sprintf(format, args...))
+}
+
+// kept reports what was written meanwhile.
+func (t *task) kept(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.report.Kept = append(t.report.Kept, fmt.Sprintf(format, args...))
 }
 
 func (t *task) deleted(what What, n int) {

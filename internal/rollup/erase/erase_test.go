@@ -22,13 +22,14 @@ const doomed = "doomed"
 // keys of which one of each type is deleted.
 var keys = []schema.BaseKey{
 	base(schema.Counter, doomed+"/a#1"), base(schema.Entity, doomed+"/b#2026-01-05#3"), base(schema.Entity, "day"+doomed),
-	base(schema.Board, doomed+"#all#c"), base(schema.Sessions, doomed+"é"),
+	base(schema.Board, doomed+"#all#c"), base(schema.Sessions, doomed+"é"), base(schema.Limit, "ip#60#"+doomed),
 }
 
 // neighbours have names that are close to theirs.
 var neighbours = []schema.BaseKey{
 	base(schema.Counter, "a"), base(schema.Counter, "a#1"), base(schema.Entity, "b"), base(schema.Entity, "b#2026-01-05"),
 	base(schema.Board, "c"), base(schema.Board, "c#all"), base(schema.Sessions, "é"),
+	base(schema.Limit, "ip"), base(schema.Limit, "ip#60"),
 }
 
 // fill writes to a key, of all that a key may have.
@@ -49,7 +50,7 @@ func (r *rig) fill(t *testing.T, k schema.BaseKey, shards int) {
 		r.putItem(t, r.names.Items, k.String()+"#0", schema.BeatSK)
 		r.putItem(t, r.names.Rollups, r.failure(schema.SummaryKey(k.Name, 0)), schema.SummaryKey(k.Name, 0))
 	case schema.Entity:
-		r.put(t, k.Name, now.Add(-50*time.Hour), 60, time.Hour-time.Minute)
+		r.put(t, k.Name, now.Add(-60*time.Hour), 60, time.Hour-time.Minute)
 		r.putItem(t, r.names.Items, schema.Key{Base: k, Bucket: "1969-07-20", Shard: 0}.String(), "1969-07-20T20:17:40.000Z#id")
 		target := schema.EventTarget(k.Name, "hour", now)
 		r.putItem(t, r.names.Rollups, r.failure(target), target)
@@ -60,9 +61,19 @@ func (r *rig) fill(t *testing.T, k schema.BaseKey, shards int) {
 		r.submit(t, k.Name, 40, 1)
 		r.submit(t, k.Name, 10, 100)
 		r.putItem(t, r.names.Items, schema.ProbeSK+"#"+schema.BoardShardKey(k.Name, "all", 0), schema.ProbeSK)
+		pk, _ := schema.EntryKey(k.Name, "all", "player1") // beside which an audit that was killed left a mark
+		r.putItem(t, r.names.Items, pk, schema.BoardMarkSK(now, "01ARZ3NDEKTSV4RRFFQ69G5FAV", 3))
 	case schema.Sessions:
 		for i := range 10 {
-			r.putItem(t, r.names.Items, schema.Key{Base: k, Shard: i % shards}.String(), fmt.Sprint("id", i))
+			if _, err := r.leases.Put(t.Context(), ddb.Lease{Group: k.Name, ID: fmt.Sprint("id", i), TTL: time.Hour}, now); err != nil {
+				t.Fatal(err)
+			}
+		}
+	case schema.Limit:
+		for range 5 {
+			if _, err := r.limiter.Hit(t.Context(), ddb.Limit{Key: k.Name, Max: 100, Window: time.Minute}, now); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	pk, sk := schema.SightingKey(k, now, "writer")
@@ -105,7 +116,7 @@ func (r *rig) others(t *testing.T) map[string]string {
 func TestNothingIsLeft(t *testing.T) {
 	r := newRig(t)
 	for i, k := range keys {
-		r.fill(t, k, []int{70, 5, 2, 3, 4}[i])
+		r.fill(t, k, []int{70, 5, 2, 3, 4, 3}[i])
 	}
 	for i, k := range neighbours {
 		r.fill(t, k, i%2+1)

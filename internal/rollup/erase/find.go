@@ -10,28 +10,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 type item = map[string]types.AttributeValue
 
-func itemKey(pk, sk string) item { return item{schema.PK: text(pk), schema.SK: text(sk)} }
-
-func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-
-// textOf returns an attribute of type S, "" for any other.
-func textOf(from item, name string) string {
-	s, _ := from[name].(*types.AttributeValueMemberS)
-	if s == nil {
-		return ""
-	}
-	return s.Value
-}
-
 // Bounds of what is under way at a time.
 const (
-	segments   = 4  // of a table's scan
 	maxReads   = 16 // queries
 	maxDeletes = 32
 )
@@ -49,7 +36,7 @@ func (t *task) find(ctx context.Context, emit func(what What, k key) error) erro
 	seen := func(list []item) error {
 		t.o.Progress(len(list))
 		for _, it := range list {
-			k := key{textOf(it, schema.PK), textOf(it, schema.SK)}
+			k := key{attribute.TextOf(it, schema.PK), attribute.TextOf(it, schema.SK)}
 			if what, ok := t.match(k); ok {
 				if err := emit(what, k); err != nil {
 					return err
@@ -67,9 +54,7 @@ func (t *task) find(ctx context.Context, emit func(what What, k key) error) erro
 			})
 		}
 	default:
-		for n := range segments {
-			group.Go(func() error { return t.scan(ctx, t.o.Names.Items, n, "pk, sk", seen) })
-		}
+		return t.scanner.Table(ctx, t.o.Names.Items, "pk, sk", seen)
 	}
 	return group.Wait()
 }
@@ -111,6 +96,12 @@ func (t *task) matchBoard(k key) (what What, ok bool) {
 	if board, _, _, ok := schema.ParseEntryKey(k.pk, k.sk); ok {
 		return Entries, board == t.base.Name
 	}
+	// Of a mark only the partition key says whose it is. It may as well be that of a board
+	// with a longer name, whose audit can spare it: its record has been written.
+	if _, mark := schema.ParseMark(k.sk); mark {
+		_, _, _, ok := schema.ParseEntryKey(k.pk, t.base.Name)
+		return Others, ok
+	}
 	if place, ok := strings.CutPrefix(k.pk, schema.ProbeSK+"#"); ok { // of the index
 		board, _, _, err := schema.ParseBoardShardKey(place)
 		return Others, err == nil && board == t.base.Name
@@ -123,34 +114,16 @@ func (e *Eraser) query(ctx context.Context, table, pk, begin string, seen func([
 	input := &dynamodb.QueryInput{
 		TableName: &table, ConsistentRead: aws.Bool(true),
 		KeyConditionExpression:    aws.String("pk = :pk"),
-		ExpressionAttributeValues: item{":pk": text(pk)},
+		ExpressionAttributeValues: item{":pk": attribute.Text(pk)},
 	}
 	if begin != "" {
 		input.KeyConditionExpression = aws.String("pk = :pk AND begins_with(sk, :sk)")
-		input.ExpressionAttributeValues[":sk"] = text(begin)
+		input.ExpressionAttributeValues[":sk"] = attribute.Text(begin)
 	}
 	for pages := dynamodb.NewQueryPaginator(e.client, input); pages.HasMorePages(); {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
 			return fmt.Errorf("reading %q: %w", pk, err)
-		}
-		if err := seen(page.Items); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// scan reads a part of a table, consistently.
-func (e *Eraser) scan(ctx context.Context, table string, segment int, attributes string, seen func([]item) error) error {
-	pages := dynamodb.NewScanPaginator(e.client, &dynamodb.ScanInput{
-		TableName: &table, ConsistentRead: aws.Bool(true), ProjectionExpression: &attributes,
-		Segment: aws.Int32(int32(segment)), TotalSegments: aws.Int32(segments),
-	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return fmt.Errorf("scanning %s: %w", table, err)
 		}
 		if err := seen(page.Items); err != nil {
 			return err

@@ -6,9 +6,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/rollup"
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -16,9 +19,13 @@ import (
 // firstPeriod is before the first release: no board has an older period.
 var firstPeriod = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
+// kinds are those of a board's periods.
+var kinds = []schema.Period{schema.AllTime, schema.Weekly, schema.Daily}
+
 // Player deletes one player's entries on a board in all periods that there ever were,
 // and waits until no top has the player. The board's other entries stay. It reads one
-// entry for each day and week since 2025, a read unit each.
+// entry and one top for each day and week since 2025, a read unit each, and more for a
+// top that is there.
 func (e *Eraser) Player(ctx context.Context, name, player string) (*Report, error) {
 	t := e.task(schema.BaseKey{Type: schema.Board, Name: name})
 	if err := t.player(ctx, player); err != nil {
@@ -28,36 +35,29 @@ func (e *Eraser) Player(ctx context.Context, name, player string) (*Report, erro
 }
 
 func (t *task) player(ctx context.Context, player string) error {
-	var tops []string
-	for labels := range slices.Chunk(t.labels(), maxBatchGet) {
-		found, err := t.entries(ctx, labels, player)
-		if err != nil {
-			return err
-		}
-		for _, k := range found {
-			_, label, _, _ := schema.ParseEntryKey(k.pk, k.sk)
-			tops = append(tops, schema.BoardRollupKey(t.base.Name, label))
-			t.deleted(Entries, 1)
-			if t.o.DryRun {
-				continue
-			}
-			if _, err := t.remove(ctx, t.o.Names.Items, k.pk, k.sk); err != nil {
-				return err
-			}
-		}
-		t.o.Progress(len(labels))
+	labels := t.labels()
+	entries, err := t.entries(ctx, labels, player)
+	if err != nil {
+		return err
 	}
 	if t.o.DryRun {
+		t.deleted(Entries, len(entries))
 		return nil
 	}
-	return t.awaitTops(ctx, tops, player)
+	for _, k := range entries {
+		if _, err := t.remove(ctx, t.o.Names.Items, k.pk, k.sk); err != nil {
+			return err
+		}
+		t.deleted(Entries, 1)
+	}
+	return t.awaitTops(ctx, labels, player)
 }
 
 // labels lists all periods up to tomorrow's, each once.
 func (t *task) labels() (list []string) {
 	seen := map[string]bool{}
 	for at := firstPeriod; at.Before(t.o.Now().Add(24 * time.Hour)); at = at.AddDate(0, 0, 1) {
-		for _, p := range []schema.Period{schema.AllTime, schema.Weekly, schema.Daily} {
+		for _, p := range kinds {
 			if label := p.Label(at); !seen[label] {
 				seen[label] = true
 				list = append(list, label)
@@ -67,66 +67,90 @@ func (t *task) labels() (list []string) {
 	return list
 }
 
-const maxBatchGet = 100
-
-// entries finds which of a player's entries there are, by consistent reads.
+// entries finds which of a player's entries there are.
 func (t *task) entries(ctx context.Context, labels []string, player string) (found []key, err error) {
 	var keys []item
 	for _, label := range labels {
-		keys = append(keys, itemKey(schema.EntryKey(t.base.Name, label, player)))
+		keys = append(keys, attribute.Key(schema.EntryKey(t.base.Name, label, player)))
 	}
-	consistent := true
-	projection := "pk, sk"
-	left := types.KeysAndAttributes{Keys: keys, ConsistentRead: &consistent, ProjectionExpression: &projection}
-	for len(left.Keys) > 0 {
-		out, err := t.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
-			RequestItems: map[string]types.KeysAndAttributes{t.o.Names.Items: left},
-		})
-		if err != nil {
-			return nil, fmt.Errorf("reading entries: %w", err)
-		}
-		for _, it := range out.Responses[t.o.Names.Items] {
-			found = append(found, key{textOf(it, schema.PK), textOf(it, schema.SK)})
-		}
-		if left = out.UnprocessedKeys[t.o.Names.Items]; len(left.Keys) > 0 {
-			if err := pause(ctx, t.o.Poll); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return found, nil
+	err = t.batchGet(ctx, t.o.Names.Items, keys, aws.String("pk, sk"), func(it item) {
+		found = append(found, key{attribute.TextOf(it, schema.PK), attribute.TextOf(it, schema.SK)})
+	})
+	return found, err
 }
 
-// awaitTops waits until the aggregator has folded the removals.
-func (t *task) awaitTops(ctx context.Context, tops []string, player string) error {
-	for deadline := t.o.Now().Add(t.o.Wait); len(tops) > 0; {
-		there, err := t.holds(ctx, tops[0], player)
-		switch {
-		case err != nil:
+const maxBatchGet = 100
+
+// batchGet reads items consistently. Those that are not there are left out.
+func (t *task) batchGet(ctx context.Context, table string, keys []item, projection *string, seen func(item)) error {
+	for chunk := range slices.Chunk(keys, maxBatchGet) {
+		left := types.KeysAndAttributes{Keys: chunk, ConsistentRead: aws.Bool(true), ProjectionExpression: projection}
+		for len(left.Keys) > 0 {
+			out, err := t.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{table: left}})
+			if err != nil {
+				return fmt.Errorf("reading %d items of %s: %w", len(left.Keys), table, err)
+			}
+			for _, it := range out.Responses[table] {
+				seen(it)
+			}
+			if left = out.UnprocessedKeys[table]; len(left.Keys) > 0 {
+				if err := pause(ctx, t.o.Poll); err != nil {
+					return err
+				}
+			}
+		}
+		t.o.Progress(len(chunk))
+	}
+	return nil
+}
+
+// awaitTops waits until the aggregator has folded the removals, whoever deleted the
+// entries. It has it look again at tops that keep the player.
+func (t *task) awaitTops(ctx context.Context, labels []string, player string) (err error) {
+	for deadline := t.o.Now().Add(t.o.Wait); ; {
+		if labels, err = t.holding(ctx, labels, player); err != nil {
 			return err
-		case !there:
-			tops = tops[1:]
-			continue
-		case !t.o.Now().Before(deadline):
-			t.left("the top of %q still has the player: it is not folded yet, or a score came meanwhile", tops[0])
-			tops = tops[1:]
-			continue
+		}
+		if len(labels) == 0 || !t.o.Now().Before(deadline) {
+			break
 		}
 		if err := pause(ctx, t.o.Poll); err != nil {
+			return err
+		}
+	}
+	for _, label := range labels {
+		if err := t.stillHolding(ctx, label, player); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *task) holds(ctx context.Context, pk, player string) (bool, error) {
-	it, err := t.get(ctx, t.o.Names.Rollups, pk, schema.TopSK)
-	if err != nil || len(it) == 0 {
-		return false, err
-	}
-	top, err := board.StoredTop(it)
+func (t *task) stillHolding(ctx context.Context, label, player string) error {
+	entries, err := t.entries(ctx, []string{label}, player)
 	if err != nil {
-		return false, fmt.Errorf("the top of %q: %w", pk, err)
+		return err
 	}
-	return top.Holds(player), nil
+	if len(entries) > 0 {
+		t.kept("the entry of period %s, written meanwhile", label)
+		return nil
+	}
+	t.left("the top of period %s still has the player, or can't be read: the aggregator is behind, or lost the record; it looks at the top again within minutes", label)
+	return rollup.NoteBoard(ctx, t.client, t.o.Names.Rollups, t.base.Name, label, t.o.Now())
+}
+
+// holding returns the periods whose tops have a player, or can't be read.
+func (t *task) holding(ctx context.Context, labels []string, player string) (holding []string, err error) {
+	var keys []item
+	for _, label := range labels {
+		keys = append(keys, attribute.Key(schema.BoardRollupKey(t.base.Name, label), schema.TopSK))
+	}
+	err = t.batchGet(ctx, t.o.Names.Rollups, keys, nil, func(it item) {
+		target, parseErr := schema.ParseTarget(attribute.TextOf(it, schema.PK))
+		top, topErr := board.StoredTop(it)
+		if parseErr == nil && (topErr != nil || top.Holds(player)) {
+			holding = append(holding, target.Period)
+		}
+	})
+	return holding, err
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/rollup"
 	"github.com/hotshard/hotshard/internal/rollup/board"
@@ -33,6 +31,8 @@ type rig struct {
 	counter *ddb.CounterWriter
 	events  *ddb.EventWriter
 	boards  *ddb.Leaderboards
+	leases  *ddb.Sessions
+	limiter *ddb.Limiter
 	handler *rollup.Handler
 }
 
@@ -56,6 +56,8 @@ func newRig(t *testing.T) *rig {
 		counter: ddb.NewCounterWriter(db, names.Items, shards, ddb.Unwatched{}),
 		events:  ddb.NewEventWriter(db, names.Items, shards, 720*time.Hour, ddb.Unwatched{}),
 		boards:  ddb.NewLeaderboards(db, names.Items, shards, ddb.Unwatched{}, 720*time.Hour),
+		leases:  ddb.NewSessions(db, names.Items, shards, ddb.Unwatched{}),
+		limiter: ddb.NewLimiter(db, names.Items, shards, ddb.Unwatched{}, ddb.LimiterOptions{}),
 	}
 }
 
@@ -63,62 +65,23 @@ func newRig(t *testing.T) *rig {
 // again all of the stream is delivered once more.
 func (r *rig) run(t testing.TB, again bool) (stop func()) {
 	t.Helper()
-	access, err := r.db.Options().Credentials.Retrieve(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	source, err := local.OpenStream(t.Context(), local.Streams(aws.ToString(r.db.Options().BaseEndpoint), access.AccessKeyID), r.names.Items)
-	if err != nil {
-		t.Fatal(err)
-	}
-	virtual, err := local.NewVirtual(source, local.VirtualOptions{Shards: 4, Seed: 7, Spread: local.ByItem})
-	if err != nil {
-		t.Fatal(err)
-	}
 	name := "aggregator"
 	if again {
 		name = "again"
 	}
-	mapping, err := local.NewMapping(local.MappingOptions{
-		Name: name, Source: virtual, Handler: r.handler,
-		Checkpoints: r.db, CheckpointTable: local.CheckpointTable(r.names), FailureFile: filepath.Join(t.TempDir(), "failures.jsonl"),
-		BatchSize: 100, BatchingWindow: 20 * time.Millisecond, TumblingWindow: time.Second,
-		Bisect: true, PartialFailures: true, Logger: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- mapping.Run(ctx) }()
-	done := false
-	stop = func() {
-		if done {
-			return
-		}
-		done = true
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-		if err := mapping.Drain(context.Background()); err != nil {
-			t.Error(err)
-		}
-	}
-	t.Cleanup(stop)
-	return stop
+	return enginetest.Deliver(t, r.db, r.names, name, r.handler, nil)
 }
 
 func (r *rig) options() erase.Options {
-	return erase.Options{Names: r.names, Settle: 4 * time.Second, Wait: 40 * time.Second, Poll: 50 * time.Millisecond}
+	return erase.Options{Names: r.names, Settle: 4 * time.Second, Wait: 40 * time.Second, IndexLag: time.Second, Poll: 50 * time.Millisecond}
 }
 
 // erase deletes a key, all of it.
 func (r *rig) erase(t *testing.T, base schema.BaseKey) *erase.Report {
 	t.Helper()
 	report, err := r.eraser(t, r.db, r.options()).Key(t.Context(), base)
-	if err != nil || len(report.Left) > 0 {
-		t.Fatalf("%+v: %v, left %q", base, err, report.Left)
+	if err != nil || len(report.Left) > 0 || len(report.Kept) > 0 {
+		t.Fatalf("%+v: %v, left %q, kept %q", base, err, report.Left, report.Kept)
 	}
 	return report
 }

@@ -4,27 +4,25 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/oklog/ulid/v2"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
-// sweep deletes the items of the key, and returns how many there were.
-func (t *task) sweep(ctx context.Context) (found int, err error) {
-	var n atomic.Int64
+// sweep deletes the items of the key: all that were there when it began, and of those
+// that come meanwhile what it meets.
+func (t *task) sweep(ctx context.Context) error {
 	deletes, deleting := errgroup.WithContext(ctx)
 	deletes.SetLimit(maxDeletes)
-	err = t.find(deleting, func(what What, k key) error {
+	err := t.find(deleting, func(what What, k key) error {
 		if isNote(k.sk) {
 			t.known(k)
 			return nil
 		}
-		n.Add(1)
 		if what == Events || what == Others && t.base.Type == schema.Entity {
 			if err := t.note(ctx, k); err != nil {
 				return err
@@ -36,7 +34,8 @@ func (t *task) sweep(ctx context.Context) (found int, err error) {
 	if late := deletes.Wait(); late != nil { // which is why the finding ended
 		err = late
 	}
-	return int(n.Load()), err
+	t.swept = t.o.Now()
+	return err
 }
 
 // drop deletes one item.
@@ -91,8 +90,8 @@ func (t *task) note(ctx context.Context, k key) error {
 		return err
 	}
 	sk := parsed.Bucket + schema.MarkBefore + noteAudit + ulid.Make().String() + "#0"
-	it := itemKey(k.pk, sk)
-	it[schema.ExpiresAt] = number(t.o.Now().Add(schema.MarkLifetime).Unix())
+	it := attribute.Key(k.pk, sk)
+	it[schema.ExpiresAt] = attribute.Number(t.o.Now().Add(schema.MarkLifetime).Unix())
 	if _, err := t.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &t.o.Names.Items, Item: it}); err != nil {
 		return fmt.Errorf("noting that events of %q are deleted: %w", k.pk, err)
 	}
@@ -107,8 +106,4 @@ func (t *task) known(k key) {
 	defer t.mu.Unlock()
 	t.places[k.pk] = true
 	t.notes[k] = true
-}
-
-func number(n int64) types.AttributeValue {
-	return &types.AttributeValueMemberN{Value: fmt.Sprint(n)}
 }

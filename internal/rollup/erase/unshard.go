@@ -9,46 +9,26 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
-// unshard has all processes go by one write shard, and by a board's default settings,
-// and waits until no request can go by anything else. It returns what the shard map
-// has of the key then: how many write shards there ever were.
-func (t *task) unshard(ctx context.Context) (ddb.Entry, error) {
-	var entry ddb.Entry
-	err := t.insist(ctx, func() (err error) {
+// unshard has all processes go by one write shard, and waits until no request can go
+// by anything else. It returns what the shard map has of the key then: how many write
+// shards there ever were, and no version for a key that it never had.
+func (t *task) unshard(ctx context.Context) (entry ddb.Entry, err error) {
+	err = t.insist(ctx, func() (err error) {
 		entry, err = t.changer.Reset(ctx, t.base.String(), t.o.Now())
 		return err
 	})
-	changed := entry.Updated // zero for a key that is not in the map
 	if err != nil {
 		return entry, err
 	}
-	if t.base.Type == schema.Board {
-		there, err := t.dropSettings(ctx)
-		if err != nil {
-			return entry, err
-		}
-		if there {
-			changed = t.o.Now()
-		}
-	}
 	// A change is dated to the second.
-	if left := t.o.Settle - t.o.Now().Sub(changed.Add(time.Second)); !changed.IsZero() && left > 0 {
+	if left := t.o.Settle - t.o.Now().Sub(entry.Updated.Add(time.Second)); entry.Version > 0 && left > 0 {
 		return entry, pause(ctx, min(left, t.o.Settle))
 	}
 	return entry, nil
-}
-
-func (t *task) dropSettings(ctx context.Context) (there bool, err error) {
-	pk, sk := schema.SettingsKey(t.base.Name)
-	old, err := t.remove(ctx, t.o.Names.Items, pk, sk)
-	if len(old) > 0 {
-		t.deleted(Settings, 1)
-	}
-	return len(old) > 0, err
 }
 
 // forget takes the key out of the shard map.
@@ -60,7 +40,7 @@ func (t *task) forget(ctx context.Context) error {
 		return err
 	})
 	if errors.Is(err, ddb.ErrInUse) {
-		t.left("%v, since it was written while it was deleted", err)
+		t.kept("its shard count, set again meanwhile")
 		return nil
 	}
 	if gone {
@@ -93,7 +73,7 @@ func (t *task) insist(ctx context.Context, change func() error) (err error) {
 // remove deletes an item, and returns what it was; nil if there was none.
 func (e *Eraser) remove(ctx context.Context, table, pk, sk string) (item, error) {
 	out, err := e.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-		TableName: &table, Key: itemKey(pk, sk), ReturnValues: types.ReturnValueAllOld,
+		TableName: &table, Key: attribute.Key(pk, sk), ReturnValues: types.ReturnValueAllOld,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("deleting the item %q, %q: %w", pk, sk, err)

@@ -16,7 +16,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -24,6 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -64,14 +64,14 @@ func (p Part) Attributes() map[string]types.AttributeValue {
 // Parse reads a part out of its item. The error is its Damage, too.
 func Parse(stored map[string]types.AttributeValue) (p Part, err error) {
 	p.Sequence = sequenceOf(stored)
-	asOf, _ := number(stored, schema.AsOf)
+	asOf, _ := attribute.WholeOf(stored, schema.AsOf)
 	if asOf > 0 {
 		p.AsOf = time.UnixMilli(asOf).UTC()
 	}
 	if p.Cells, err = board.StoredHistogram(stored); err == nil && p.Sequence == "" {
 		err = errors.New("its seq is missing, or none")
 	}
-	if seconds, known := number(stored, schema.ExpiresAt); known {
+	if seconds, known := attribute.WholeOf(stored, schema.ExpiresAt); known {
 		p.ExpiresAt = seconds
 	} else if stored[schema.ExpiresAt] != nil && err == nil {
 		err = errors.New("its " + schema.ExpiresAt + " is not a whole number")
@@ -83,29 +83,12 @@ func Parse(stored map[string]types.AttributeValue) (p Part, err error) {
 // sequenceOf returns a part's sequence number, "" for what can't be one: a fold would
 // take all records for older than other text.
 func sequenceOf(stored item) string {
-	sequence := text(stored, schema.RollupSequence)
-	merged := text(stored, schema.SK) == schema.HistogramPrefix+schema.MergedPart
+	sequence := attribute.TextOf(stored, schema.RollupSequence)
+	merged := attribute.TextOf(stored, schema.SK) == schema.HistogramPrefix+schema.MergedPart
 	if !merged && strings.Trim(sequence, "0123456789"+schema.EmptiedSuffix) != "" {
 		return ""
 	}
 	return sequence
-}
-
-func text(from item, name string) string {
-	s, _ := from[name].(*types.AttributeValueMemberS)
-	if s == nil {
-		return ""
-	}
-	return s.Value
-}
-
-func number(from item, name string) (n int64, ok bool) {
-	digits, _ := from[name].(*types.AttributeValueMemberN)
-	if digits == nil {
-		return 0, false
-	}
-	n, err := strconv.ParseInt(digits.Value, 10, 64)
-	return n, err == nil
 }
 
 // Store reads and replaces parts. It is safe for concurrent use.
@@ -146,7 +129,7 @@ func (s *Store) Read(ctx context.Context, name, period string) ([]Part, error) {
 		}
 		for _, it := range page.Items {
 			part, _ := Parse(it) // its damage is in it
-			part.stored, part.StreamShard = it, strings.TrimPrefix(text(it, schema.SK), schema.HistogramPrefix)
+			part.stored, part.StreamShard = it, strings.TrimPrefix(attribute.TextOf(it, schema.SK), schema.HistogramPrefix)
 			list = append(list, part)
 		}
 		if len(list) > maxParts {
