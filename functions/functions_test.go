@@ -46,6 +46,10 @@ var steps = []step{
 	{"ingest", "api-end-session", `{"statusCode":204}`, ""},
 	{"ingest", "api-hit-limit", `{"statusCode":200,"body":{"allowed":true,"used":1,"remaining":4}}`, ""},
 	{"ingest", "api-hit-limit-bad", `{"statusCode":422,"body":{"status":422}}`, ""},
+	{"ingest", "api-put-leaderboard", `{"statusCode":200,"body":{"board":"game/1#eu","mode":"best","size":10,"periods":["all"]}}`, ""},
+	{"ingest", "api-submit-scores", `{"statusCode":200,"body":{"accepted":3,"rejected":0,"results":[
+		{"player":"ann ü","status":"accepted"},{"player":"bob#1","status":"accepted"},{"player":"ann ü","status":"accepted"}]}}`, ""},
+	{"ingest", "api-put-shards", `{"statusCode":200,"body":{"type":"counter","name":"peak/2026","shards":20,"max_shards":20,"pinned":true}}`, ""},
 
 	// Reads of what was written.
 	{"query", "api-health", `{"statusCode":200,"body":{"status":"ok"}}`, ""},
@@ -57,6 +61,15 @@ var steps = []step{
 	{"query", "api-get-event-missing", `{"statusCode":404,"body":{"status":404}}`, ""},
 	{"query", "api-list-events", `{"statusCode":200,"body":{"events":[{"id":"2"},{"id":"a/b#c ü"},{"id":"3"}]}}`, ""},
 	{"query", "api-count-sessions", `{"statusCode":200,"body":{"active":1}}`, ""},
+	{"query", "api-get-leaderboard", `{"statusCode":200,"body":{"board":"game/1#eu","entries":[
+		{"rank":1,"player":"bob#1","score":40},{"rank":2,"player":"ann ü","score":12.5}]}}`, ""},
+	{"query", "api-get-rank", `{"statusCode":200,"body":{"player":"ann ü","score":12.5,"rank":2,"rank_error":0,"neighbors":[
+		{"rank":1,"player":"bob#1","score":40}]}}`, ""},
+	{"query", "api-get-rank-bad-period", `{"statusCode":422,"body":{"errors":[{"location":"query.period","value":"day"}]}}`, ""},
+	{"query", "api-get-shards", `{"statusCode":200,"body":{"type":"counter","name":"peak/2026","shards":20,"pinned":true,
+		"history":[{"shards":20,"by":"api","why":"pinned"}]}}`, ""},
+	{"query", "api-list-shards", `{"statusCode":200,"body":{"keys":[{"type":"counter","name":"peak/2026","shards":20}]}}`, ""},
+	{"query", "api-unknown-parameter", `{"statusCode":422,"body":{"errors":[{"location":"query.consistancy","value":["strong"]}]}}`, ""},
 	{"query", "api-bad-parameter", `{"statusCode":422,"body":{"status":422,"errors":[{"location":"query.limit"}]}}`, ""},
 	{"query", "api-get-hot-keys", `{"statusCode":200,"body":{"keys":[]}}`, ""},
 	{"query", "api-openapi", `{"statusCode":200,"body":{"openapi":"3.1.0","paths":{"/v1/events":{"post":{},"get":{}}}}}`, ""},
@@ -69,6 +82,7 @@ var steps = []step{
 	{"aggregator", "stream-remove", folded, ""},
 	{"aggregator", "stream-ttl-remove", folded, ""},
 	{"aggregator", "window-first", folded, ""},
+	{"query", "api-list-rollups", `{"statusCode":200,"body":{"rollups":[{"start":"2026-01-05T12:00:00.000Z","count":1}]}}`, ""},
 	{"aggregator", "window-state", `{"state":{"v":"1"},"batchItemFailures":[]}`, ""},
 	{"aggregator", "window-final", `{"state":{"v":"1"},"batchItemFailures":[]}`, ""},
 	{"aggregator", "window-early", `{"state":{"v":"1"},"batchItemFailures":[]}`, ""},
