@@ -1,6 +1,7 @@
 package hotkey_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -78,7 +79,10 @@ func playBoards(t *testing.T, db *dynamodb.Client, names schema.Names) {
 			player, now := fmt.Sprint(rng.IntN(10)), time.Now()
 			score, err := ddb.ParseScore(fmt.Sprint(rng.IntN(20) - 5))
 			if err == nil && n == 20 {
-				_, err = changer.Pin(t.Context(), "L#"+board, 3, ddb.Note{}, now)
+				_, err = insist(func() (ddb.Entry, error) { return changer.Pin(t.Context(), "L#"+board, 3, ddb.Note{}, now) })
+				if errors.Is(err, ddb.ErrNoChange) { // an answer was cut off
+					err = nil
+				}
 			}
 			if err == nil && n%10 == 9 {
 				err = boards.Remove(t.Context(), board, player, now)

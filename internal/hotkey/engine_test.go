@@ -1,6 +1,8 @@
 package hotkey_test
 
 import (
+	"context"
+	"errors"
 	"strconv"
 	"testing"
 	"time"
@@ -35,12 +37,32 @@ func deploy(t *testing.T, change func(*hotkey.Settings)) *deployed {
 	change(&s)
 	d.fixture = newFixture(settings())
 	deps := d.deps()
-	deps.Items, deps.Rollups, deps.Shards = d.db, d.db, ddb.NewMapChanger(d.db, d.view, ddb.ChangerOptions{})
+	deps.Items, deps.Rollups, deps.Shards = d.db, d.db, insistent{ddb.NewMapChanger(d.db, d.view, ddb.ChangerOptions{})}
 	var err error
 	if d.handler, err = hotkey.New(s, deps); err != nil {
 		t.Fatal(err)
 	}
 	return d
+}
+
+// insistent repeats changes that a busy machine can't make within their second.
+type insistent struct{ *ddb.MapChanger }
+
+func (c insistent) Grow(ctx context.Context, key string, count int, note ddb.Note, now time.Time) (ddb.Entry, error) {
+	return insist(func() (ddb.Entry, error) { return c.MapChanger.Grow(ctx, key, count, note, now) })
+}
+
+func (c insistent) Shrink(ctx context.Context, key string, count int, note ddb.Note, now time.Time) (ddb.Entry, error) {
+	return insist(func() (ddb.Entry, error) { return c.MapChanger.Shrink(ctx, key, count, note, now) })
+}
+
+func insist(change func() (ddb.Entry, error)) (entry ddb.Entry, err error) {
+	for range 20 {
+		if entry, err = change(); !errors.Is(err, ddb.ErrUnavailable) {
+			break
+		}
+	}
+	return entry, err
 }
 
 // keepAll turns TTL off: these tests play in a past whose items the engine would

@@ -210,14 +210,19 @@ func TestBudgetUnknown(t *testing.T) {
 	}
 }
 
-// TestBudgetOnTheEngine: containers that race for names never get more than there are.
+// TestBudgetOnTheEngine: containers that race for names never get more than there are,
+// and fewer only where one had no answer, and says so.
 func TestBudgetOnTheEngine(t *testing.T) {
 	db := enginetest.Client(t)
 	names := enginetest.Tables(t, db)
 	(&deployed{db: db, names: names}).keepAll(t)
 	s := settings()
 	s.MetricKeys, s.Control, s.RollupsTable = 5, hotkey.Off, names.Rollups
-	found := make(chan map[string][]float64)
+	type outcome struct {
+		named map[string][]float64
+		doubt bool
+	}
+	found := make(chan outcome)
 	for i := range 4 {
 		f := newFixture(s)
 		deps := f.deps()
@@ -233,16 +238,18 @@ func TestBudgetOnTheEngine(t *testing.T) {
 				all = append(all, repeat(fmt.Sprintf("C#%d#0", 3*i+n), 750, 1)...)
 			}
 			_, _ = f.handler.Invoke(t.Context(), batch{writes: all, first: 1, final: true, shard: fmt.Sprint(i)}.payload())
-			found <- f.values("KeyWriteUnitsPerSecond")
+			found <- outcome{f.values("KeyWriteUnitsPerSecond"), strings.Contains(f.logs.String(), "budget of metric names unknown")}
 		}()
 	}
-	all := make(map[string]bool)
+	all, doubt := make(map[string]bool), false
 	for range 4 {
-		for name := range <-found {
+		one := <-found
+		doubt = doubt || one.doubt
+		for name := range one.named {
 			all[name] = true
 		}
 	}
-	if len(all) != 5 {
+	if len(all) > 5 || len(all) < 5 && !doubt {
 		t.Errorf("names %v", all)
 	}
 }

@@ -263,7 +263,7 @@ func TestAGroupAndALimitGrow(t *testing.T) {
 func TestPinsOfLimits(t *testing.T) {
 	r := newRig(t)
 	for _, kind := range []string{"limit", "sessions"} {
-		got := r.send(http.MethodPut, "/v1/shards", fmt.Sprintf(`{"type":%q,"name":"k#60","shards":5}`, kind))
+		got := r.set("/v1/shards", fmt.Sprintf(`{"type":%q,"name":"k#60","shards":5}`, kind))
 		if got.status != 200 || !strings.Contains(string(got.body), `"shards":5`) {
 			t.Errorf("%s: %d %s", kind, got.status, got.body)
 		}

@@ -26,9 +26,9 @@ var settingCalls = []struct{ path, body, other string }{
 func TestKeyedSettingsAreSetOnce(t *testing.T) {
 	r := newRig(t)
 	for _, c := range settingCalls {
-		first := r.send(http.MethodPut, c.path, c.body, "Idempotency-Key", "k"+c.path)
-		second := r.send(http.MethodPut, c.path, c.other)
-		again := r.send(http.MethodPut, c.path, c.body, "Idempotency-Key", "k"+c.path)
+		first := r.set(c.path, c.body, "Idempotency-Key", "k"+c.path)
+		second := r.set(c.path, c.other)
+		again := r.set(c.path, c.body, "Idempotency-Key", "k"+c.path)
 		if first.status != 200 || second.status != 200 || again.status != 200 || string(again.body) != string(first.body) {
 			t.Errorf("%d %s, again %d %s", first.status, first.body, again.status, again.body)
 		}

@@ -315,12 +315,9 @@ func TestShards(t *testing.T) {
 	if got := r.get("/v1/shards?type=counter&name=a%23b", &one); got != 200 || one.Shards != 1 || one.Max != 1 || one.Name != "a#b" || one.History == nil {
 		t.Errorf("a key that never had another count: %d %+v", got, one)
 	}
-	changer := ddb.NewMapChanger(r.client, ddb.NewMap(r.client, r.names.ShardMap), ddb.ChangerOptions{})
 	now := time.Now()
 	for key, n := range map[string]int{"C#a#b": 4, "E#x": 9} {
-		if _, err := changer.Pin(t.Context(), key, n, ddb.Note{By: "test", Why: "peak"}, now); err != nil {
-			t.Fatal(err)
-		}
+		r.pin(key, n, now)
 	}
 	if r.get("/v1/shards?type=counter&name=a%23b", &one); one.Shards != 4 || !one.Pinned || len(one.History) != 1 || one.History[0].Why != "peak" {
 		t.Errorf("got %+v", one)

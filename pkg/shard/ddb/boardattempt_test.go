@@ -19,7 +19,7 @@ func TestWhatWasNotSentIsRefused(t *testing.T) {
 	d := deploy(t)
 	submit(t, d.boards(d.client, ddb.Unwatched{}), "b", time.Now(), "first 1") // settles the mode
 	client := &flaky{Client: d.client, before: func() error { return hot("IndexWriteKeyRangeThroughputExceeded") }}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
 	defer cancel()
 	var list []ddb.PlayerScore
 	for i := range 200 {

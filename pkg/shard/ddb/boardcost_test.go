@@ -77,7 +77,7 @@ func TestCallsOfABatch(t *testing.T) {
 	d := deploy(t)
 	d.configure(t, "b", ddb.BoardSettings{Periods: []ddb.Period{ddb.AllTime, ddb.Daily, ddb.Weekly}})
 	client, limits := d.limited(t, limiter.Options{Partitions: 64, PartitionWCU: 100_000})
-	boards, now := d.boards(client, ddb.Unwatched{}), time.Now()
+	boards, now := d.boards(client, ddb.Unwatched{}), later
 	var texts []string
 	for p := range 150 {
 		texts = append(texts, fmt.Sprintf("p%d 1", p))

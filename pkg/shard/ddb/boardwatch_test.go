@@ -77,7 +77,11 @@ func TestTheWatcherLearnsOfTheIndex(t *testing.T) {
 			return nil
 		}}
 		now = now.Add(time.Second)
-		submit(t, d.boards(client, w), "b#2", now, c.scores...)
+		view := ddb.NewMap(d.client, d.names.ShardMap)
+		if _, err := view.Lookup(within(t), "L#b#2", now); err != nil { // writers don't wait long for a view
+			t.Fatal(err)
+		}
+		submit(t, ddb.NewLeaderboards(client, d.names.Items, view, w, 48*time.Hour), "b#2", now, c.scores...)
 		if w.offered["L#b#2"] != c.offered || len(w.offered) != 1 {
 			t.Errorf("%v: offered %v, want %d", c.scores, w.offered, c.offered)
 		}

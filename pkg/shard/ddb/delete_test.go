@@ -31,10 +31,13 @@ func insist(t *testing.T, call func() error) {
 	t.Fatal("it was not done in 20 attempts")
 }
 
-func (d *deployment) pin(t *testing.T, key string, n int, now time.Time) {
+// pin sets a key's shard count, and returns when that comes into force.
+func (d *deployment) pin(t *testing.T, key string, n int, now time.Time) time.Time {
 	t.Helper()
 	c := d.changer(ddb.ChangerOptions{})
-	insist(t, func() error { _, err := c.Pin(within(t), key, n, note, now); return err })
+	var entry ddb.Entry
+	insist(t, func() (err error) { entry, err = c.Pin(within(t), key, n, note, now); return err })
+	return entry.Effective()
 }
 
 // forget takes a key out of the map.
@@ -156,7 +159,7 @@ func TestForgetAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		mortal := &dying{d.client, dies}
-		m := ddb.NewMapChanger(mortal, ddb.NewMap(d.client, d.names.ShardMap), ddb.ChangerOptions{})
+		m := patient(ddb.NewMapChanger(mortal, ddb.NewMap(d.client, d.names.ShardMap), ddb.ChangerOptions{}))
 		if _, err := m.Reset(within(t), key, now); err == nil {
 			err = m.Forget(within(t), key, now)
 			if err == nil {

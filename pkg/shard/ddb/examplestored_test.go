@@ -64,7 +64,7 @@ func ExampleMap() {
 		Now: func() time.Time { return now },
 	}
 	fmt.Println(orders.Put(ctx, ddb.Item{"pk": str("acme"), "sk": str("before")}))
-	changer := ddb.NewMapChanger(client, shards, ddb.ChangerOptions{})
+	changer := patient(ddb.NewMapChanger(client, shards, ddb.ChangerOptions{}))
 	entry, err := changer.Pin(ctx, "orders/acme", 20, ddb.Note{By: "me", Why: "a sale"}, now)
 	fmt.Println(entry.History.Newest(), err)
 	now = entry.Effective() // LeadTime later: all programs know of it by then
@@ -92,7 +92,7 @@ func ExampleAtLeast() {
 	shards := ddb.NewMap(client, "hotshard-shard-map")
 	orders.Shards = ddb.AtLeast{N: 10, Counts: ddb.Namespace{Prefix: "orders/", Counts: shards}} // deployed everywhere
 
-	entry, err := ddb.NewMapChanger(client, shards, ddb.ChangerOptions{}).Pin(ctx, "orders/acme", 40, ddb.Note{By: "me"}, now)
+	entry, err := patient(ddb.NewMapChanger(client, shards, ddb.ChangerOptions{})).Pin(ctx, "orders/acme", 40, ddb.Note{By: "me"}, now)
 	fmt.Println(entry.History.Newest(), err)
 	now = entry.Effective().Add(time.Minute)
 	fmt.Println(orders.Put(ctx, ddb.Item{"pk": str("acme"), "sk": str(shard.Millis.Key(now, "#", "order-2"))}))

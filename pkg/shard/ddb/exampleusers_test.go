@@ -15,15 +15,18 @@ func ExampleSessions() {
 	client := exampleTables()
 	shards := ddb.NewMap(client, "hotshard-shard-map")
 	sessions := ddb.NewSessions(client, "hotshard-items", shards, ddb.Unwatched{})
+	var ends time.Time
 	for _, id := range []string{"u-17", "u-42", "u-17"} {
-		if _, err := sessions.Put(ctx, ddb.Lease{Group: "shop", ID: id, TTL: 30 * time.Minute}, now); err != nil {
+		one, err := sessions.Put(ctx, ddb.Lease{Group: "shop", ID: id, TTL: 30 * time.Minute}, now)
+		if err != nil {
 			fmt.Println(err)
 		}
+		ends = one.Ends
 	}
 	fmt.Println(sessions.Active(ctx, "shop", now))
 	fmt.Println(sessions.End(ctx, "shop", "u-42", now))
 	fmt.Println(sessions.Active(ctx, "shop", now))
-	fmt.Println(sessions.Active(ctx, "shop", now.Add(30*time.Minute)))
+	fmt.Println(sessions.Active(ctx, "shop", ends))
 	// Output:
 	// 2 <nil>
 	// <nil>

@@ -60,6 +60,7 @@ type MapChanger struct {
 	cooldown time.Duration
 	keep     time.Duration
 	lead     time.Duration // LeadTime, but in tests
+	bound    time.Duration // CommitTime, but in tests
 }
 
 // ChangerOptions are how a MapChanger works. The zero value is good.
@@ -80,7 +81,7 @@ func NewMapChanger(client ChangerClient, view *Map, o ChangerOptions) *MapChange
 	if o.Cooldown == 0 {
 		o.Cooldown = 10 * time.Second
 	}
-	return &MapChanger{Map: view, client: client, cooldown: o.Cooldown, keep: o.Keep, lead: LeadTime}
+	return &MapChanger{Map: view, client: client, cooldown: o.Cooldown, keep: o.Keep, lead: LeadTime, bound: CommitTime}
 }
 
 // Grow raises the shard count of a base key. It returns the key's entry, also
@@ -192,10 +193,10 @@ func (c *MapChanger) change(ctx context.Context, key string, now time.Time, deci
 		return Entry{}, describe(key, err)
 	}
 	now, begin = now.Add(since(begin)), time.Now().Round(0)
-	ctx, cancel := context.WithTimeout(ctx, CommitTime)
+	ctx, cancel := context.WithTimeout(ctx, c.bound)
 	defer cancel()
 	for {
-		entry, err := c.attempt(ctx, key, now.Add(since(begin)), decide, func() bool { return since(begin) > CommitTime })
+		entry, err := c.attempt(ctx, key, now.Add(since(begin)), decide, func() bool { return since(begin) > c.bound })
 		if err == nil || !contended(err) {
 			return entry, describe(key, err)
 		}

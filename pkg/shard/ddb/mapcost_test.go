@@ -81,7 +81,7 @@ func TestCountersGoOnWithoutTheMap(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 50 {
 		wg.Go(func() {
-			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 			defer cancel()
 			if err := writer.Add(ctx, "c", 1, time.Now()); err != nil {
 				t.Error(err)

@@ -204,7 +204,7 @@ func TestMigrationsUnderTraffic(t *testing.T) {
 
 // migrate goes through all phases under traffic, and compares what is left.
 func migrate(t *testing.T, client *dynamodb.Client, from, to *ddb.Table, find bool) {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	w := &traffic{
 		ctx: ctx, name: fmt.Sprintf("acme-%d", rand.Uint64()), find: find, want: map[string]int{},

@@ -49,7 +49,7 @@ func newSchedule(t testing.TB, d *deployment, seed uint64, lead time.Duration) *
 	}
 	for range 3 {
 		view := ddb.NewMap(d.client, d.names.ShardMap)
-		changer := ddb.NewMapChanger(d.client, view, ddb.ChangerOptions{Cooldown: -1})
+		changer := patient(ddb.NewMapChanger(d.client, view, ddb.ChangerOptions{Cooldown: -1}))
 		changer.SetLead(lead)
 		s.processes = append(s.processes, &proc{
 			skew:    s.within(-500*time.Millisecond, 500*time.Millisecond),

@@ -86,10 +86,7 @@ func TestWhatSessionsCost(t *testing.T) {
 	costs("counted twice", price{1, 0}, checked(1, now))
 	costs("ended", price{0, 1}, func() { _ = s.End(within(t), "g", "z", now) })
 	put(t, s, lease, now)
-	if _, err := d.changer(ddb.ChangerOptions{}).Pin(within(t), "S#g", 5, note, now); err != nil {
-		t.Fatal(err)
-	}
-	now = now.Add(11 * time.Second)
+	now = d.pin(t, "S#g", 5, now)
 	_, _ = s.Get(within(t), "g", "z", now) // renews the view
 	costs("moved", price{2, 1 + 4}, func() { put(t, s, lease, now) })
 	costs("renewed after the change", price{0, 1}, func() { put(t, s, lease, now) })

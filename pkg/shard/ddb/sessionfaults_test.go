@@ -26,10 +26,7 @@ func TestWritersOfOneSession(t *testing.T) {
 	client := faulty{&flaky{Client: d.client, before: sometimes(random, 6, hot(tableHot)), after: sometimes(random, 6, lostAnswer{})}}
 	now := later
 	for round, count := range []int{5, 3, 8} {
-		if _, err := d.changer(ddb.ChangerOptions{}).Pin(within(t), "S#g", count, note, now); err != nil {
-			t.Fatal(err)
-		}
-		now = now.Add(11 * time.Second)
+		now = d.pin(t, "S#g", count, now)
 		var wg sync.WaitGroup
 		for w := range 4 {
 			s := d.sessions(client, ddb.Unwatched{})
@@ -118,10 +115,7 @@ func TestASessionThatMovesBehindTheReading(t *testing.T) {
 		s, now := d.sessions(d.client, ddb.Unwatched{}), later
 		lease := ddb.Lease{Group: "g", ID: "z", TTL: time.Hour} // on write shard 4 of 5
 		put(t, s, lease, now)
-		if _, err := d.changer(ddb.ChangerOptions{}).Pin(within(t), "S#g", 5, note, now); err != nil {
-			t.Fatal(err)
-		}
-		now = now.Add(11 * time.Second)
+		now = d.pin(t, "S#g", 5, now)
 		move := func() {
 			put(t, s, lease, now)
 			if ended {
@@ -144,8 +138,9 @@ func TestSessionsOlderThanTheHistory(t *testing.T) {
 	d := deploy(t)
 	d.setShards(t, "S#g", fmt.Sprintf("%d:9", later.Add(-time.Hour).Unix()))
 	s, now := d.sessions(d.client, ddb.Unwatched{}), later
-	for i := range 20 {
-		put(t, s, ddb.Lease{Group: "g", ID: fmt.Sprint(i), TTL: ddb.MaxSessionTTL}, now)
+	begun := make([]time.Time, 20)
+	for i := range begun {
+		begun[i] = put(t, s, ddb.Lease{Group: "g", ID: fmt.Sprint(i), TTL: ddb.MaxSessionTTL}, now).Started
 	}
 	changer := d.changer(ddb.ChangerOptions{Keep: time.Hour, Cooldown: -1})
 	for _, count := range []int{12, 3, 2} {
@@ -159,7 +154,7 @@ func TestSessionsOlderThanTheHistory(t *testing.T) {
 	checkActive(t, s.SessionReader, "g", now, 20)
 	for i := range 20 {
 		if i%2 == 0 {
-			if one := put(t, s, ddb.Lease{Group: "g", ID: fmt.Sprint(i), TTL: time.Hour}, now); !one.Started.Equal(later) {
+			if one := put(t, s, ddb.Lease{Group: "g", ID: fmt.Sprint(i), TTL: time.Hour}, now); !one.Started.Equal(begun[i]) {
 				t.Errorf("%+v", one)
 			}
 		} else if err := s.End(within(t), "g", fmt.Sprint(i), now); err != nil {

@@ -75,10 +75,7 @@ func TestASessionIsFoundWhileItMoves(t *testing.T) {
 			other, now := d.sessions(d.client, ddb.Unwatched{}), later
 			lease := ddb.Lease{Group: "g", ID: "z", TTL: time.Hour} // on write shard 4 of 5
 			put(t, other, lease, now)
-			if _, err := d.changer(ddb.ChangerOptions{}).Pin(within(t), "S#g", 5, note, now); err != nil {
-				t.Fatal(err)
-			}
-			now = now.Add(3 * time.Minute)
+			now = d.pin(t, "S#g", 5, now).Add(3 * time.Minute)
 			client := &torn{Client: d.client, first: "S#g#4", do: func() { put(t, other, lease, now) }}
 			ended, err := use(within(t), d, d.sessions(client, ddb.Unwatched{}), now)
 			if err != nil || client.do != nil {
@@ -97,15 +94,13 @@ func TestASessionBeyondOnesClock(t *testing.T) {
 	d := deploy(t)
 	other, now := d.sessions(d.client, ddb.Unwatched{}), later
 	put(t, other, ddb.Lease{Group: "g", ID: "z", TTL: time.Hour}, now)
-	if _, err := d.changer(ddb.ChangerOptions{}).Pin(within(t), "S#g", 5, note, now); err != nil {
-		t.Fatal(err)
-	}
-	put(t, other, ddb.Lease{Group: "g", ID: "z", TTL: time.Hour}, now.Add(11*time.Second))
+	change := d.pin(t, "S#g", 5, now)
+	put(t, other, ddb.Lease{Group: "g", ID: "z", TTL: time.Hour}, change)
 	behind := d.sessions(d.client, ddb.Unwatched{})
-	if got, err := behind.Get(within(t), "g", "z", now.Add(5*time.Second)); !errors.Is(err, ddb.ErrUnavailable) {
+	if got, err := behind.Get(within(t), "g", "z", change.Add(-6*time.Second)); !errors.Is(err, ddb.ErrContended) {
 		t.Errorf("looked up: %+v, %v", got, err)
 	}
-	if got, err := behind.Get(within(t), "g", "z", now.Add(9*time.Second)); err != nil {
+	if got, err := behind.Get(within(t), "g", "z", change.Add(-2*time.Second)); err != nil {
 		t.Errorf("looked up by a clock that is two seconds behind: %+v, %v", got, err)
 	}
 }
@@ -131,16 +126,14 @@ func TestALateEndDoesNotMiss(t *testing.T) {
 	other, now := d.sessions(d.client, ddb.Unwatched{}), later
 	lease := ddb.Lease{Group: "g", ID: "z", TTL: time.Hour}
 	put(t, other, lease, now)
-	if _, err := d.changer(ddb.ChangerOptions{}).Pin(within(t), "S#g", 5, note, now); err != nil {
-		t.Fatal(err)
-	}
+	change := d.pin(t, "S#g", 5, now)
 	w := newWatched()
-	client := &lateEnd{Client: d.client, do: func() { put(t, other, lease, now.Add(11*time.Second)) }}
+	client := &lateEnd{Client: d.client, do: func() { put(t, other, lease, change) }}
 	// The change comes near while the end is tried again, by the process's own clock.
-	if err := d.sessions(client, w).End(within(t), "g", "z", now.Add(7500*time.Millisecond)); err != nil {
+	if err := d.sessions(client, w).End(within(t), "g", "z", change.Add(-3500*time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := other.Get(within(t), "g", "z", now.Add(12*time.Second)); !errors.Is(err, ddb.ErrNotFound) {
+	if got, err := other.Get(within(t), "g", "z", change.Add(time.Second)); !errors.Is(err, ddb.ErrNotFound) {
 		t.Errorf("after its end: %+v, %v", got, err)
 	}
 	if w.refused == 0 {
@@ -279,10 +272,7 @@ func TestASessionsSizeIsTold(t *testing.T) {
 	told("renewed", func(s *ddb.Sessions) { put(t, s, small, now) })
 	told("ended", end(now))
 	put(t, d.sessions(d.client, ddb.Unwatched{}), large, now)
-	if _, err := d.changer(ddb.ChangerOptions{}).Pin(within(t), "S#g", 5, note, now); err != nil {
-		t.Fatal(err)
-	}
-	now = now.Add(time.Minute)
+	now = d.pin(t, "S#g", 5, now).Add(time.Minute)
 	told("moved", func(s *ddb.Sessions) { put(t, s, small, now) })
 	told("ended after a change", end(now))
 }

@@ -92,16 +92,21 @@ func TestSpreadOfACounter(t *testing.T) {
 		err    error
 	}
 	watched := make(chan outcome)
-	reads := &countingClient{Client: d.client, read: make(chan struct{}, 10)}
+	reads := &stagedClient{Client: d.client, read: make(chan struct{}), raised: make(chan struct{})}
 	go func() {
-		s, err := ddb.NewSpreadReader(reads, d.names.Items, d.shards).Counter(t.Context(), "hits", 500*time.Millisecond)
+		s, err := ddb.NewSpreadReader(reads, d.names.Items, d.shards).Counter(t.Context(), "hits", time.Millisecond)
 		watched <- outcome{s, err}
 	}()
-	<-reads.read                           // the first look is over
+	select {
+	case <-reads.read: // the first look is over
+	case got := <-watched:
+		t.Fatalf("before the second look: %+v, %v", got.spread, got.err)
+	}
 	d.setShards(t, "C#hits", "1:3", "2:6") // it grows
 	for n, writes := range []int{7, 9, 2, 0, 5} {
 		d.raise(t, n, writes)
 	}
+	close(reads.raised)
 	got := <-watched
 	if got.err != nil || !slices.Equal(got.spread.Counts, []int64{7, 9, 0}) || !slices.Equal(got.spread.Unknown, []int{2, 4}) {
 		t.Errorf("%+v, %v", got.spread, got.err)
@@ -185,15 +190,12 @@ func TestSpreadOfSessions(t *testing.T) {
 		}
 	}
 	begin(0, 20, time.Hour)
-	if _, err := d.changer(ddb.ChangerOptions{}).Pin(within(t), "S#room", 3, note, now); err != nil {
-		t.Fatal(err)
-	}
-	now = now.Add(11 * time.Second)
+	now = d.pin(t, "S#room", 3, now)
 	begin(10, 40, time.Hour)   // ten of them move, and twenty are new
 	begin(50, 60, time.Second) // these end
 	d.putItem(t, "S#room#0", schema.BeatSK, 0)
 	d.putItem(t, "S#room#0", schema.ProbeSK, later.Add(time.Hour).Unix())
-	now = now.Add(time.Second)
+	now = now.Add(time.Minute)
 	want := make([]int64, 3)
 	for i := range 40 {
 		n := 0
@@ -208,14 +210,22 @@ func TestSpreadOfSessions(t *testing.T) {
 	}
 }
 
-// countingClient tells of each batch that was read.
-type countingClient struct {
+// stagedClient tells when its first batch was read, and keeps the next waiting until
+// the writes between them are made.
+type stagedClient struct {
 	*dynamodb.Client
-	read chan struct{}
+	batches      int
+	read, raised chan struct{}
 }
 
-func (c *countingClient) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
-	out, err := c.Client.BatchGetItem(ctx, in, o...)
-	c.read <- struct{}{}
-	return out, err
+func (c *stagedClient) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	if c.batches++; c.batches > 1 {
+		select {
+		case <-c.raised:
+		case <-ctx.Done():
+		}
+		return c.Client.BatchGetItem(ctx, in, o...)
+	}
+	defer close(c.read)
+	return c.Client.BatchGetItem(ctx, in, o...)
 }
