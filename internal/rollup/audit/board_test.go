@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -169,13 +170,17 @@ func TestAnEntryThatCannotBeRead(t *testing.T) {
 }
 
 // TestRebuildsOfABoardInUse: scores come in bursts and are folded, while somebody
-// damages the histogram and audits repair it. What was repaired stays right.
+// damages the histogram and audits repair it. What was repaired stays right. The bursts
+// come at longer intervals while an audit, on a slow machine, ends in none of them.
 func TestRebuildsOfABoardInUse(t *testing.T) {
 	r := newRig(t)
 	stop := r.run(t, nil)
 	r.score(t, "b", players(20)...)
 	ended := make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
+	const shortest, longest = int64(time.Second), int64(32 * time.Second)
+	var pause atomic.Int64 // at most
+	pause.Store(shortest)
 	go func() {
 		defer close(ended)
 		for random := rand.New(rand.NewPCG(3, 4)); ctx.Err() == nil; {
@@ -184,7 +189,10 @@ func TestRebuildsOfABoardInUse(t *testing.T) {
 				some = append(some, fmt.Sprintf("p%d %d", random.IntN(40), random.IntN(100_000)))
 			}
 			r.score(t, "b", some...)
-			time.Sleep(time.Duration(random.IntN(1000)) * time.Millisecond)
+			select {
+			case <-time.After(time.Duration(random.Int64N(pause.Load()))):
+			case <-ctx.Done():
+			}
 		}
 	}()
 	a := r.auditor(t, quick(repairing))
@@ -200,8 +208,11 @@ func TestRebuildsOfABoardInUse(t *testing.T) {
 			}
 			if found[0].Repaired {
 				repaired++
+				pause.Store(shortest)
 			} else if busy++; found[0].State != audit.Open {
 				t.Fatalf("in use: %+v", found)
+			} else {
+				pause.Store(min(2*pause.Load(), longest))
 			}
 		}
 	}

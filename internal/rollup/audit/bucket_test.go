@@ -252,7 +252,6 @@ func TestMixedWidths(t *testing.T) {
 // TestABusyBucket: a rollup that is folded into whenever it is looked at is given up,
 // and is no fault until an hour after its end.
 func TestABusyBucket(t *testing.T) {
-	begun := time.Now()
 	r := newRig(t)
 	at := hour()
 	r.put(t, "e", at, 4)
@@ -267,6 +266,7 @@ func TestABusyBucket(t *testing.T) {
 		t.Fatalf("found %+v", found)
 	}
 	for now, bad := range map[time.Time]int{at.Add(time.Minute): 0, at.Add(119 * time.Minute): 0, at.Add(121 * time.Minute): 1} {
+		begun := time.Now()
 		a := r.auditorOver(t, client, audit.Options{
 			Names: r.names, Rules: r.rules, Repair: true, Fewer: true, Wait: 20 * time.Second, Poll: time.Millisecond,
 			Now: func() time.Time { return now.Add(time.Since(begun)) },

@@ -139,7 +139,7 @@ func TestRangesAreProven(t *testing.T) {
 func TestHashesAreProven(t *testing.T) {
 	for seed := range uint64(100) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		n := 2 + random.IntN(7)
+		n := 3 + random.IntN(6)
 		b := parts.Bucket{Entity: "e", Width: shard.Hour, Start: anHour}
 		l := &layout{streamShard: func(pk, sk string) string {
 			sum := sha256.Sum256(fmt.Append(nil, seed, pk, sk))
