@@ -2,6 +2,8 @@ package main
 
 import (
 	"bufio"
+	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -73,14 +75,20 @@ func (p *process) expect(t *testing.T, text string) {
 	}
 }
 
+// freeAddr is one that nothing comes to listen on while the command is dead, as its port
+// lies below those that are given to outgoing connections and to listeners without one,
+// and below those of engines.
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		addr := fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(9_000))
+		if listener, err := net.Listen("tcp", addr); err == nil {
+			listener.Close()
+			return addr
+		}
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	t.Fatal("100 ports are in use")
+	return ""
 }
 
 // TestKilledAndStartedAgain kills hotshard local again and again in the middle of

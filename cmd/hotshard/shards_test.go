@@ -98,8 +98,7 @@ func decoded(t *testing.T, text string) (value any) {
 }
 
 func TestShardsFailsInOneLine(t *testing.T) {
-	dead := httptest.NewServer(http.NotFoundHandler())
-	dead.Close()
+	const dead = "http://127.0.0.1:1" // no other process can come to listen there
 	for _, c := range shardsCalls {
 		for _, f := range []struct {
 			status       int
@@ -110,9 +109,9 @@ func TestShardsFailsInOneLine(t *testing.T) {
 			{http.StatusServiceUnavailable, `{"detail":"the shard map could not be read"}`, "503 Service Unavailable: the shard map could not be read\n"},
 			{http.StatusNotFound, "<html>", "the API answered 404 Not Found\n"},
 			{http.StatusOK, "<html>", "reading the answer of http://127.0.0.1"},
-			{0, "", "no hotshard API at " + dead.URL + " (start one with hotshard local)"},
+			{0, "", "no hotshard API at " + dead + " (start one with hotshard local)"},
 		} {
-			target := dead.URL
+			target := dead
 			if f.status != 0 {
 				target, _ = mapAPI(t, f.status, f.answer)
 			}

@@ -92,6 +92,20 @@ func sometimes(seed uint64, faults ...fault) func(string) fault {
 	}
 }
 
+// surely injects a fault into the first three calls with counters that come after an
+// event, and so not only into the probe's, and then what others say. It is called under
+// the fake's lock.
+func (f *fake) surely(first fault, others func(string) fault) func(string) fault {
+	injected := 0
+	return func(path string) fault {
+		if path == "/v1/counters" && injected < 3 && len(f.events) > 0 {
+			injected++
+			return first
+		}
+		return others(path)
+	}
+}
+
 func refuse(w http.ResponseWriter, status int, detail string) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.Header().Set("Retry-After", "0")

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -17,8 +18,19 @@ import (
 	"github.com/hotshard/hotshard/internal/workload"
 )
 
+// TestMain fails when a test leaves a goroutine behind, for longer than a slow machine
+// takes to end it.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m)
+	code := m.Run()
+	leaked := goleak.Find()
+	for end := time.Now().Add(10 * time.Second); leaked != nil && time.Now().Before(end); {
+		leaked = goleak.Find()
+	}
+	if leaked != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, leaked)
+		code = 1
+	}
+	os.Exit(code)
 }
 
 func generated(t *testing.T, kind workload.Kind, count int) workload.Source {
@@ -149,7 +161,7 @@ func TestFaultsAreOutlasted(t *testing.T) {
 func TestLostAnswersWithoutKeyAreUnknown(t *testing.T) {
 	for _, lost := range []fault{broken, lostAfter, lostFore, unsure, unsureNot, downUnsure} {
 		f := newFake(t)
-		f.fault = sometimes(3, lost)
+		f.fault = f.surely(lost, sometimes(3, lost))
 		result := run(t, f, load.Options{Source: generated(t, workload.Zipf, 100)})
 		if result.Unknown == 0 || result.Unknown+result.Accepted != 100 {
 			t.Errorf("fault %d: %d accepted and %d unknown of 100", lost, result.Accepted, result.Unknown)
@@ -165,7 +177,7 @@ func TestLostAnswersWithoutKeyAreUnknown(t *testing.T) {
 func TestOnlyDoubtfulIncrementsAreUnknown(t *testing.T) {
 	for _, doubtful := range []fault{unsure, unsureNot} {
 		f := newFake(t)
-		f.fault = sometimes(3, doubtful, half)
+		f.fault = f.surely(doubtful, sometimes(3, doubtful, half))
 		result := run(t, f, load.Options{Source: generated(t, workload.Uniform, 300), Batch: 9})
 		if result.Unknown == 0 || result.Accepted == 0 || result.Rejected != 0 || result.Retries == 0 {
 			t.Errorf("fault %d: %+v", doubtful, result)

@@ -55,12 +55,13 @@ func TestAnswerOfAnotherLengthEndsTheLoad(t *testing.T) {
 
 func TestNoTarget(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
 	options := load.Options{Target: server.URL, Source: generated(t, workload.Uniform, 1)}
 	_, err := load.Run(t.Context(), options)
 	wantError(t, err, "no hotshard API at "+server.URL, "404")
-	server.Close()
+	options.Target = "http://127.0.0.1:1" // no other process can come to listen there
 	_, err = load.Run(t.Context(), options)
-	wantError(t, err, "no hotshard API at "+server.URL, "connection refused")
+	wantError(t, err, "no hotshard API at "+options.Target, "connection refused")
 }
 
 func TestOptionsNameEveryFault(t *testing.T) {
