@@ -45,7 +45,7 @@ type totals struct {
 	Merged         int64 // parts of them
 
 	Lost          int   // records in gaps, by all mappings
-	Found         int64 // rollups that an audit found wrong after a gap
+	Found         int64 // rollups that an audit did not take for right after a gap
 	Rebuilt       int64 // of them, under load
 	RebuiltAtRest int64 // targets
 	Replayed      int64 // failures

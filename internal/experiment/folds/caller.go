@@ -161,7 +161,7 @@ func (c *caller) sendKeyed(ctx context.Context, made call) error {
 	ctx = withTally(ctx, t)
 	send := func() error { return second(c.rig.persist(ctx, countersPath, made.body, made.key)) }
 	var group errgroup.Group
-	if c.random.IntN(repeatEvery) == 0 {
+	if c.random.IntN(repeatEvery) == 0 || c.calls == 1 { // or a short run might have none
 		c.rig.faults.count(doubled)
 		group.Go(send)
 	}

@@ -59,7 +59,11 @@ func (c *eventCaller) run(ctx context.Context, events int) error {
 		c.calls++
 		var err error
 		made := eventCall{}
-		if c.draw.random.IntN(keyedOneIn) == 0 {
+		keyed := c.draw.random.IntN(keyedOneIn) == 0
+		if c.calls == 1 {
+			keyed = c.id%2 == 0 // or a short run might have none
+		}
+		if keyed {
 			made = c.make(min(left, 1+c.draw.random.IntN(maxKeyed)))
 			made.key = fmt.Sprintf("e%d-%d-%d", c.rig.o.Seed, c.id, c.calls)
 			c.rig.books.sentEvents(len(made.events), made.again, true)

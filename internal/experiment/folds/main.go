@@ -147,7 +147,7 @@ func (r report) print(w io.Writer, took time.Duration) {
 	row("event rollups compared", r.Buckets)
 	row("  parts of theirs that were merged", r.Merged)
 	row("records lost in gaps, by two mappings", r.Lost)
-	row("  rollups that an audit found wrong by them", r.Found)
+	row("  rollups that an audit did not take for right", r.Found)
 	row("  rebuilt under load", r.Rebuilt)
 	row("targets rebuilt in the end", r.RebuiltAtRest)
 	row("failures replayed", r.Replayed)
