@@ -193,7 +193,8 @@ func TestRulesDecide(t *testing.T) {
 }
 
 func TestRetention(t *testing.T) {
-	h, db := newEvents(t, func(s *Settings) { s.RollupRetention = 48 * time.Hour })
+	const keep = 20 * 365 * 24 * time.Hour // the engine removes what has expired
+	h, db := newEvents(t, func(s *Settings) { s.RollupRetention = keep })
 	expiry := func() string {
 		pk, sk := schema.RollupKey("e", "hour", start, "s")
 		out, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &h.events.table, Key: map[string]types.AttributeValue{
@@ -214,8 +215,8 @@ func TestRetention(t *testing.T) {
 		keep time.Duration
 		want string
 	}{
-		{start, 48 * time.Hour, fmt.Sprint(end.Add(48 * time.Hour).Unix())},
-		{end.Add(time.Minute), 48 * time.Hour, fmt.Sprint(end.Add(48*time.Hour + time.Minute).Unix())},
+		{start, keep, fmt.Sprint(end.Add(keep).Unix())},
+		{end.Add(time.Minute), keep, fmt.Sprint(end.Add(keep + time.Minute).Unix())},
 		{end.Add(time.Hour), 0, ""},
 	} {
 		h.events.now, h.events.retention = func() time.Time { return step.now }, step.keep

@@ -138,18 +138,19 @@ func TestInvokeErrors(t *testing.T) {
 	tests := []struct {
 		payload, kind, message string
 		survives               bool
+		timeout                time.Duration // 0 for the default
 	}{
-		{`{"Do":"fail"}`, "errorString", "as told", true},
-		{`{"Do":`, "", "EOF", true},
-		{``, "", "EOF", true},
-		{`{"Do":"fill","Size":6500000}`, "Function.ResponseSizeTooLarge", "6291556 bytes", false},
-		{`{"Do":"panic"}`, "string", "as told", false},
-		{`{"Do":"exit"}`, "Runtime.ExitError", "exit status 7", false},
-		{`{"Do":"hang"}`, "Sandbox.Timedout", "within 2s", false},
+		{`{"Do":"fail"}`, "errorString", "as told", true, 0},
+		{`{"Do":`, "", "EOF", true, 0},
+		{``, "", "EOF", true, 0},
+		{`{"Do":"fill","Size":6500000}`, "Function.ResponseSizeTooLarge", "6291556 bytes", false, 0},
+		{`{"Do":"panic"}`, "string", "as told", false, 0},
+		{`{"Do":"exit"}`, "Runtime.ExitError", "exit status 7", false, 0},
+		{`{"Do":"hang"}`, "Sandbox.Timedout", "within 5s", false, 5 * time.Second},
 	}
 	for _, tt := range tests {
 		t.Run(tt.payload, func(t *testing.T) {
-			f := start(t, runtimeapi.Options{Timeout: 2 * time.Second})
+			f := start(t, runtimeapi.Options{Timeout: tt.timeout})
 			_, err := f.Invoke(t.Context(), []byte(tt.payload))
 			fault, ok := errors.AsType[*runtimeapi.FunctionError](err)
 			if !ok || !strings.Contains(fault.Message, tt.message) || tt.kind != "" && fault.Type != tt.kind {

@@ -133,6 +133,11 @@ func (r *rig) put(t testing.TB, entity string, from time.Time, n int, step time.
 
 func (r *rig) submit(t testing.TB, name string, players int, score int) {
 	t.Helper()
+	r.submitAt(t, name, players, score, time.Now())
+}
+
+func (r *rig) submitAt(t testing.TB, name string, players int, score int, now time.Time) {
+	t.Helper()
 	var list []ddb.PlayerScore
 	for i := range players {
 		s, err := ddb.ParseScore(fmt.Sprint(score + i))
@@ -141,7 +146,7 @@ func (r *rig) submit(t testing.TB, name string, players int, score int) {
 		}
 		list = append(list, ddb.PlayerScore{Player: fmt.Sprint("player", i), Score: s})
 	}
-	for _, err := range r.boards.Submit(context.Background(), name, list, time.Now()) {
+	for _, err := range r.boards.Submit(context.Background(), name, list, now) {
 		if err != nil {
 			t.Fatal(err)
 		}
