@@ -89,14 +89,24 @@ func (s *system) call(function, method, path, query string, body any) {
 	if method == http.MethodGet {
 		delete(request, "body")
 	}
-	answer := s.invoke(function, request)
-	var got struct {
-		StatusCode int
-		Body       string
+	got, err := s.answer(function, request)
+	for n := 1; n < 10 && method+path == "PUT/v1/shards" && got.StatusCode == http.StatusServiceUnavailable; n++ {
+		got, err = s.answer(function, request) // it may be sent again, as a slow move asks for
 	}
-	if err := json.Unmarshal(answer, &got); err != nil || got.StatusCode != http.StatusOK {
+	if err != nil || got.StatusCode != http.StatusOK {
 		s.t.Errorf("%s %s?%s: %d %s, %v", method, path, query, got.StatusCode, got.Body, err)
 	}
+}
+
+type answer struct {
+	StatusCode int
+	Body       string
+}
+
+func (s *system) answer(function string, request any) (got answer, err error) {
+	s.t.Helper()
+	err = json.Unmarshal(s.invoke(function, request), &got)
+	return got, err
 }
 
 func (s *system) invoke(function string, payload any) []byte {

@@ -47,7 +47,13 @@ func TestDeliversOnceInOrder(t *testing.T) {
 		t.Errorf("stats are %+v", s)
 	}
 	closeConnections()
-	goleak.VerifyNone(t, leak)
+	leaked := goleak.Find(leak)
+	for end := time.Now().Add(10 * time.Second); leaked != nil && time.Now().Before(end); leaked = goleak.Find(leak) {
+		closeConnections() // those that were in use
+	}
+	if leaked != nil {
+		t.Error(leaked)
+	}
 }
 
 func TestPoisonIsIsolatedByBisection(t *testing.T) {
@@ -158,6 +164,10 @@ func TestResumesAfterAbruptStop(t *testing.T) {
 	}
 	b := newBench(t, h)
 	b.options.BatchSize, b.options.TumblingWindow = 5, 900*time.Second
+	now := time.Now()
+	if end := now.Truncate(b.options.TumblingWindow).Add(b.options.TumblingWindow); end.Sub(now) < 10*time.Second {
+		time.Sleep(end.Sub(now)) // all has to be written in one window
+	}
 	keys := b.put(t, 0, 12)
 	if err := b.mapping(t).Run(ctx); err != nil {
 		t.Fatal(err)
