@@ -49,9 +49,9 @@ type Engine struct {
 }
 
 const (
-	startTimeout = 60 * time.Second // a JVM on a busy machine; 1.5 s is usual
-	stopTimeout  = 5 * time.Second
-	startTries   = 5 // picks of a free port
+	startTimeout = 4 * time.Minute  // a JVM on a very busy machine; 1.5 s is usual
+	stopTimeout  = 30 * time.Second // likewise; 0.3 s is usual
+	startTries   = 5                // picks of a free port
 )
 
 var errPortInUse = errors.New("the port is in use")
