@@ -36,8 +36,11 @@ SHELL := /bin/sh
 export CDK_DISABLE_CLI_TELEMETRY := true
 export CDK_DISABLE_VERSION_CHECK := 1
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
+# Nothing asks which commit a binary is of, and git refuses to say so of a checkout that
+# belongs to another user, which would fail every build.
+export GOFLAGS := $(filter-out -buildvcs=false,$(GOFLAGS)) -buildvcs=false
 
-.PHONY: help run test build functions cli lint bench fuzz invoke bootstrap synth deploy destroy check-extra clean need-go need-cc need-node need-cdk need-engine
+.PHONY: help run test build functions cli lint bench fuzz invoke bootstrap synth deploy destroy check-extra clean need-go need-cc need-node need-cdk need-npm need-staticcheck need-engine
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -48,8 +51,8 @@ run: cli ## run the whole system on this machine: make run ARGS="--addr 127.0.0.
 # The CDK's runtime for Go has races of its own, in closing.
 test: need-go need-cc need-node need-engine ## run go vet and every test, with the race detector
 	go vet ./...
-	go test -race -timeout 15m $(TESTFLAGS) ./...
-	go -C $(INFRA) test -timeout 15m $(TESTFLAGS) ./...
+	go test -race -timeout 30m $(TESTFLAGS) ./...
+	go -C $(INFRA) test -timeout 30m $(TESTFLAGS) ./...
 
 build: functions cli ## build dist/<function>/bootstrap (arm64; amd64 below dist/amd64) and bin/hotshard
 
@@ -94,7 +97,7 @@ invoke: need-go ## hand a function an event: make invoke FN=query EVENT=events/a
 	@.cache/invoke .cache/functions/$(FN)/bootstrap $(EVENT)
 
 # What is deployed: the functions as built for arm64, and the CDK's own command line.
-need-cdk: need-go need-node $(INFRA)/node_modules/.package-lock.json
+need-cdk: need-go need-npm
 	@$(MAKE) --no-print-directory functions ARCHS=arm64 DIST=dist >/dev/null
 
 # The CDK makes the stack for that, too, to see where it goes.
@@ -135,6 +138,12 @@ need-cc: need-go
 need-node:
 	$(call need,node,Node 20 or newer with npm (https://nodejs.org)$(comma) which the CDK runs on)
 	$(call need,npm,npm$(comma) which comes with Node)
+
+# What comes from npm, and the linter, on their own: for who wants to fetch all first.
+need-npm: need-node $(INFRA)/node_modules/.package-lock.json
+
+need-staticcheck: need-go
+	@go run $(STATICCHECK) -version
 
 # Fetches the engine once, before many test processes look for it at the same
 # time. What it says about Java and npm is more exact, but comes after a build.
