@@ -164,21 +164,3 @@ func TestAnAppliedCallIsAnsweredAgain(t *testing.T) {
 		}
 	}
 }
-
-// TestASumOutOfRange refuses that score alone.
-func TestASumOutOfRange(t *testing.T) {
-	r := newRig(t)
-	r.send(http.MethodPut, "/v1/leaderboards", `{"board":"g","mode":"sum"}`)
-	most := "999999999999999999"
-	r.post("/v1/scores", scoresBody("g", "ann", most))
-	got := r.post("/v1/scores", scoresBody("g", "ann", most, "bob", "1"))
-	var answer scoresAnswer
-	if err := json.Unmarshal(got.body, &answer); err != nil || answer.Accepted != 1 || answer.Rejected != 1 || answer.Results[0].Detail != ddb.ErrScoreRange.Error() {
-		t.Errorf("%d %s", got.status, got.body)
-	}
-	for _, key := range [][]string{nil, {"Idempotency-Key", "k"}} {
-		if got := r.post("/v1/scores", scoresBody("g", "ann", most), key...); got.status != http.StatusUnprocessableEntity {
-			t.Errorf("alone, %v: %d %s", key, got.status, got.body)
-		}
-	}
-}

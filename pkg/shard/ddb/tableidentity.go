@@ -37,7 +37,7 @@ func (t *Table) tells(by string) string {
 // byFault is what is wrong with the attribute that write shards are calculated from.
 func (t *Table) byFault(by string) error {
 	if by == t.PartitionKey {
-		return fmt.Errorf("By %s is the partition key: all items of a name would be on one write shard", by)
+		return fmt.Errorf("attribute %s (By) is the partition key: all items of a name would be on one write shard", by)
 	}
 	return nil
 }
