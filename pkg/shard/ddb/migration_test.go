@@ -151,4 +151,8 @@ func TestCopyRefusesToMergeItems(t *testing.T) {
 	if n, err := to.Count(t.Context(), "acme", ddb.Span{}); err != nil || n > 1 {
 		t.Fatal(n, err)
 	}
+	// A sort key is where a copy goes on, so that it sees all that have it.
+	if _, err := m.Copy(t.Context(), "acme", ddb.Span{After: "-1:S:x"}, nil); !errors.Is(err, ddb.ErrMisused) {
+		t.Fatal("a copy that goes on made several items one:", err)
+	}
 }

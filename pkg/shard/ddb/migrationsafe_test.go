@@ -136,6 +136,33 @@ func checkMigrated(t *testing.T, m *ddb.Migration, want []string) {
 	}
 }
 
+// TestPagesOutliveAPhase: pages that began with the old items go on with the new ones,
+// also between equal sort keys.
+func TestPagesOutliveAPhase(t *testing.T) {
+	db := enginetest.Client(t)
+	from, to := orders(t, db, db, ddb.CalculatedSuffix{By: "id"}, 10), orders(t, db, db, ddb.CalculatedSuffix{By: "id"}, 999)
+	want := putDay(t, from, 10)
+	m := ddb.Migration{Client: db, From: from, To: to, Phase: ddb.WriteBoth}
+	if _, err := m.Copy(t.Context(), "acme", ddb.Span{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	s := ddb.Span{Limit: 1}
+	for more := true; more; more = s.After != "" {
+		page, err := m.Page(t.Context(), "acme", s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, it := range page.Items {
+			got = append(got, text(it["id"]))
+		}
+		s.After, m.Phase = page.Next, ddb.WriteBoth+ddb.ReadNew-m.Phase // the one and the other
+	}
+	if !slices.Equal(got, want) {
+		t.Fatalf("%v, want %v", got, want)
+	}
+}
+
 // TestDropSeesWhoseTheNewItemIs: an old item stays when only another has its new place.
 func TestDropSeesWhoseTheNewItemIs(t *testing.T) {
 	db := enginetest.Client(t)

@@ -44,6 +44,10 @@ func TestTablesAreRefused(t *testing.T) {
 		"number stamp":  func(t *ddb.Table) { t.Layout = ddb.HybridBuckets{Bucket: shard.Day, Stamp: shard.UnixMillis} },
 		"wrong stamp":   func(t *ddb.Table) { t.Layout = ddb.TimeBuckets{Bucket: shard.Day, Stamp: shard.UnixMillis} },
 		"no attribute":  func(t *ddb.Table) { t.Layout = ddb.CalculatedSuffix{By: "nowhere"} },
+		"by the name":   func(t *ddb.Table) { t.Layout = ddb.CalculatedSuffix{By: "customer"} },
+		"by it, later":  func(t *ddb.Table) { t.Layout = ddb.TimeBuckets{Bucket: shard.Day, By: "customer"} },
+		"only digits":   func(t *ddb.Table) { t.Format = "1" },
+		"a cut time":    func(t *ddb.Table) { t.Layout = ddb.TimeBuckets{Bucket: shard.Day, Stamp: shard.Nanos} },
 		"changing N":    func(t *ddb.Table) { t.Shards, t.Layout = &steps{}, ddb.CalculatedSuffix{} },
 		"no group":      func(t *ddb.Table) { t.Shards, t.Layout = &steps{}, ddb.HybridBuckets{Bucket: shard.Day} },
 		"unsharded, 3":  func(t *ddb.Table) { t.Layout = ddb.Unsharded{} },
@@ -236,7 +240,7 @@ func TestTallies(t *testing.T) {
 	}
 	for name, bad := range map[string]ddb.Tally{"zero": {}, "half a sort key": {
 		Client: db, Table: "t", PartitionKey: "p", Value: "v", Shards: ddb.Fixed(1), SortKey: "s",
-	}} {
+	}, "only digits": {Client: db, Table: "t", PartitionKey: "p", Value: "v", Shards: ddb.Fixed(1), Format: "1"}} {
 		if err := bad.Add(t.Context(), "x", 1); !errors.Is(err, ddb.ErrMisused) {
 			t.Errorf("%s: %v", name, err)
 		}
