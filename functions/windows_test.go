@@ -37,6 +37,12 @@ func hot(metrics map[string]float64, key string, rate float64) map[string]float6
 	return metrics
 }
 
+// early adds that Lambda ended the window before its time.
+func early(metrics map[string]float64) map[string]float64 {
+	metrics["WindowsTerminatedEarly hotshard-items"] = 1
+	return metrics
+}
+
 // TestWindows feeds hotkeys what it gets with and without a tumbling window. The
 // states in events/ are those that version 1 answered.
 func TestWindows(t *testing.T) {
@@ -50,7 +56,7 @@ func TestWindows(t *testing.T) {
 		{"window-first", open, nil},
 		{"window-state", open, map[string]float64{"KeyWriteUnitsPerSecond hotshard-items C#viral": 0.6}}, // over its budget
 		{"window-final", folded, hot(report(7, 9, 0.6), "C#viral", 0.6)},
-		{"window-early", folded, hot(report(8, 10, 0.7), "C#viral", 0.7)},
+		{"window-early", folded, early(hot(report(8, 10, 0.7), "C#viral", 0.7))},
 		{"bad-state", open, dropped},
 		{"bad-counter", folded, report(2, 2, 0.1)},
 	} {
