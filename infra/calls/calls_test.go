@@ -55,7 +55,9 @@ func TestDoubt(t *testing.T) {
 		overlay := replaced(t, c.file, c.from, c.to)
 		if strings.Contains(c.to, "strings.") {
 			for path, content := range overlay {
-				overlay[path] = []byte(strings.Replace(string(content), "import (", "import (\n\t\"strings\"", 1))
+				if text := string(content); !strings.Contains(text, "\t\"strings\"\n") {
+					overlay[path] = []byte(strings.Replace(text, "import (", "import (\n\t\"strings\"", 1))
+				}
 			}
 		}
 		code, err := Load(root, overlay)
