@@ -2,109 +2,14 @@ package ingest
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
-	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
-
-// rig is a service over tables of its own, behind its HTTP handler.
-type rig struct {
-	t       *testing.T
-	client  *dynamodb.Client
-	names   schema.Names
-	service *Service
-	handler http.Handler
-	log     *bytes.Buffer
-}
-
-func newRig(t *testing.T) *rig {
-	t.Helper()
-	client := enginetest.Client(t)
-	names := enginetest.Tables(t, client)
-	r := &rig{t: t, client: client, names: names, log: &bytes.Buffer{}}
-	r.use(client)
-	return r
-}
-
-// use makes the service write through another client.
-func (r *rig) use(client Client) {
-	r.t.Helper()
-	log := slog.New(slog.NewTextHandler(r.log, nil))
-	settings := Settings{
-		ItemsTable: r.names.Items, ShardMapTable: r.names.ShardMap,
-		EventRetention: 720 * time.Hour, Deadline: 5 * time.Second,
-		Control: Act, PartitionWCU: 1000, Window: 10 * time.Second,
-	}
-	service, err := New(settings, client, log)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	r.service = service
-	r.handler = httpapi.New(log, Routes(service))
-}
-
-type answer struct {
-	status int
-	header http.Header
-	body   []byte
-}
-
-func (r *rig) post(path, body string, header ...string) answer {
-	r.t.Helper()
-	return r.send(http.MethodPost, path, body, header...)
-}
-
-func (r *rig) send(method, path, body string, header ...string) answer {
-	r.t.Helper()
-	request := httptest.NewRequestWithContext(r.t.Context(), method, path, strings.NewReader(body))
-	request.Header.Set("Content-Type", "application/json")
-	for i := 0; i < len(header); i += 2 {
-		request.Header.Add(header[i], header[i+1])
-	}
-	recorder := httptest.NewRecorder()
-	r.handler.ServeHTTP(recorder, request)
-	text, _ := io.ReadAll(recorder.Body)
-	return answer{recorder.Code, recorder.Header(), text}
-}
-
-func (a answer) decode(t *testing.T, into any) {
-	t.Helper()
-	if err := json.Unmarshal(a.body, into); err != nil {
-		t.Fatalf("answer %d %s: %v", a.status, a.body, err)
-	}
-}
-
-func (r *rig) items() int {
-	r.t.Helper()
-	out, err := r.client.Scan(r.t.Context(), &dynamodb.ScanInput{TableName: &r.names.Items})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return len(out.Items)
-}
-
-func (r *rig) sum(counter string) string {
-	r.t.Helper()
-	reader := ddb.NewCounterReader(r.client, r.names.Items, ddb.NewMap(r.client, r.names.ShardMap))
-	sum, err := reader.Sum(r.t.Context(), counter)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return sum.Value.String()
-}
 
 func TestMalformedWritesChangeNothing(t *testing.T) {
 	r := newRig(t)

@@ -1,0 +1,84 @@
+package query
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+type rig struct {
+	t       *testing.T
+	client  *dynamodb.Client
+	names   schema.Names
+	handler http.Handler
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	client := enginetest.Client(t)
+	names := enginetest.Tables(t, client)
+	service, err := New(Settings{
+		ItemsTable: names.Items, RollupsTable: names.Rollups, ShardMapTable: names.ShardMap,
+		Deadline: 5 * time.Second, DefaultSpan: 720 * time.Hour,
+	}, client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &rig{t, client, names, httpapi.New(slog.New(slog.NewTextHandler(t.Output(), nil)), Routes(service))}
+}
+
+// get reads a path into an answer, and returns the status.
+func (r *rig) get(path string, into any) int {
+	r.t.Helper()
+	recorder := httptest.NewRecorder()
+	r.handler.ServeHTTP(recorder, httptest.NewRequestWithContext(r.t.Context(), http.MethodGet, path, nil))
+	if into != nil {
+		if err := json.Unmarshal(recorder.Body.Bytes(), into); err != nil {
+			r.t.Fatalf("%s: %d %s: %v", path, recorder.Code, recorder.Body, err)
+		}
+	}
+	return recorder.Code
+}
+
+func (r *rig) add(counter string, delta int64) {
+	r.t.Helper()
+	writer := ddb.NewCounterWriter(r.client, r.names.Items, ddb.NewMap(r.client, r.names.ShardMap), ddb.Unwatched{})
+	if err := writer.Add(r.t.Context(), counter, delta, time.Now()); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// summarize puts a counter's summary, as a fold would.
+func (r *rig) summarize(counter, value string) {
+	r.t.Helper()
+	_, err := r.client.PutItem(r.t.Context(), &dynamodb.PutItemInput{TableName: &r.names.Rollups, Item: map[string]types.AttributeValue{
+		schema.PK:   &types.AttributeValueMemberS{Value: schema.SummaryKey(counter, 0)},
+		schema.SK:   &types.AttributeValueMemberS{Value: schema.SoleSK},
+		"x0":        &types.AttributeValueMemberN{Value: value},
+		schema.AsOf: &types.AttributeValueMemberN{Value: "1000"},
+	}})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rig) put(events ...ddb.Event) {
+	r.t.Helper()
+	writer := ddb.NewEventWriter(r.client, r.names.Items, ddb.NewMap(r.client, r.names.ShardMap), 0, ddb.Unwatched{})
+	for _, err := range writer.Put(r.t.Context(), events, time.Now()) {
+		if err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
