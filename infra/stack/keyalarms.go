@@ -2,7 +2,7 @@ package stack
 
 import (
 	"github.com/hotshard/hotshard/infra/grants"
-	"github.com/hotshard/hotshard/internal/hotkey"
+	"github.com/hotshard/hotshard/internal/heat"
 )
 
 // hotRate is from how many write units a second on a key is hot.
@@ -24,7 +24,7 @@ func (d *deployment) keyAlarms() []alarm {
 		name: "hot-keys", section: "hot-keys", metric: d.byKey(), from: d.hotRate(), periods: 1,
 		text: "A partition key takes more writes than its share of a partition. The alarm's contributors are the keys. " + next,
 	}
-	if d.config.Hotkeys.MetricKeys == 0 || d.config.Hotkeys.MetricNames == hotkey.Unnamed {
+	if d.config.Hotkeys.MetricKeys == 0 || d.config.Hotkeys.MetricNames == heat.Unnamed {
 		hot.metric, hot.from = d.own("HotKeys", maximum), 1
 		hot.text = "A partition key takes more writes than its share of a partition. Metrics by key are off: " +
 			"its name is in the log of hotkeys and " + where + "."

@@ -1,8 +1,6 @@
 package heat
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"math"
 	"time"
@@ -89,21 +87,4 @@ func (r *Row) large() string {
 	}
 	return fmt.Sprintf("; a write takes %.1f units on average, so its items have about %.0f KB: smaller ones cost less, and cool it as much",
 		r.UnitsPerWrite, math.Ceil(r.UnitsPerWrite))
-}
-
-// Pseudonym stands for a key's name where names are not to be seen: the first 16
-// hexadecimal digits of its SHA-256. Who can guess a name can check the guess.
-func Pseudonym(name string) string {
-	digest := sha256.Sum256([]byte(name))
-	return hex.EncodeToString(digest[:8])
-}
-
-// MetricName is what the row's metrics and log lines call it: its base key, or the
-// partition key itself if it has none.
-func (r *Row) MetricName() string {
-	base, ok := r.Base()
-	if !ok {
-		return r.Key
-	}
-	return base.String()
 }

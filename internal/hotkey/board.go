@@ -56,8 +56,7 @@ func (r *run) decideBoard(ctx context.Context, w *window, s *suspect, entry ddb.
 		return d
 	}
 	if counts.all == nil {
-		reported, _ := r.reported(ctx, w)
-		counts.all = counts.join(w, reported)
+		counts.all = counts.join(w, r.reported(ctx, w))
 	}
 	for back, all := range counts.all {
 		e := s.Evidence

@@ -35,6 +35,7 @@ func (r *run) answer(ctx context.Context, t *tally, streamShard string, ended bo
 		for _, s := range w.suspects(r.settings, running) {
 			if ctx.Err() != nil {
 				r.deps.Log.WarnContext(ctx, "no time to decide on all hot keys")
+				r.events("ShardCountChangeFailures", 1)
 				return
 			}
 			if !w.marks.answered[s.name] {
@@ -52,6 +53,7 @@ func (r *run) decide(ctx context.Context, w *window, s *suspect, streamShard str
 	entry, err := r.deps.Shards.Lookup(ctx, key, now)
 	if err != nil {
 		r.deps.Log.WarnContext(ctx, "shard count unknown", "key", r.shown(key), "error", err)
+		r.events("ShardCountChangeFailures", 1)
 		return
 	}
 	d := r.settings.policy().Answer(s.Evidence, entry, now)
@@ -62,10 +64,14 @@ func (r *run) decide(ctx context.Context, w *window, s *suspect, streamShard str
 		r.lookElsewhere(ctx, w, s, entry, streamShard)
 		d = r.settings.policy().Answer(s.Evidence, entry, now)
 	}
-	if d.Action == None || !w.marks.answer(s.name) {
+	if d.Action == None {
 		return
 	}
-	if _, err := r.execute(ctx, key, d); err != nil {
+	noted := w.marks.answer(s.name)
+	if !noted && (d.Action != Grow || r.settings.Control != Act) {
+		return // only a change that is made is an answer without a note
+	}
+	if _, err := r.execute(ctx, key, d); err != nil && noted {
 		w.marks.reopen(s.name)
 	}
 }

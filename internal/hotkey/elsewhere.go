@@ -19,9 +19,9 @@ import (
 
 // reported returns what all stream shards have reported of this window and the two
 // before it. It is read once an invocation; when that fails, nothing is known.
-func (r *run) reported(ctx context.Context, w *window) (items []heat.Item, known bool) {
+func (r *run) reported(ctx context.Context, w *window) []heat.Item {
 	if r.recent != nil {
-		return r.recent, !r.alone
+		return r.recent
 	}
 	r.recent = []heat.Item{}
 	var mu sync.Mutex
@@ -32,32 +32,57 @@ func (r *run) reported(ctx context.Context, w *window) (items []heat.Item, known
 	})
 	if err != nil {
 		r.deps.Log.WarnContext(ctx, "other stream shards unknown", "error", err)
-		r.recent, r.alone = []heat.Item{}, true
+		r.recent = []heat.Item{}
 	}
-	return r.recent, !r.alone
+	return r.recent
 }
 
 // lookElsewhere enters what other stream shards know of a key's write shards. They
-// have yet to report this window, so a write shard that is not counted here is
-// unknown, unless no other stream shard reports at all. Whether the key is skewed is
-// then told by the newest window before this one in which it was hot.
+// have yet to report this window, mostly, and what they reported of earlier ones is
+// not of this one. So a write shard without figures is unknown, and not cold: one
+// that writers choose at random is like the hottest; of others, the newest window
+// before this one in which the key was hot tells.
 func (r *run) lookElsewhere(ctx context.Context, w *window, s *suspect, entry ddb.Entry, streamShard string) {
-	items, known := r.reported(ctx, w)
-	others := slices.DeleteFunc(slices.Clone(items), func(item heat.Item) bool { return item.StreamShard == streamShard })
+	items := r.reported(ctx, w)
 	count := entry.History.Newest()
-	s.join(others, count)
-	if known && len(others) == 0 {
-		return
+	s.join(slices.DeleteFunc(slices.Clone(items), func(item heat.Item) bool {
+		return item.StreamShard == streamShard || !item.Start.Equal(w.start) || item.Window != w.length
+	}), count)
+	unknown := count - s.seen(count)
+	switch {
+	case unknown == 0:
+	case heat.Share(s.Base.Type) == shard.RandomShare:
+		if r.settings.policy().hot(s.Evidence, count) {
+			s.Unknown = unknown
+		}
+	default:
+		r.lookBefore(w, s, entry, items, unknown)
 	}
-	s.Unknown = count - s.seen(count)
+}
+
+// reportTime is how long after a window's end, at most, all stream shards have reported
+// it, as a rule.
+const reportTime = 3 * time.Second
+
+// lookBefore has the newest window before this one in which the key was hot, on several
+// write shards, tell what the unknown ones take. Without one there is no telling yet.
+func (r *run) lookBefore(w *window, s *suspect, entry ddb.Entry, items []heat.Item, unknown int) {
 	policy := r.settings.policy()
-	for back := 1; s.Unknown > 0 && back <= 2; back++ {
-		before := s.before(items, w.start.Add(-time.Duration(back)*w.length), w.length)
-		if n := entry.History.At(before.Start); policy.hottest(before, n) >= policy.Threshold*policy.Limit {
-			s.Skewed = policy.skewed(before, n)
+	for back := range time.Duration(2) {
+		before := s.before(items, w.start.Add(-(back+1)*w.length), w.length)
+		n := entry.History.At(before.Start)
+		if n == 1 || !policy.hot(before, n) {
+			continue
+		}
+		if !policy.skewed(before, n) {
+			s.Unknown = unknown
 			return
 		}
+		s.Skewed = back > 0 || r.deps.Now().Sub(w.start) >= min(reportTime, w.length/2)
+		s.Unheard = !s.Skewed
+		return
 	}
+	s.Unheard = true
 }
 
 // seen counts the write shards, of count, with figures.

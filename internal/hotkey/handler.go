@@ -143,7 +143,6 @@ type run struct {
 	source Source // of the batch
 	data   []metrics.Datum
 	recent []heat.Item // of all stream shards; nil until read
-	alone  bool        // what other stream shards report is not known
 	blind  bool        // shard counts could not be looked up
 
 	windows map[*window]*counts // see counts

@@ -21,7 +21,7 @@ type marks struct {
 	answered   map[string]bool     // names whose heat was decided on in this window
 	incomplete bool                // records may be missing from the counts
 
-	sightedBytes, beatBytes int // what they take at most in a state
+	sightedBytes, answeredBytes, beatBytes int // what they take at most in a state
 }
 
 // beat is one beat of the write shards of one name: a base key's text, of entities
@@ -34,8 +34,9 @@ type beat struct {
 // Bounds of marks in a state, and what each thing counts for in them beside its
 // text.
 const (
-	maxSightedBytes = 120_000
-	maxBeatBytes    = 120_000
+	maxSightedBytes  = 110_000
+	maxAnsweredBytes = 10_000
+	maxBeatBytes     = 120_000
 
 	sightedCost, answeredCost, beatCost = 50, 5, 20
 	shardCost, sampleCost, numberCost   = 8, 24, 3
@@ -107,7 +108,7 @@ func (m *marks) addBeat(b beat, n int) {
 // answer notes that a name was decided on. It is false if it was before, or if
 // there is no room to note it.
 func (m *marks) answer(name string) bool {
-	if m.answered[name] || !room(&m.sightedBytes, len(name)+answeredCost, maxSightedBytes) {
+	if m.answered[name] || !room(&m.answeredBytes, len(name)+answeredCost, maxAnsweredBytes) {
 		return false
 	}
 	m.answered[name] = true
@@ -117,7 +118,7 @@ func (m *marks) answer(name string) bool {
 // reopen takes an answer back, to be given anew.
 func (m *marks) reopen(name string) {
 	delete(m.answered, name)
-	m.sightedBytes -= len(name) + answeredCost
+	m.answeredBytes -= len(name) + answeredCost
 }
 
 // stored makes the form that a heat item keeps.

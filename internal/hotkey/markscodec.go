@@ -93,7 +93,7 @@ func unpackMarks(packed string, ripeness bool) (marks, error) {
 	for n := u.uint(); n > 0 && !u.failed; n-- {
 		name := u.text()
 		m.answered[name] = true
-		m.sightedBytes += len(name) + answeredCost
+		m.answeredBytes += len(name) + answeredCost
 	}
 	for n := u.uint(); n > 0 && !u.failed; n-- {
 		b := beat{u.text(), int64(u.uint())}

@@ -53,7 +53,8 @@ type Evidence struct {
 	Waiting    bool           // Offered is too low yet: a writer has not been active for a second
 	Throttled  uint64         // attempts refused, on whichever write shard
 	Refused    map[int]uint64 // those whose write shard is known
-	Unknown    int            // write shards that may be counted elsewhere: taken to be like the hottest
+	Unknown    int            // write shards that are counted elsewhere, and taken to be like the hottest
+	Unheard    bool           // what those counted elsewhere take is not to be told yet
 	Skewed     bool           // a window before showed skew
 }
 
@@ -74,9 +75,9 @@ const far = 3
 // from before the last change was in force is answered already, and what is older
 // than two windows may be over: neither counts. While writers that were refused
 // don't know their rate yet, or a partition has only just come to its limit, it waits
-// for that, but not beyond the window: what got through says little of what is needed,
-// and the next change is a cooldown away. If a few write shards are hot among much
-// cooler ones, more of them would stand idle too: that is advised.
+// for that: what got through says little of what is needed, and the next change is a
+// cooldown away. If a few write shards are hot among much cooler ones, more of them
+// would stand idle too: that is advised.
 func (p Policy) Answer(e Evidence, entry ddb.Entry, now time.Time) Decision {
 	n := entry.History.Newest()
 	hottest := p.hottest(e, n)
@@ -85,28 +86,39 @@ func (p Policy) Answer(e Evidence, entry ddb.Entry, now time.Time) Decision {
 	figures := fmt.Sprintf("in the window from %s the hottest of %d write shards took %.1f of a partition's %.0f write units a second, all together %.1f; %.1f were offered, %d attempts throttled",
 		e.Start.UTC().Format(time.TimeOnly), n, hottest, p.Limit, e.total(), e.Offered, e.Throttled)
 	switch {
-	case e.throttled(n) == 0 && hottest < p.Threshold*p.Limit:
+	case e.throttled(n) == 0 && !p.hot(e, n):
 		return d.none("not hot: " + figures)
 	case entry.Pinned:
 		return d.none("its shard count is pinned: " + figures)
-	case e.Start.Before(entry.Effective()):
-		return d.none("answered by the change of " + entry.Effective().Format(time.TimeOnly) + ": " + figures)
+	case e.Start.Before(answered(entry)):
+		return d.none("answered by the change of " + answered(entry).Format(time.TimeOnly) + ": " + figures)
 	case e.End.Before(now.Add(-2 * e.End.Sub(e.Start))):
 		return d.none("too long ago: " + figures)
-	case e.Running && (e.Waiting || p.saturated(e, n, now)):
+	case e.Waiting && now.Sub(e.End) < answerOfWriters, e.Running && p.saturated(e, n, now):
 		return d.none("its writers will know its rate in a moment: " + figures)
 	case e.Past:
 		return d.advise("events of past days, whose write shards are fixed: " + figures)
 	case n >= shard.MaxShards:
 		return d.advise("it has the most write shards that there may be: " + figures)
-	case n == 1 && e.Offered > 0 && shard.Needed(rate, p.Limit, heat.Share(e.Base.Type)) == 1:
+	case n == 1 && e.Offered > 0 && p.needed(e, rate) == 1:
 		return d.advise("other keys fill its partition, which more write shards of this one don't cure: " + figures)
+	case e.Unheard && p.needed(e, e.Offered) <= n:
+		return d.none("its other write shards are yet to be heard of: " + figures)
 	case e.Skewed || p.skewed(e, n):
 		return d.advise("skew among write shards, which more of them don't cure: " + figures)
 	}
 	d.Action, d.Why = Grow, figures
-	d.To = shard.Grown(n, shard.Needed(rate, p.Limit, heat.Share(e.Base.Type)))
+	d.To = shard.Grown(n, p.needed(e, rate))
 	return d
+}
+
+// answered is until when evidence is answered: by the newest change, from when on it is
+// in force, or by a reset.
+func answered(entry ddb.Entry) time.Time {
+	if len(entry.History) == 0 {
+		return entry.Updated
+	}
+	return entry.Effective()
 }
 
 func (d Decision) none(why string) Decision {
@@ -178,6 +190,14 @@ func (p Policy) saturated(e Evidence, n int, now time.Time) bool {
 // were refused, which no stream shows.
 func (e Evidence) rate() float64 { return max(e.total(), e.Offered) }
 
+// needed is how many write shards the key needs at a rate.
+func (p Policy) needed(e Evidence, rate float64) int {
+	return shard.Needed(rate, p.Limit, heat.Share(e.Base.Type))
+}
+
+// hot tells whether a write shard, among n, has reached the threshold.
+func (p Policy) hot(e Evidence, n int) bool { return p.hottest(e, n) >= p.Threshold*p.Limit }
+
 // hottest is the certified rate of the write shard that has most of it, among n,
 // with its part of the failed conditions.
 func (p Policy) hottest(e Evidence, n int) float64 {
@@ -195,7 +215,7 @@ func (p Policy) hottest(e Evidence, n int) float64 {
 // the threshold at least. Without figures, or if as much is offered as n write
 // shards are not meant for, there is no telling.
 func (p Policy) skewed(e Evidence, n int) bool {
-	if n < 2 || e.Unknown > 0 || shard.Needed(e.Offered, p.Limit, heat.Share(e.Base.Type)) > n {
+	if n < 2 || e.Unknown > 0 || p.needed(e, e.Offered) > n {
 		return false
 	}
 	most, sum := 0.0, 0.0

@@ -49,6 +49,7 @@ func TestAnswer(t *testing.T) {
 	old := start.Add(-time.Hour)
 	pinned := entry(2, old)
 	pinned.Pinned = true
+	unheard := func(e *hotkey.Evidence) { e.Unheard = true }
 	for name, c := range map[string]struct {
 		evidence hotkey.Evidence
 		entry    ddb.Entry
@@ -77,6 +78,10 @@ func TestAnswer(t *testing.T) {
 		"hot in former times":    {evidence(1, 1, 90), entry(2, old), 0, hotkey.None, 2, "not hot"},
 		"one throttles first":    {with(evidence(90), throttled(0, 2000)), entry(10, old), 0, hotkey.Grow, 80, ""},
 		"half of them":           {evidence(90, 90, 5, 5), entry(4, old), 0, hotkey.Grow, 8, ""},
+		"unheard of":             {with(evidence(90), unheard), entry(4, old), 0, hotkey.None, 4, "yet to be heard of"},
+		"more than all take":     {with(with(evidence(90), throttled(0, 2000)), unheard), entry(4, old), 0, hotkey.Grow, 80, ""},
+		"before a reset":         {evidence(90), ddb.Entry{Key: "C#a", Max: 4, Updated: start.Add(1)}, 0, hotkey.None, 1, "answered"},
+		"after it":               {evidence(90), ddb.Entry{Key: "C#a", Max: 4, Updated: start}, 0, hotkey.Grow, 4, ""},
 		"pinned":                 {with(evidence(100), throttled(0, 1000)), pinned, 0, hotkey.None, 2, "pinned"},
 		"answered":               {evidence(90, 90), entry(2, start.Add(time.Second)), 0, hotkey.None, 2, "answered"},
 		"answered just before":   {evidence(90, 90), entry(2, start), 0, hotkey.Grow, 8, ""},
@@ -91,7 +96,8 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// TestAnswerWaits for writers that will know their rate, while the window goes on.
+// TestAnswerWaits for writers that will know their rate, also over the window's end:
+// they tell again, in the next one.
 func TestAnswerWaits(t *testing.T) {
 	e := evidence(100)
 	e.Throttled, e.Offered, e.Waiting, e.Running = 5, 30, true, true
@@ -99,7 +105,10 @@ func TestAnswerWaits(t *testing.T) {
 		t.Errorf("running: %+v", d)
 	}
 	e.Running = false
-	if d := policy.Answer(e, ddb.Entry{}, e.End); d.Action != hotkey.Grow || d.To != 4 {
+	if d := policy.Answer(e, ddb.Entry{}, e.End.Add(2*time.Second)); d.Action != hotkey.None {
+		t.Errorf("just over: %+v", d)
+	}
+	if d := policy.Answer(e, ddb.Entry{}, e.End.Add(3*time.Second)); d.Action != hotkey.Grow || d.To != 4 {
 		t.Errorf("over: %+v", d)
 	}
 }

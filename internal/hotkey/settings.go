@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/hotshard/hotshard/internal/heat"
 )
 
 // Settings are the function's environment variables.
@@ -58,7 +60,7 @@ type Settings struct {
 	// MetricNames is how metrics and log lines name a hot key: plain, hashed (see
 	// [heat.Pseudonym]; GET /v1/hot-keys shows both), or off: log lines don't, and
 	// there are no metrics of single keys. Errors of AWS calls name keys all the same.
-	MetricNames Naming `env:"HOTSHARD_METRIC_NAMES" envDefault:"plain"`
+	MetricNames heat.Naming `env:"HOTSHARD_METRIC_NAMES" envDefault:"plain"`
 
 	// Control says what becomes of decisions on shard counts: act makes the
 	// changes, observe logs and counts them only, off decides nothing.
@@ -104,20 +106,15 @@ const (
 	EMF        MetricSink = "emf"
 )
 
-// Naming is how hot keys are named.
-type Naming string
-
-// The namings.
-const (
-	Plain   Naming = "plain"
-	Hashed  Naming = "hashed"
-	Unnamed Naming = "off"
-)
-
 // TaskInterval is how often the shrink task is to run: a twelfth of the quiet
-// period, but 5 s at least and 5 min at most.
+// period, but 5 s at least and 5 min at most, and above a minute in whole ones, as
+// schedules have it.
 func (s Settings) TaskInterval() time.Duration {
-	return min(max(s.Quiet/12, 5*time.Second), 5*time.Minute)
+	every := min(max(s.Quiet/12, 5*time.Second), 5*time.Minute)
+	if every > time.Minute {
+		every = (every + time.Minute - 1).Truncate(time.Minute)
+	}
+	return every
 }
 
 // Validate reports all faults at once.
@@ -144,7 +141,7 @@ func (s Settings) Validate() error {
 		"1h to 8760h, and at least twice HOTSHARD_QUIET")
 	check(s.Metrics == CloudWatch || s.Metrics == EMF, "HOTSHARD_METRICS", s.Metrics, "cloudwatch or emf")
 	check(s.MetricKeys >= 0 && s.MetricKeys <= 1000, "HOTSHARD_METRIC_KEYS", s.MetricKeys, "0 to 1000")
-	check(s.MetricNames == Plain || s.MetricNames == Hashed || s.MetricNames == Unnamed, "HOTSHARD_METRIC_NAMES", s.MetricNames, "plain, hashed or off")
+	check(s.MetricNames.Valid(), "HOTSHARD_METRIC_NAMES", s.MetricNames, "plain, hashed or off")
 	check(s.Control == Act || s.Control == Observe || s.Control == Off, "HOTSHARD_CONTROL", s.Control, "act, observe or off")
 	check(s.Quiet >= time.Minute && s.Quiet <= 24*time.Hour, "HOTSHARD_QUIET", s.Quiet, "1m to 24h")
 	check(s.EventRetention == 0 || s.EventRetention >= time.Hour, "HOTSHARD_EVENT_RETENTION", s.EventRetention, "0, or 1h or more")

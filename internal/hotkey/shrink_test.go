@@ -45,13 +45,16 @@ type life struct {
 	*fixture
 	load func(at time.Time) writes
 	lost func(at time.Time) bool
+
+	every time.Duration // the schedule's; 0 for interval
 }
 
 const interval = 50 * time.Second // of the quiet period in settings
 
 func (l life) run(t tester, minutes int) (shrunk time.Time) {
 	t.Helper()
-	for end := l.now.Add(time.Duration(minutes) * time.Minute); l.now.Before(end); l.now = l.now.Add(interval) {
+	every := cmp.Or(l.every, interval)
+	for end := l.now.Add(time.Duration(minutes) * time.Minute); l.now.Before(end); l.now = l.now.Add(every) {
 		before := len(l.shards.changes)
 		l.task(t)
 		if len(l.shards.changes) > before {
@@ -129,7 +132,7 @@ func TestShrink(t *testing.T) {
 		}
 		f.now = begin
 		f.shards.set(c.key, 8, begin)
-		at := life{f, c.load, c.lost}.run(t, c.minutes)
+		at := life{fixture: f, load: c.load, lost: c.lost}.run(t, c.minutes)
 		var want []string
 		if c.want != "" {
 			want = []string{c.key + " " + c.want}
@@ -197,7 +200,7 @@ func TestNoShrinkWithoutProof(t *testing.T) {
 			}
 			return w
 		}
-		shrunk := life{f, load, func(at time.Time) bool { return lost[at] }}.run(rt, 41)
+		shrunk := life{fixture: f, load: load, lost: func(at time.Time) bool { return lost[at] }}.run(rt, 41)
 		if shrunk.IsZero() {
 			return
 		}
@@ -252,36 +255,6 @@ func TestBeats(t *testing.T) {
 	f.items.fail = errPut
 	if got := f.task(t); got.Beats != 0 || strings.Count(f.logs.String(), "beats not put") != 1 {
 		t.Errorf("without a table: %+v", got)
-	}
-}
-
-// TestBeatsAreBounded: of more keys than get beats, some get theirs for two quiet
-// periods, and each has its turn.
-func TestBeatsAreBounded(t *testing.T) {
-	f := newFixture(settings())
-	for i := range 5 {
-		f.shards.set(fmt.Sprint("C#", i), 900, start.Add(-100*time.Hour))
-	}
-	turns := map[string]int{}
-	for range 40 {
-		f.now = f.now.Truncate(20 * time.Minute).Add(20 * time.Minute)
-		if got := f.task(t); got != (taskAnswer{Keys: 2, Beats: 1800}) {
-			t.Fatalf("got %+v", got)
-		}
-		first := slices.Sorted(maps.Keys(f.items.puts))
-		clear(f.items.puts)
-		f.now = f.now.Add(19 * time.Minute)
-		f.task(t)
-		if later := slices.Sorted(maps.Keys(f.items.puts)); !slices.Equal(first, later) {
-			t.Fatal("a turn ends early")
-		}
-		clear(f.items.puts)
-		for _, pk := range first {
-			turns[pk[:3]]++
-		}
-	}
-	if len(turns) != 5 {
-		t.Errorf("turns %v", turns)
 	}
 }
 

@@ -72,20 +72,12 @@ func (r *run) alarm(ctx context.Context, w *window, ended bool, before map[parti
 }
 
 // shown is how log lines name a base key.
-func (h *Handler) shown(name string) string {
-	switch h.settings.MetricNames {
-	case Hashed:
-		return heat.Pseudonym(name)
-	case Unnamed:
-		return ""
-	}
-	return name
-}
+func (h *Handler) shown(name string) string { return h.settings.MetricNames.Shown(name) }
 
 // shownKey is how log lines name a row: plainly by its partition key, else as its
 // metrics do.
 func (h *Handler) shownKey(row *heat.Row) string {
-	if h.settings.MetricNames == Plain {
+	if h.settings.MetricNames == heat.Plain {
 		return row.Key
 	}
 	return h.shown(row.MetricName())
@@ -107,7 +99,7 @@ const claimTime = 2 * time.Second
 // addKeys adds the metrics of single keys, as far as they are named and within the
 // budget of names.
 func (r *run) addKeys(ctx context.Context, report *Report, rows []heat.Row) {
-	if r.settings.MetricNames == Unnamed {
+	if r.settings.MetricNames == heat.Unnamed {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, claimTime)

@@ -119,8 +119,8 @@ func TestWindowsTerminatedEarly(t *testing.T) {
 // TestNames: hashed and hidden names are in neither metrics nor logs, and the hash is
 // the one that callers of the API see.
 func TestNames(t *testing.T) {
-	for naming, want := range map[hotkey.Naming]map[string][]float64{
-		hotkey.Hashed: {"hotshard-items " + heat.Pseudonym("C#secret"): {75}}, hotkey.Unnamed: {},
+	for naming, want := range map[heat.Naming]map[string][]float64{
+		heat.Hashed: {"hotshard-items " + heat.Pseudonym("C#secret"): {75}}, heat.Unnamed: {},
 	} {
 		s := settings()
 		s.MetricNames = naming

@@ -35,6 +35,7 @@ type growth struct {
 	limit     float64       // write units a second that a partition takes
 	fresh     time.Duration // evidence that is older is no evidence
 	now       func() time.Time
+	names     heat.Naming
 	log       *slog.Logger
 
 	mu   sync.Mutex
@@ -179,7 +180,7 @@ func (g *growth) tell(ctx context.Context, key string, t *trouble, now time.Time
 	t.throttled, t.refused, t.told = map[int]int{}, 0, now
 	g.mu.Unlock()
 	if err := g.sightings.put(ctx, key, s, now); err != nil {
-		g.log.Warn("sighting not written", "key", key, "error", err)
+		g.log.Warn("sighting not written", "key", g.names.Shown(key), "error", err)
 	}
 }
 
@@ -192,7 +193,7 @@ func (g *growth) decide(ctx context.Context, key string, t *trouble, spread int,
 	}
 	others, waiting, err := g.sightings.rateOfOthers(ctx, key, now)
 	if err != nil {
-		g.log.Warn("sightings not read", "key", key, "error", err)
+		g.log.Warn("sightings not read", "key", g.names.Shown(key), "error", err)
 		return // a first answer without the others would be too small
 	}
 	if waiting && now.Sub(t.begin) < maxWait {
@@ -200,7 +201,7 @@ func (g *growth) decide(ctx context.Context, key string, t *trouble, spread int,
 	}
 	count, why := sized(key, entry.History.Newest(), spread, own+others, g.limit)
 	if count == 0 {
-		g.log.Warn("no growth", "key", key, "why", why)
+		g.log.Warn("no growth", "key", g.names.Shown(key), "why", why)
 		return
 	}
 	g.grow(ctx, key, count, why)
@@ -225,15 +226,15 @@ func sized(key string, count, spread int, rate, limit float64) (to int, why stri
 
 func (g *growth) grow(ctx context.Context, key string, count int, why string) {
 	if g.control != Act {
-		g.log.Warn("would grow", "key", key, "shards", count, "why", why)
+		g.log.Warn("would grow", "key", g.names.Shown(key), "shards", count, "why", why)
 		return
 	}
 	entry, err := g.changer.Grow(ctx, key, count, ddb.Note{By: "ingest", Why: why}, g.now())
 	switch {
 	case err == nil:
-		g.log.Warn("grown", "key", key, "shards", count, "effective_at", entry.Effective(), "why", why)
+		g.log.Warn("grown", "key", g.names.Shown(key), "shards", count, "effective_at", entry.Effective(), "why", why)
 	case errors.Is(err, ddb.ErrCooldown), errors.Is(err, ddb.ErrNoChange), errors.Is(err, ddb.ErrPinned):
 	default:
-		g.log.Error("not grown", "key", key, "shards", count, "error", err)
+		g.log.Error("not grown", "key", g.names.Shown(key), "shards", count, "error", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
@@ -99,7 +100,7 @@ type controller struct {
 
 func (r *rig) controller(control Control) *controller {
 	r.t.Helper()
-	settings := Settings{ItemsTable: r.names.Items, ShardMapTable: r.names.ShardMap, Control: control, PartitionWCU: 20, Window: 10 * time.Second}
+	settings := Settings{ItemsTable: r.names.Items, ShardMapTable: r.names.ShardMap, Control: control, PartitionWCU: 20, Window: 10 * time.Second, MetricNames: heat.Plain}
 	changer := ddb.NewMapChanger(r.client, ddb.NewMap(r.client, r.names.ShardMap), ddb.ChangerOptions{})
 	c := &controller{t: r.t, clock: time.Now(), growth: newGrowth(settings, r.client, changer, slog.New(slog.NewTextHandler(r.log, nil)))}
 	c.now = func() time.Time { return c.clock }
@@ -145,6 +146,20 @@ func TestTheFirstAnswerIsSized(t *testing.T) {
 	}
 	if sightings := r.items(); sightings < 5 || sightings > 20 {
 		t.Errorf("%d sightings in 18 s", sightings)
+	}
+}
+
+// TestHiddenNames: log lines name keys as the setting says.
+func TestHiddenNames(t *testing.T) {
+	for names, want := range map[heat.Naming]string{heat.Plain: "key=C#secret ", heat.Hashed: "key=" + heat.Pseudonym("C#secret") + " ", heat.Unnamed: `key="" `} {
+		r := newRig(t)
+		c := r.controller(Act)
+		c.names = names
+		c.storm("C#secret", 200, 3*time.Second, 0)
+		logs := r.log.String()
+		if !strings.Contains(logs, "msg=grown "+want) || names != heat.Plain && strings.Contains(logs, "secret") {
+			t.Errorf("%s: logs:\n%s", names, logs)
+		}
 	}
 }
 

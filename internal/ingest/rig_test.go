@@ -13,6 +13,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -45,7 +46,7 @@ func (r *rig) use(client Client) {
 	settings := Settings{
 		ItemsTable: r.names.Items, ShardMapTable: r.names.ShardMap,
 		EventRetention: 720 * time.Hour, Deadline: 5 * time.Second,
-		Control: Act, PartitionWCU: 1000, Window: 10 * time.Second,
+		Control: Act, PartitionWCU: 1000, Window: 10 * time.Second, MetricNames: heat.Plain,
 	}
 	service, err := New(settings, client, log)
 	if err != nil {

@@ -61,6 +61,7 @@ func newGrowth(settings Settings, client SightingClient, changer *ddb.MapChanger
 		sightings: sightings{client: client, table: settings.ItemsTable, writer: ulid.Make().String()},
 		changer:   changer,
 		control:   settings.Control,
+		names:     settings.MetricNames,
 		limit:     float64(settings.PartitionWCU),
 		fresh:     2 * settings.Window,
 		now:       time.Now,

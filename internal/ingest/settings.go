@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/hotshard/hotshard/internal/heat"
 )
 
 // Settings are the function's environment variables.
@@ -30,6 +32,9 @@ type Settings struct {
 	// Window is the detector's; what is older than two of them is no evidence. 1s
 	// to 15m.
 	Window time.Duration `env:"HOTSHARD_WINDOW" envDefault:"10s"`
+	// MetricNames is how log lines on shard counts name a key: plain, hashed (see
+	// [heat.Pseudonym]) or off. Errors of AWS calls name keys all the same.
+	MetricNames heat.Naming `env:"HOTSHARD_METRIC_NAMES" envDefault:"plain"`
 }
 
 // Validate reports all faults at once.
@@ -52,6 +57,9 @@ func (s Settings) Validate() error {
 	}
 	if s.Window < time.Second || s.Window > 15*time.Minute {
 		faults = append(faults, fmt.Errorf("HOTSHARD_WINDOW is %v: want 1s to 15m", s.Window))
+	}
+	if !s.MetricNames.Valid() {
+		faults = append(faults, fmt.Errorf("HOTSHARD_METRIC_NAMES is %q: want plain, hashed or off", s.MetricNames))
 	}
 	return errors.Join(faults...)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/hotkey"
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -47,7 +48,7 @@ func newRig(ctx context.Context, endpoint, dir string, batching time.Duration) (
 	detector, err := hotkey.New(hotkey.Settings{
 		Source: hotkey.Existing, SourceTable: r.names.Items, RollupsTable: r.names.Rollups, Window: window,
 		PartitionWCU: partitionWCU, Threshold: threshold, TopK: 2000, HeatRetention: 24 * time.Hour,
-		Metrics: hotkey.CloudWatch, MetricKeys: 100, MetricNames: hotkey.Plain, Control: hotkey.Off, Quiet: time.Hour,
+		Metrics: hotkey.CloudWatch, MetricKeys: 100, MetricNames: heat.Plain, Control: hotkey.Off, Quiet: time.Hour,
 	}, hotkey.Deps{
 		Source:  hotkey.Source{Table: r.names.Items, PartitionKey: schema.PK},
 		Rollups: r.db, Metrics: r.watch, Log: log, Now: time.Now,
