@@ -154,11 +154,21 @@ var (
 	keyARN    = regexp.MustCompile(`^arn:aws[a-z-]*:kms:([a-z0-9-]+):\d{12}:key/[a-zA-Z0-9-]+$`)
 )
 
-// notAttached are settings of what an attached deployment has not.
-var notAttached = []string{
+// unattached are settings of what an attached deployment has not, beside those that
+// only other functions than hotkeys read. It shrinks nothing, so there is no quiet time.
+var unattached = []string{
 	"auth", "apiRate", "apiBurst", "jwtIssuer", "jwtAudience", "maxLatency", "maxShardChanges", "maxReadUnits", "maxWriteUnits",
-	"warmReadUnits", "warmWriteUnits", "ingestConcurrency", "queryConcurrency", "aggregatorConcurrency", "quiet", "rollupRules",
-	"rollupRetention", "boardRecheck", "boardRetention", "deadline", "eventSpan", "eventRetention",
+	"warmReadUnits", "warmWriteUnits", "ingestConcurrency", "queryConcurrency", "aggregatorConcurrency", "quiet",
+}
+
+func notAttached() []string {
+	list, read := slices.Clone(unattached), Variables()["hotkeys"]
+	for _, k := range Keys() {
+		if k.Variable != "" && !slices.Contains(read, k.Variable) {
+			list = append(list, k.Name)
+		}
+	}
+	return list
 }
 
 func (c *Config) checkSource(f *faults) {
@@ -180,7 +190,7 @@ func (c *Config) checkSource(f *faults) {
 		f.add("prefix is not set, and sourceTable is: a deployment that is attached to a table wants a name of its own, such as prefix=orders-, "+
 			"or it takes the place of the deployment %q", strings.TrimSuffix(c.Prefix, "-"))
 	}
-	for _, key := range notAttached {
+	for _, key := range notAttached() {
 		if _, given := c.given[key]; given {
 			f.add("%s is set, and a deployment that is attached to a table has no use for it", key)
 		}

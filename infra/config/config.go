@@ -97,7 +97,7 @@ func ours(key string) bool {
 
 // text takes what the command line or a JSON file gives. In a file a list of texts
 // may be one, which -c has with commas, and so may a list of objects, which -c has as
-// JSON.
+// JSON, which has the empty one, too.
 func text(value any) (string, error) {
 	switch v := value.(type) {
 	case string:
@@ -119,7 +119,7 @@ func listed(list []any) (string, error) {
 			texts = append(texts, text)
 		}
 	}
-	if len(texts) == len(list) {
+	if len(list) > 0 && len(texts) == len(list) {
 		return strings.Join(texts, ","), nil
 	}
 	content, err := json.Marshal(list)

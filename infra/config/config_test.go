@@ -138,6 +138,10 @@ func TestForms(t *testing.T) {
 		c.Environment("aggregator")["HOTSHARD_ROLLUP_RULES"] != `[{"every":"1d"}]` {
 		t.Errorf("got %+v", c)
 	}
+	c, err = Parse(map[string]any{"rollupRules": []any{}})
+	if err != nil || c.Environment("aggregator")["HOTSHARD_ROLLUP_RULES"] != "[]" {
+		t.Errorf("no rules: %+v, %v", c, err)
+	}
 }
 
 // TestAllFaultsAreListed: the stack's and the functions' together, each once.
@@ -169,9 +173,15 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%s is %+v", key, seen[key])
 		}
 	}
-	for _, key := range slices.Concat(notAttached) {
+	without := notAttached()
+	for _, key := range without {
 		if _, ok := seen[key]; !ok {
 			t.Errorf("there is no setting %s", key)
+		}
+	}
+	for key, want := range map[string]bool{"summaryAge": true, "rollupRules": true, "quiet": true, "window": false, "metricNames": false, "heatRetention": false} {
+		if got := slices.Contains(without, key); got != want {
+			t.Errorf("refused when attached: %s, %t", key, got)
 		}
 	}
 	if _, there := seen["itemsTable"]; there {
