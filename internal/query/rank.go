@@ -29,7 +29,7 @@ type rankOutput struct {
 	Body struct {
 		Player    httpapi.Name  `json:"player"`
 		Score     httpapi.Score `json:"score"`
-		Rank      int64         `json:"rank"`
+		Rank      int64         `json:"rank" doc:"1 for the first. While so many scores are not folded yet that it can't be told, the answer is a 503"`
 		RankError int64         `json:"rank_error" doc:"How far the rank may be off, up or down; 0 where it is exact: in the kept top, and where up to about 1,000 are before the player. It holds for the scores that are in the rank: see as_of"`
 		AsOf      string        `json:"as_of" format:"date-time" doc:"The last fold that is in the rank: scores accepted later may be missing in it, and so may some accepted shortly before, since each stream shard is folded by itself and others may be behind the one of that fold. Now, where the whole rank was counted in the index, which has a score mostly within a second"`
 		Neighbors []placeAnswer `json:"neighbors" doc:"Those before and after the player, in the order of rank. They are exact; their ranks are as the player's"`
