@@ -24,6 +24,8 @@ type DeleteCmd struct {
 	tables
 	baseKey
 	scanning
+	WriteUnits int `default:"250" help:"Write units a second that the deletion of items takes at most, those of the index among them, up to 1000000. A partition has 1,000."`
+
 	Player   string        `placeholder:"NAME" help:"Of a board: this player's entries only."`
 	DryRun   bool          `help:"Say what there is, and delete nothing."`
 	Yes      bool          `help:"Don't ask."`
@@ -40,6 +42,8 @@ func (c *DeleteCmd) Validate() error {
 		return errors.New("--name must not be empty")
 	case c.Player != "" && schema.Type(c.Type) != schema.Board:
 		return errors.New("--player is for a board")
+	case c.WriteUnits < 1 || c.WriteUnits > 1_000_000:
+		return fmt.Errorf("--write-units %d: want 1 to 1000000", c.WriteUnits)
 	case c.Settle < time.Second || c.Settle > time.Hour:
 		return fmt.Errorf("--settle %v: want 1s to 1h", c.Settle)
 	case c.Wait < time.Second || c.Wait > time.Hour:
@@ -62,7 +66,7 @@ func (c *DeleteCmd) Run(ctx context.Context, std streams) error {
 	progress, finish := newProgress(std.err, -1, "items")
 	eraser, err := erase.New(erase.Options{
 		Names: schema.NamesFor(c.Prefix), Settle: c.Settle, Wait: c.Wait, IndexLag: c.IndexLag,
-		ReadUnits: c.ReadUnits, DryRun: c.DryRun, Progress: progress,
+		ReadUnits: c.ReadUnits, WriteUnits: c.WriteUnits, DryRun: c.DryRun, Progress: progress,
 	}, client)
 	if err != nil {
 		return err

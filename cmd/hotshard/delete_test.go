@@ -95,6 +95,7 @@ func TestDeletesWrongUsageIsOneLine(t *testing.T) {
 		"--type counter --name x --wait 2h":     "--wait 2h0m0s: want 1s to 1h",
 		"--type board --name x --index-lag 0s":  "--index-lag 0s: want 1s to 1h",
 		"--type entity --name x --read-units 0": "--read-units 0: want 1 to 1000000",
+		"--type board --name x --write-units 0": "--write-units 0: want 1 to 1000000",
 		"--type counter --name x --endpoint hm": `endpoint "hm": want a URL`,
 	} {
 		code, out, err := hotshard(t, append([]string{"delete"}, strings.Fields(args)...)...)

@@ -29,9 +29,9 @@ type rankOutput struct {
 	Body struct {
 		Player    httpapi.Name  `json:"player"`
 		Score     httpapi.Score `json:"score"`
-		Rank      int64         `json:"rank"`
-		RankError int64         `json:"rank_error" doc:"How far the rank may be off, up or down; 0 where it is exact. It holds for the scores that are in the rank: see as_of"`
-		AsOf      string        `json:"as_of" format:"date-time" doc:"The last fold that is in the rank: a score accepted later may be missing in it. Now, where the rank was counted in the index, which has a score mostly within a second"`
+		Rank      int64         `json:"rank" doc:"1 for the first. While so many scores are not folded yet that it can't be told, the answer is a 503"`
+		RankError int64         `json:"rank_error" doc:"How far the rank may be off, up or down; 0 where it is exact: in the kept top, and where up to about 1,000 are before the player. It holds for the scores that are in the rank: see as_of"`
+		AsOf      string        `json:"as_of" format:"date-time" doc:"The last fold that is in the rank: scores accepted later may be missing in it, and so may some accepted shortly before, since each stream shard is folded by itself and others may be behind the one of that fold. Now, where the whole rank was counted in the index, which has a score mostly within a second"`
 		Neighbors []placeAnswer `json:"neighbors" doc:"Those before and after the player, in the order of rank. They are exact; their ranks are as the player's"`
 	}
 }
@@ -53,11 +53,11 @@ func (s *Service) getRank(ctx context.Context, in *rankInput) (*rankOutput, erro
 	if err != nil {
 		return nil, fmt.Errorf("reading the top of board %q: %w", name, ddb.Kind(err))
 	}
-	st, above, below, known := inTop(top, place, in.Around)
-	if st.at = at; !known {
-		if st, above, below, err = s.inIndex(ctx, name, period, place, in.Around, now); err != nil {
-			return nil, fmt.Errorf("ranking a player of board %q: %w", name, ddb.Kind(err))
-		}
+	st, above, below, err := s.rankAmong(ctx, view{name, period, top, at, now}, place, in.Around)
+	if errors.Is(err, errNotFolded) {
+		return nil, httpapi.ProblemWith(ctx, err, "the board's scores are not folded yet: too many are before the player to be counted")
+	} else if err != nil {
+		return nil, fmt.Errorf("ranking a player of board %q: %w", name, ddb.Kind(err))
 	}
 	out := &rankOutput{}
 	out.Body.Player, out.Body.Score = in.Player, httpapi.Score{Score: place.Score}
@@ -72,16 +72,38 @@ type standing struct {
 	at           time.Time
 }
 
-// inTop ranks a player by the kept top, which is exact. It does not know those who
-// are behind its floor, whose newest score is not folded yet, or some of whose
-// neighbours it lacks.
-func inTop(top *board.Top, place ddb.Place, around int) (st standing, above, below []ddb.Place, known bool) {
-	if top == nil || !has(top, place) {
-		return st, nil, nil, false
+// view is a board's period as a request sees it.
+type view struct {
+	board, period string
+	top           *board.Top // nil if there is none
+	at            time.Time  // of the top
+	now           time.Time
+}
+
+// rankAmong ranks a player, by the kept top if that has the newest score: then the rank
+// is exact. It also reads the neighbours, from the top if that has them all, else from the
+// index. The rank is no less than these say, who may be newer than the last fold.
+func (s *Service) rankAmong(ctx context.Context, v view, place ddb.Place, around int) (st standing, above, below []ddb.Place, err error) {
+	held := v.top != nil && has(v.top, place)
+	if held {
+		ahead, _ := v.top.Ahead(place) // it has the place
+		st = standing{rank: int64(ahead) + 1, at: v.at}
+		all := false
+		if above, below, all = v.top.Around(place, around); all {
+			return st, above, below, nil
+		}
+	} else if st, err = s.rank(ctx, v, place); err != nil || around == 0 {
+		return st, nil, nil, err
 	}
-	above, below, known = top.Around(place, around)
-	ahead, _ := top.Ahead(place) // it has the place
-	return standing{rank: int64(ahead) + 1}, above, below, known
+	if above, below, err = s.boards.Around(ctx, v.board, v.period, place, around, v.now); err != nil {
+		return st, nil, nil, err
+	}
+	least := int64(len(above)) + 1
+	if !held && len(above) < around {
+		st = standing{rank: least, at: v.now} // they are all
+	}
+	st.rank = max(st.rank, least)
+	return st, above, below, nil
 }
 
 // has tells whether a top has a player at this place.
@@ -91,69 +113,48 @@ func has(top *board.Top, place ddb.Place) bool {
 	})
 }
 
-// inIndex ranks a player by the histogram and the index, which has the neighbours. The
-// rank is no less than these say, who may be newer than the last fold.
-func (s *Service) inIndex(ctx context.Context, name, period string, place ddb.Place, around int, now time.Time) (st standing, above, below []ddb.Place, err error) {
-	if st, err = s.rank(ctx, name, period, place, now); err != nil {
-		return st, nil, nil, err
-	}
-	wanted := max(1, around)
-	if above, below, err = s.boards.Around(ctx, name, period, place, wanted, now); err != nil {
-		return st, nil, nil, err
-	}
-	least := int64(len(above)) + 1
-	if len(above) < wanted {
-		st.rank, st.margin = least, 0 // they are all
-	}
-	st.rank = max(st.rank, least)
-	if around == 0 {
-		above, below = nil, nil
-	}
-	return st, above, below, nil
-}
+// Bounds of the entries that are counted in the index for one rank.
+const (
+	// maxCounted is how many the histogram says there are at most. A cell with more is
+	// answered with its middle, and the error.
+	maxCounted = 1000
+	// maxFound is how many there are at most: more than the histogram says, while
+	// scores are not folded yet.
+	maxFound = 10 * maxCounted
+)
 
-// maxCounted bounds the entries that are counted in the index for one rank. A
-// cell of the histogram with more is answered with its middle, and the error.
-const maxCounted = 1000
+// errNotFolded is the error of a rank for which the histogram lacks too much.
+var errNotFolded = fmt.Errorf("%w: scores are not folded yet", ddb.ErrUnavailable)
 
 // rank takes from the histogram how many are in higher cells, and counts those before
 // the player in the own cell. Where these are few, all before the player are counted,
 // which needs no fold.
-func (s *Service) rank(ctx context.Context, name, period string, place ddb.Place, now time.Time) (standing, error) {
-	histogram, at, err := s.readHistogram(ctx, name, period)
+func (s *Service) rank(ctx context.Context, v view, place ddb.Place) (st standing, err error) {
+	histogram, at, err := s.readHistogram(ctx, v.board, v.period)
 	if err != nil {
-		return standing{}, err
-	}
-	st, cell := standing{at: at}, histogram.Locate(place.Score)
-	st.rank, st.margin = cell.Rank()
-	if cell.Above+cell.Own <= maxCounted { // all that are before the player
-		st.at = now
-		err = s.count(ctx, name, period, board.Cell{}, place, now, &st)
 		return st, err
 	}
+	cell := histogram.Locate(place.Score)
+	if cell.Above+cell.Own <= maxCounted { // all that are before the player
+		n, more, err := s.boards.Count(ctx, v.board, v.period, "", place.RankKey(), maxFound, v.now)
+		if more {
+			err = fmt.Errorf("%w: more than %d are before the player, and %d in the histogram", errNotFolded, maxFound, cell.Above+cell.Own)
+		}
+		return standing{rank: int64(n) + 1, at: v.now}, err
+	}
+	st.at = at
+	st.rank, st.margin = cell.Rank()
 	if cell.Own <= maxCounted {
-		err = s.count(ctx, name, period, cell, place, now, &st)
+		n, more, err := s.boards.Count(ctx, v.board, v.period, cell.From, place.RankKey(), maxFound, v.now)
+		if err != nil {
+			return st, err
+		}
+		if !more { // else what is folded says more
+			st.rank, st.margin = cell.Above+int64(n)+1, 0
+		}
 	}
-	if place.At.After(at) {
-		st.margin++ // an older score of the player's may be in a higher cell
-	}
-	return st, err
-}
-
-// count counts the entries before the player's from where a cell begins. If they are
-// too many, the standing stays as the histogram has it, but for what was seen.
-func (s *Service) count(ctx context.Context, name, period string, cell board.Cell, place ddb.Place, now time.Time, st *standing) error {
-	n, more, err := s.boards.Count(ctx, name, period, cell.From, place.RankKey(), 2*maxCounted, now)
-	if err != nil {
-		return err
-	}
-	counted := cell.Above + int64(n) + 1
-	if more {
-		st.rank = max(st.rank, counted)
-		return nil
-	}
-	st.rank, st.margin = counted, 0
-	return nil
+	st.margin++ // if the player's newest score is not folded, an older one counts as another player's
+	return st, nil
 }
 
 // readHistogram reads the parts of a board's period, and merges them. At is when the

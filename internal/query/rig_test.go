@@ -28,14 +28,22 @@ func newRig(t *testing.T) *rig {
 	t.Helper()
 	client := enginetest.Client(t)
 	names := enginetest.Tables(t, client)
+	r := &rig{t: t, client: client, names: names}
+	r.serve(client)
+	return r
+}
+
+// serve has the service be over another client.
+func (r *rig) serve(client Client) {
+	r.t.Helper()
 	service, err := New(Settings{
-		ItemsTable: names.Items, RollupsTable: names.Rollups, ShardMapTable: names.ShardMap,
+		ItemsTable: r.names.Items, RollupsTable: r.names.Rollups, ShardMapTable: r.names.ShardMap,
 		Deadline: 5 * time.Second, DefaultSpan: 720 * time.Hour,
 	}, client)
 	if err != nil {
-		t.Fatal(err)
+		r.t.Fatal(err)
 	}
-	return &rig{t, client, names, httpapi.New(slog.New(slog.NewTextHandler(t.Output(), nil)), Routes(service))}
+	r.handler = httpapi.New(slog.New(slog.NewTextHandler(r.t.Output(), nil)), Routes(service))
 }
 
 // get reads a path into an answer, and returns the status.

@@ -3,7 +3,6 @@ package rollup
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -66,11 +65,15 @@ type due struct {
 	since, last int64 // Unix milliseconds
 }
 
-// lookAgain is the task. The notes that it leaves behind are due later, or again.
-func (f *topFolder) lookAgain(ctx context.Context) ([]byte, error) {
+// errAllFailed is the error of a run of the task that did nothing.
+var errAllFailed = errors.New("all looks failed")
+
+// lookAgain is the task. The notes that it leaves behind are due later, or again. It is
+// an error when all looks failed.
+func (f *topFolder) lookAgain(ctx context.Context) (answer looked, err error) {
 	notes, err := f.notes(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("reading which boards are to be looked at again: %w", err)
+		return answer, fmt.Errorf("reading which boards are to be looked at again: %w", err)
 	}
 	began := f.now().UnixMilli()
 	before := began - f.recheck.Milliseconds()
@@ -81,18 +84,23 @@ func (f *topFolder) lookAgain(ctx context.Context) ([]byte, error) {
 			ripe = append(ripe, n)
 		}
 	}
-	answer := looked{Looked: len(ripe), Later: len(notes) - len(ripe)}
+	answer = looked{Looked: len(ripe), Later: len(notes) - len(ripe)}
+	var one error
 	var mu sync.Mutex
 	each(ripe, func(n due) {
 		if err := f.look(ctx, &n, began); err != nil {
 			err = errors.Join(err, f.postpone(ctx, &n.standing, began)) // others are due as well
 			f.log.Error("not looked at again", "board", n.board, "period", n.period, "error", err)
 			mu.Lock()
+			defer mu.Unlock()
 			answer.Failed++
-			mu.Unlock()
+			one = err
 		}
 	})
-	return json.Marshal(answer)
+	if answer.Looked > 0 && answer.Failed == answer.Looked {
+		return answer, fmt.Errorf("looking again at %d boards: %w, one of them: %w", answer.Failed, errAllFailed, one)
+	}
+	return answer, nil
 }
 
 // look looks at one top, and clears its note if that was late enough for all that

@@ -1,8 +1,12 @@
 package rollup
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -107,15 +111,57 @@ func TestLooksThatFail(t *testing.T) {
 	if err := a.containers[0].tops.note(t.Context(), &standing{board: a.name, period: "all"}); err != nil {
 		t.Fatal(err)
 	}
-	a.clock = a.clock.Add(recheck + time.Second)
-	for _, want := range []string{`{"looked":1,"failed":1,"later":0}`, `{"looked":0,"failed":0,"later":1}`} {
-		if got := a.task(); got != want {
-			t.Errorf("%s, want %s", got, want)
+	for range 2 {
+		a.clock = a.clock.Add(recheck + time.Second)
+		if out, err := a.containers[0].Invoke(t.Context(), []byte(BoardsTask)); !errors.Is(err, errAllFailed) {
+			t.Errorf("a run all of whose looks fail: %s, %v", out, err)
+		}
+		if got := a.task(); got != `{"looked":0,"failed":0,"later":1}` {
+			t.Errorf("at once after it: %s", got)
 		}
 	}
+}
+
+// brokenFor answers readings of one board with an error.
+type brokenFor struct {
+	Boards
+	board string
+}
+
+func (b brokenFor) Entries(ctx context.Context, board, label string, players []string, now time.Time) (map[string]ddb.BoardEntry, error) {
+	if board == b.board {
+		return nil, ddb.ErrUnavailable
+	}
+	return b.Boards.Entries(ctx, board, label, players, now)
+}
+
+func (b brokenFor) Settings(ctx context.Context, board string, now time.Time) (ddb.BoardSettings, error) {
+	if board == b.board {
+		return ddb.BoardSettings{}, ddb.ErrUnavailable
+	}
+	return b.Boards.Settings(ctx, board, now)
+}
+
+// TestSomeLooksFail: the run is done, and says how many failed.
+func TestSomeLooksFail(t *testing.T) {
+	a := calm(t, 3)
+	a.rest()
+	h := a.containers[0]
+	var logs bytes.Buffer
+	h.log = slog.New(slog.NewTextHandler(&logs, nil))
+	for _, name := range []string{a.name, "b"} {
+		if err := h.tops.note(t.Context(), &standing{board: name, period: "all"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.tops.boards = brokenFor{h.tops.boards, a.name}
 	a.clock = a.clock.Add(recheck + time.Second)
-	if got := a.task(); got != `{"looked":1,"failed":1,"later":0}` {
-		t.Errorf("later: %s", got)
+	out, err := h.Invoke(t.Context(), []byte(BoardsTask))
+	if err != nil || string(out) != `{"looked":2,"failed":1,"later":0}` {
+		t.Errorf("%s, %v", out, err)
+	}
+	if want := `msg="boards task done" looked=2 failed=1 later=0`; !strings.Contains(logs.String(), want) {
+		t.Errorf("logged %s, want %s", &logs, want)
 	}
 }
 

@@ -105,8 +105,8 @@ func (h *Handler) task(ctx context.Context, name string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		h.log.InfoContext(ctx, "boards task done")
-		return answer, nil
+		h.log.InfoContext(ctx, "boards task done", "looked", answer.Looked, "failed", answer.Failed, "later", answer.Later)
+		return json.Marshal(answer)
 	case compact.TaskName:
 		answer, err := h.compactor.Run(ctx)
 		if err != nil {

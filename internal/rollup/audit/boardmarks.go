@@ -16,6 +16,14 @@ const maxOwnMarks = 1024
 // maxSortKey is the longest sort key, in bytes: DynamoDB's quota.
 const maxSortKey = 1024
 
+// Settle proves that all writes of a board's entries before it are folded, those of all
+// periods, or says why that is not so. The stream is the table's: marks in one period
+// come by all stream shards.
+func (a *Auditor) Settle(ctx context.Context, name string) (why string, err error) {
+	_, why, err = a.settleBoard(ctx, standing{name, schema.AllTime.Label(a.o.Now())}, nil)
+	return why, err
+}
+
 // settleBoard proves that all writes of a board's entries before it are folded, or
 // says why that is not so. Floors are those of settle.
 //

@@ -67,15 +67,16 @@ func (a *Auditor) Clear(ctx context.Context, name, period string, deleted time.T
 func (a *Auditor) clearOnce(ctx context.Context, s standing, settled time.Time, c *Cleared) (done bool, err error) {
 	now := a.o.Now()
 	k, entries, err := a.readBoth(ctx, s)
-	switch {
-	case err != nil:
+	if err != nil {
 		return false, err
+	}
+	c.Kept = entries.n // which may be fewer than at the last look
+	switch {
 	case entries.fault != nil || len(k.compare(entries)) > 0:
 		return false, nil
 	case entries.n == 0:
 		return a.tidy(ctx, s, k, c)
 	}
-	c.Kept = entries.n
 	return !now.Before(settled), nil
 }
 

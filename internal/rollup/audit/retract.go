@@ -30,8 +30,9 @@ type Retracted struct {
 }
 
 // Retract empties all rollups, by the hour and by the day, of an entity's day whose
-// events were deleted on any of so many write shards, but for those in whose time events
-// are there again. It may be called again, and does nothing where nothing is left to do.
+// events were deleted on any of so many write shards, or of those that the shard map
+// has, but for those in whose time events are there again. It may be called again, and
+// does nothing where nothing is left to do.
 //
 // Marks prove that what was written before them is folded. Then the rollups are read,
 // and then the events. Where there are none, all that the rollups count is gone: what
@@ -188,11 +189,18 @@ func (w written) in(b parts.Bucket) (all occurrences) {
 	return all
 }
 
-// written reads which events there are.
+// written reads which events there are, on all write shards that there have been by now:
+// a key may grow while it is deleted. What a rollup that was read before has counted was
+// written before, when the shard map had its write shard.
 func (d *retraction) written(ctx context.Context) (written, error) {
+	entry, err := d.shards.Read(ctx, schema.BaseKey{Type: schema.Entity, Name: d.day.Entity}.String())
+	if err != nil {
+		return nil, fmt.Errorf("the shard map: %w", err)
+	}
+	d.writeShards = max(d.writeShards, entry.Most())
 	all := written{}
 	var mu sync.Mutex
-	err := d.eachPlace(ctx, d.day, d.writeShards, func(ctx context.Context, pk string) error {
+	err = d.eachPlace(ctx, d.day, d.writeShards, func(ctx context.Context, pk string) error {
 		return d.readPlace(ctx, d.day, pk, func(it item) {
 			sk := attribute.TextOf(it, schema.SK)
 			if at, _, err := schema.ParseEventSortKey(sk); err == nil {

@@ -15,8 +15,12 @@ import (
 const maxPeriods = 8
 
 // clearBoard takes the tops and histograms of all the board's periods out of the
-// rollups table, once the aggregator has folded that their entries are gone.
+// rollups table, once the aggregator has folded that their entries are gone. Before that
+// a period may have none yet, which come later.
 func (t *task) clearBoard(ctx context.Context) error {
+	if settled, err := t.settled(ctx); err != nil || !settled {
+		return err
+	}
 	periods, err := t.periods(ctx)
 	if err != nil {
 		return err
@@ -27,6 +31,20 @@ func (t *task) clearBoard(ctx context.Context) error {
 		group.Go(func() error { return t.clearPeriod(ctx, period) })
 	}
 	return group.Wait()
+}
+
+// settled proves that the removal of the board's entries is folded. Where this run has
+// deleted none, and no settings say that one before may have, there is nothing to prove.
+func (t *task) settled(ctx context.Context) (bool, error) {
+	settings, err := t.hasSettings(ctx)
+	if err != nil || !settings && t.report.Deleted[Entries] == 0 {
+		return err == nil, err
+	}
+	why, err := t.auditor.Settle(ctx, t.base.Name)
+	if why != "" {
+		t.left("its summaries: whether all is folded is not known: %s", why)
+	}
+	return why == "", err
 }
 
 // periods are those that have summaries, and those that hold now.
@@ -68,13 +86,24 @@ func (t *task) clearPeriod(ctx context.Context, period string) error {
 // dropSettings deletes the board's settings, if nothing is left of it: scores that
 // come go by them.
 func (t *task) dropSettings(ctx context.Context) error {
-	pk, sk := schema.SettingsKey(t.base.Name)
 	if len(t.report.Kept) > 0 {
-		return t.batchGet(ctx, t.o.Names.Items, []item{attribute.Key(pk, sk)}, nil, func(item) { t.kept("its settings, by which it is written") })
+		there, err := t.hasSettings(ctx)
+		if there {
+			t.kept("its settings, by which it is written")
+		}
+		return err
 	}
+	pk, sk := schema.SettingsKey(t.base.Name)
 	old, err := t.remove(ctx, t.o.Names.Items, pk, sk)
 	if len(old) > 0 {
 		t.deleted(Settings, 1)
 	}
 	return err
+}
+
+// hasSettings tells whether the board has settings: its first score makes them.
+func (t *task) hasSettings(ctx context.Context) (there bool, err error) {
+	key := attribute.Key(schema.SettingsKey(t.base.Name))
+	err = t.batchGet(ctx, t.o.Names.Items, []item{key}, nil, func(item) { there = true })
+	return there, err
 }

@@ -188,8 +188,17 @@ func (t *task) countSummaries(ctx context.Context) error {
 	if err := t.eachFailure(ctx, func(key, time.Time) error { t.deleted(Failures, 1); return nil }); err != nil {
 		return err
 	}
-	if t.base.Type == schema.Sessions {
+	switch t.base.Type {
+	case schema.Sessions:
 		return nil
+	case schema.Board:
+		there, err := t.hasSettings(ctx)
+		if err != nil {
+			return err
+		}
+		if there {
+			t.deleted(Settings, 1)
+		}
 	}
 	return t.scanRollups(ctx, func(it item) {
 		if t.isSummary(it) {

@@ -52,6 +52,9 @@ type Options struct {
 	// ReadUnits is how many read units a second scans take at most. Default
 	// scan.ReadUnits.
 	ReadUnits int
+	// WriteUnits is how many write units a second the deletion of items takes at most,
+	// those of the index among them. Default 250: a quarter of what a partition takes.
+	WriteUnits int
 	// Poll is between two looks while waiting. Default 500 ms.
 	Poll time.Duration
 	// DryRun counts, and deletes nothing.
@@ -63,14 +66,16 @@ type Options struct {
 
 // Defaults of Options.
 const (
-	DefaultSettle = 30 * time.Second
-	DefaultWait   = 30 * time.Second
-	defaultPoll   = 500 * time.Millisecond
+	DefaultSettle     = 30 * time.Second
+	DefaultWait       = 30 * time.Second
+	DefaultWriteUnits = 250
+	defaultPoll       = 500 * time.Millisecond
 )
 
 func (o Options) withDefaults() (Options, error) {
 	o.Settle, o.Wait = cmp.Or(o.Settle, DefaultSettle), cmp.Or(o.Wait, DefaultWait)
 	o.Poll, o.ReadUnits = cmp.Or(o.Poll, defaultPoll), cmp.Or(o.ReadUnits, scan.ReadUnits)
+	o.WriteUnits = cmp.Or(o.WriteUnits, DefaultWriteUnits)
 	if o.Progress == nil {
 		o.Progress = func(int) {}
 	}
@@ -79,6 +84,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Names.Items == "" || o.Names.Rollups == "" || o.Names.ShardMap == "" {
 		return o, errors.New("erase: Names has not all tables")
+	}
+	if o.ReadUnits < 0 || o.WriteUnits < 0 {
+		return o, fmt.Errorf("erase: %d read units, %d write units: want 1 or more", o.ReadUnits, o.WriteUnits)
 	}
 	if o.Settle < 0 || o.Wait < 0 || o.Poll < 0 {
 		return o, fmt.Errorf("erase: settle %v, wait %v, poll %v: want 0 or more", o.Settle, o.Wait, o.Poll)
@@ -91,6 +99,7 @@ type Eraser struct {
 	o       Options
 	client  Client
 	scanner *scan.Scanner
+	writes  *scan.Pace
 	auditor *audit.Auditor
 	changer *ddb.MapChanger
 }
@@ -109,7 +118,7 @@ func New(o Options, client Client) (*Eraser, error) {
 	}
 	view := ddb.NewMap(client, o.Names.ShardMap)
 	return &Eraser{
-		o: o, client: client, scanner: scan.New(client, o.ReadUnits), auditor: auditor,
+		o: o, client: client, scanner: scan.New(client, o.ReadUnits), writes: scan.NewPace(o.WriteUnits), auditor: auditor,
 		changer: ddb.NewMapChanger(client, view, ddb.ChangerOptions{}),
 	}, nil
 }

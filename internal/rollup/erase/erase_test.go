@@ -163,6 +163,9 @@ func (r *rig) eraseCounted(t *testing.T, k schema.BaseKey) {
 		t.Errorf("%s %q: %v, left %q", k.Type, k.Name, err, report.Left)
 	}
 	t.Logf("%s %q: %v", k.Type, k.Name, report.Deleted)
+	if counted.Deleted[erase.Settings] != report.Deleted[erase.Settings] {
+		t.Errorf("%s %q: a dry run counts %d settings, %d were deleted", k.Type, k.Name, counted.Deleted[erase.Settings], report.Deleted[erase.Settings])
+	}
 	for what, n := range counted.Deleted {
 		if what != erase.Summaries && report.Deleted[what] != n { // folds go on
 			t.Errorf("%s %q: a dry run counts %d %s, %d were deleted", k.Type, k.Name, n, what, report.Deleted[what])

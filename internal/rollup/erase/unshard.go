@@ -70,13 +70,14 @@ func (t *task) insist(ctx context.Context, change func() error) (err error) {
 	return err
 }
 
-// remove deletes an item, and returns what it was; nil if there was none.
+// remove deletes an item, within the rate, and returns what it was; nil if there was none.
 func (e *Eraser) remove(ctx context.Context, table, pk, sk string) (item, error) {
 	out, err := e.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName: &table, Key: attribute.Key(pk, sk), ReturnValues: types.ReturnValueAllOld,
+		ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("deleting the item %q, %q: %w", pk, sk, err)
 	}
-	return out.Attributes, nil
+	return out.Attributes, e.writes.Spend(ctx, out.ConsumedCapacity)
 }

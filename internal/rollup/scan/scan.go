@@ -12,8 +12,6 @@ package scan
 import (
 	"context"
 	"fmt"
-	"sync"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -40,14 +38,11 @@ type Client interface {
 // concurrent use.
 type Scanner struct {
 	client Client
-	rate   int
-
-	mu   sync.Mutex
-	paid time.Time // until when what was read is to last
+	pace   *Pace
 }
 
 // New returns a Scanner that takes so many read units a second, by this machine's clock.
-func New(client Client, readUnits int) *Scanner { return &Scanner{client: client, rate: readUnits} }
+func New(client Client, readUnits int) *Scanner { return &Scanner{client, NewPace(readUnits)} }
 
 // Table calls seen, from several goroutines, for each page of a table, with these
 // attributes of its items, and stops at an error of seen's.
@@ -78,40 +73,9 @@ func (s *Scanner) segment(ctx context.Context, table, attributes string, n int32
 		if err := seen(page.Items); err != nil {
 			return err
 		}
-		if !Wait(ctx, s.spend(page.ConsumedCapacity, time.Now())) {
-			return ctx.Err()
+		if err := s.pace.Spend(ctx, page.ConsumedCapacity); err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-// spend returns for how long what was read, and what others read meanwhile, is to last.
-func (s *Scanner) spend(used *types.ConsumedCapacity, now time.Time) time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if now.After(s.paid) {
-		s.paid = now
-	}
-	s.paid = s.paid.Add(Lasts(used, s.rate))
-	return s.paid.Sub(now)
-}
-
-// Lasts is how long consumed units are to last at so many a second; 0 for unknown ones.
-func Lasts(used *types.ConsumedCapacity, perSecond int) time.Duration {
-	if used == nil || used.CapacityUnits == nil {
-		return 0
-	}
-	return time.Duration(*used.CapacityUnits / float64(perSecond) * float64(time.Second))
-}
-
-// Wait is false when the context ended first.
-func Wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

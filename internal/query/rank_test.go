@@ -1,0 +1,207 @@
+package query
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/rollup/board"
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+func score(t *testing.T, text string) ddb.Score {
+	t.Helper()
+	s, err := ddb.ParseScore(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// playEqual sends the same score of n players, and returns their places in rank.
+func (r *rig) playEqual(name string, n int) (places []ddb.Place) {
+	r.t.Helper()
+	boards := ddb.NewLeaderboards(r.client, r.names.Items, ddb.NewMap(r.client, r.names.ShardMap), ddb.Unwatched{}, 0)
+	at := time.Now().Truncate(time.Millisecond).UTC()
+	var list []ddb.PlayerScore
+	for i := range n {
+		p := ddb.PlayerScore{Player: fmt.Sprintf("p%05d", i), Score: score(r.t, "5")}
+		list = append(list, p)
+		places = append(places, ddb.Place{Player: p.Player, Score: p.Score, At: at})
+	}
+	for chunk := range slices.Chunk(list, 500) {
+		for _, err := range boards.Submit(r.t.Context(), name, chunk, at) {
+			if err != nil {
+				r.t.Fatal(err)
+			}
+		}
+	}
+	return places
+}
+
+// boardPart stores a stream shard's part of a board's histogram.
+func (r *rig) boardPart(name string, cells board.Histogram, at time.Time) {
+	r.t.Helper()
+	part := itemKey(schema.BoardRollupKey(name, "all"), schema.HistogramPrefix+"s")
+	part[schema.Version] = &types.AttributeValueMemberN{Value: schema.BoardVersion}
+	part[schema.HistogramCells] = &types.AttributeValueMemberB{Value: cells.Bytes()}
+	part[schema.AsOf] = &types.AttributeValueMemberN{Value: fmt.Sprint(at.UnixMilli())}
+	if _, err := r.client.PutItem(r.t.Context(), &dynamodb.PutItemInput{TableName: &r.names.Rollups, Item: part}); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rig) rank(player string, around int) (page rankPage) {
+	r.t.Helper()
+	if status := r.get(fmt.Sprintf("/v1/leaderboards/rank?board=g&player=%s&around=%d", player, around), &page); status != http.StatusOK {
+		r.t.Fatalf("status %d", status)
+	}
+	return page
+}
+
+// queries is a client that counts queries of the index, and can answer them.
+type queries struct {
+	*dynamodb.Client
+	n     atomic.Int64
+	items []map[string]types.AttributeValue // nil asks the engine
+}
+
+// page is as many items as are counted at most.
+func (q *queries) page(in *dynamodb.QueryInput) *dynamodb.QueryOutput {
+	if in.ExclusiveStartKey != nil {
+		return &dynamodb.QueryOutput{Items: q.items[maxFound:]}
+	}
+	out := &dynamodb.QueryOutput{Items: q.items[:min(maxFound, len(q.items))]}
+	if len(q.items) > maxFound {
+		out.LastEvaluatedKey = out.Items[maxFound-1]
+	}
+	return out
+}
+
+func (q *queries) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	if in.IndexName == nil {
+		return q.Client.Query(ctx, in, o...)
+	}
+	if q.n.Add(1); q.items != nil {
+		return q.page(in), nil
+	}
+	return q.Client.Query(ctx, in, o...)
+}
+
+// TestRankInTheTopLackingNeighbours: the top has the player, and not all the neighbours
+// that are asked for. Its rank is exact all the same.
+func TestRankInTheTopLackingNeighbours(t *testing.T) {
+	r := newRig(t)
+	places := r.playEqual("g", 1100) // in one cell, which is not counted
+	r.keep("g", places, 120)
+	for around, neighbours := range map[int]int{2: 4, 20: 40, 21: 42, 100: 199} {
+		page := r.rank(places[99].Player, around)
+		if page.Rank != 100 || page.RankError != 0 || len(page.Neighbors) != neighbours {
+			t.Errorf("around %d: rank %d with an error of %d, %d neighbours; want 100 exactly, and %d", around, page.Rank, page.RankError, len(page.Neighbors), neighbours)
+		}
+		for i, n := range page.Neighbors {
+			if want := n.Rank - 1; n.Player != places[want].Player {
+				t.Errorf("around %d: neighbour %d: %+v, want %s", around, i, n, places[want].Player)
+			}
+		}
+	}
+}
+
+// TestRankBeforeItIsFolded: many more are before the player than the histogram says.
+func TestRankBeforeItIsFolded(t *testing.T) {
+	r := newRig(t)
+	places := r.playEqual("g", 2600)
+	if page := r.rank(places[2599].Player, 2); page.Rank != 2600 || page.RankError != 0 {
+		t.Errorf("nothing is folded: %+v, want 2600 exactly", page)
+	}
+}
+
+// before is a page of the index with n players before the one who asks.
+func before(n int, first ddb.Place) (list []map[string]types.AttributeValue) {
+	for i := range n {
+		first.Player = fmt.Sprintf("before%d", i)
+		list = append(list, map[string]types.AttributeValue{
+			schema.RankKey:  &types.AttributeValueMemberS{Value: first.RankKey()},
+			schema.EntryRev: &types.AttributeValueMemberN{Value: fmt.Sprint(i + 1)},
+		})
+	}
+	return list
+}
+
+// TestRankBeyondWhatIsCounted: so many are before the player in the index that they are
+// not counted to the end. No rank is made up of that.
+func TestRankBeyondWhatIsCounted(t *testing.T) {
+	r := newRig(t)
+	player := r.playEqual("g", 1)[0]
+	better := player
+	better.Score = score(t, "9")
+	client := &queries{Client: r.client, items: before(maxFound, better)}
+	r.serve(client)
+	if page := r.rank(player.Player, 0); page.Rank != maxFound+1 || page.RankError != 0 {
+		t.Errorf("with as many before as are counted: %+v", page)
+	}
+	client.items = before(maxFound+1, better)
+	var problem struct{ Detail string }
+	if status := r.get("/v1/leaderboards/rank?board=g&player=p00000&around=0", &problem); status != http.StatusServiceUnavailable || !strings.Contains(problem.Detail, "not folded yet") {
+		t.Errorf("with more before: %d %+v", status, problem)
+	}
+
+	// In the player's own cell: what is folded says how many there were then.
+	var cells board.Histogram
+	cells.AddScore(score(t, "1000000"), 3000)
+	cells.AddScore(player.Score, 5)
+	folded := time.Now().Add(-time.Minute)
+	r.boardPart("g", cells, folded)
+	if page := r.rank(player.Player, 0); page.Rank != 3003 || page.RankError != 3 || page.AsOf != folded.UTC().Format("2006-01-02T15:04:05.000Z") {
+		t.Errorf("with more before in the own cell: %+v, want 3003 within 3 as of %s", page, folded)
+	}
+}
+
+// TestRankWithAnOldScoreOfOnesOwn: the player fell, and its stream shard is behind the
+// others. The histogram has it where it was.
+func TestRankWithAnOldScoreOfOnesOwn(t *testing.T) {
+	r := newRig(t)
+	places := r.play("g", 20)
+	var cells board.Histogram
+	cells.AddScore(score(t, "1000000"), 3001) // with the player's
+	for i, p := range places {
+		if i != 7 {
+			cells.AddScore(p.Score, 1)
+		}
+	}
+	r.boardPart("g", cells, time.Now().Add(time.Second))
+	for _, around := range []int{0, 2} {
+		if page := r.rank("p7", around); page.Rank-page.RankError > 3008 || page.Rank+page.RankError < 3008 || page.RankError > 1 {
+			t.Errorf("around %d: %+v, want 3008 within 1", around, page)
+		}
+	}
+}
+
+// TestRankWithoutNeighboursCostsNoQueries of the index, of which there is one, or two, for
+// each write shard.
+func TestRankWithoutNeighboursCostsNoQueries(t *testing.T) {
+	r := newRig(t)
+	client := &queries{Client: r.client}
+	r.serve(client)
+	r.pin("L#g", 8, time.Now().Add(-time.Hour))
+	player := r.playEqual("g", 3)[2]
+	var cells board.Histogram
+	cells.AddScore(player.Score, 1_000_000) // the cell is not counted
+	r.boardPart("g", cells, time.Now())
+	for around, want := range map[int]int64{0: 0, 5: 16} {
+		before := client.n.Load()
+		r.rank(player.Player, around)
+		if got := client.n.Load() - before; got != want {
+			t.Errorf("around %d: %d queries of the index, want %d", around, got, want)
+		}
+	}
+}
