@@ -73,7 +73,8 @@ const (
 //
 // The active count reads all of the group's sessions, and those that have ended that
 // TTL has not removed: a read unit for 8 KB, and at least half a unit for each write
-// shard that the group had within MaxSessionTTL.
+// shard that the group had within MaxSessionTTL. One that ended within about half a
+// minute of a move is looked up, if the reading comes within that time.
 //
 // # Heat
 //

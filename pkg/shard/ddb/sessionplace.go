@@ -26,6 +26,14 @@ const ahead = 2 * time.Second
 // partitions that the group has just outgrown.
 const prompt = 3 * time.Second
 
+// traceTime is how long a trace lasts.
+const traceTime = 2 * fence
+
+// slowMove is how much younger than its trace's time a move may be, by the clock of who
+// reads that. The time is the begin of the attempt that makes the move: calls are cut
+// off after half a fence, clocks may differ, and as long again is for replication.
+const slowMove = fence/2 + 2*ahead
+
 // places are the write shards on which a session may be.
 type places struct {
 	group, id string
