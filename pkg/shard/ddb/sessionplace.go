@@ -50,6 +50,19 @@ func (s *SessionReader) places(ctx context.Context, group, id string, at time.Ti
 	return placesOf(entry, group, id, at), nil
 }
 
+// stayed tells whether a session belonged to one place from one time to another, as far
+// as is known.
+func (s *SessionReader) stayed(ctx context.Context, l Lease, from, to time.Time) bool {
+	entry, err := s.shards.Lookup(ctx, sessionsKey(l.Group), to)
+	if err != nil {
+		return false
+	}
+	home := shard.Calculated(l.ID, entry.History.At(from))
+	return !slices.ContainsFunc(entry.History.Counts(from, to), func(count int) bool {
+		return shard.Calculated(l.ID, count) != home
+	})
+}
+
 func placesOf(entry Entry, group, id string, at time.Time) places {
 	p := places{group: group, id: id, fenced: map[int]bool{}}
 	p.add(shard.Calculated(id, entry.History.At(at)))
