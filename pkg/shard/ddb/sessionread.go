@@ -35,15 +35,19 @@ func NewSessionReader(client SessionReaderClient, table string, shards *Map) *Se
 
 // Get returns a session that is active at now, read consistently, or an error of
 // kind ErrNotFound; ErrUnavailable also for one that has moved to where this process's
-// clock does not reach yet. It costs a read unit for 4 KB of each place: see
-// [Sessions]; twice that for one that has ended within two minutes of a move.
+// clock does not reach yet, or keeps moving while it is looked up. It costs a read
+// unit for 4 KB of each place: see [Sessions]; twice that for one that has ended within
+// two minutes of a move.
 func (s *SessionReader) Get(ctx context.Context, group, id string, now time.Time) (Session, error) {
 	p, err := s.places(ctx, group, id, now)
 	var held Session
 	if err == nil {
 		_, held, err = s.look(ctx, p, now)
 	}
-	if err == nil && held.ID == "" {
+	switch {
+	case errors.Is(err, errOutrun): // contention is for writes
+		err = fmt.Errorf("%w: %v", ErrUnavailable, err)
+	case err == nil && held.ID == "":
 		err = ErrNotFound
 	}
 	if err != nil {
