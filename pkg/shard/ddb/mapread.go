@@ -60,13 +60,22 @@ func (m *Map) Read(ctx context.Context, key string) (Entry, error) {
 	return parseEntry(key, it)
 }
 
+// getTime bounds one attempt to read an item, which takes some milliseconds: many wait
+// for it, and one that hangs is better made again.
+const getTime = 2 * time.Second
+
 func (m *Map) get(ctx context.Context, key item) (it item, err error) {
 	err = persist(ctx, func(ctx context.Context) error {
-		out, err := m.client.GetItem(ctx, &dynamodb.GetItemInput{
+		limited, cancel := context.WithTimeout(ctx, getTime)
+		defer cancel()
+		out, err := m.client.GetItem(limited, &dynamodb.GetItemInput{
 			TableName: &m.table, Key: key, ConsistentRead: aws.Bool(true),
 		}, once)
-		if err == nil {
+		switch {
+		case err == nil:
 			it = out.Item
+		case limited.Err() != nil && ctx.Err() == nil:
+			err = fmt.Errorf("%w: no answer within %v: %v", ErrUnavailable, getTime, err)
 		}
 		return err
 	})
