@@ -38,8 +38,8 @@ type mapLoad struct {
 // maxLoadTime bounds a load: one that began earlier starts over.
 const maxLoadTime = 10 * time.Minute
 
-// clocks is how far the clocks of processes may be apart for a load to see which
-// deletions came before it.
+// clocks is how far the clocks of processes may be apart, and how long the transaction of
+// a deletion may take, together, for a load to see which deletions came before it.
 const clocks = time.Minute
 
 func newLoad(maxKeys int, now time.Time) *mapLoad {
