@@ -40,7 +40,7 @@ func (s *Service) configure(ctx context.Context, to board) (board, error) {
 	}
 	set, err := s.boards.Settings(ctx, name, s.now())
 	if err != nil {
-		return to, httpapi.Problem(ctx, err)
+		return to, httpapi.Problem(ctx, afterSet(err))
 	}
 	return board{to.Board, set.Mode, set.Size, set.Periods}, nil
 }

@@ -62,6 +62,11 @@ func (f *faults) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWr
 	return out, err
 }
 
+func (f *faults) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, o ...func(*dynamodb.Options)) (out *dynamodb.BatchGetItemOutput, err error) {
+	err = f.wrap("BatchGetItem", func() error { out, err = f.Client.BatchGetItem(ctx, in, o...); return err })
+	return out, err
+}
+
 // BatchWriteItem takes the items that keep names, and leaves the rest unprocessed.
 func (f *faults) BatchWriteItem(ctx context.Context, in *dynamodb.BatchWriteItemInput, o ...func(*dynamodb.Options)) (out *dynamodb.BatchWriteItemOutput, err error) {
 	f.mu.Lock()

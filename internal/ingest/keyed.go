@@ -101,9 +101,10 @@ func decideOnce[A any](ctx context.Context, s *Service, k *CallKey, body []byte,
 // setOnce is for a call that sets something to what it says, whatever that was: done
 // again at once, it changes nothing. So its effect and its marker need not be one
 // transaction: it looks for the marker, sets, and puts the marker if it is absent. When
-// it is cut off before the last step, a repetition sets again, which undoes what
-// others have set since; and of two calls at a time with one key and different bodies
-// both may take effect, though one of them is answered with a 409.
+// it is cut off before the last step, or finds no capacity for it, which is a 503, a
+// repetition sets again, which undoes what others have set since; and of two calls at a
+// time with one key and different bodies both may take effect, though one of them is
+// answered with a 409.
 func setOnce[A any](ctx context.Context, s *Service, k *CallKey, body []byte, now time.Time,
 	set func(context.Context) (A, error),
 ) (answer A, err error) {
@@ -116,7 +117,21 @@ func setOnce[A any](ctx context.Context, s *Service, k *CallKey, body []byte, no
 	if answer, err = set(ctx); err != nil {
 		return answer, err
 	}
-	return applyOnce(ctx, s, k, body, answer, now, func(context.Context) ([]types.TransactWriteItem, error) { return nil, nil })
+	call := k.call(body)
+	if call.Answer, err = json.Marshal(answer); err != nil {
+		return answer, httpapi.Problem(ctx, fmt.Errorf("encoding the answer: %w", err))
+	}
+	first, err := s.once.Do(ctx, call, now, func(context.Context) ([]types.TransactWriteItem, error) { return nil, nil })
+	return firstOr(ctx, first, afterSet(err), answer)
+}
+
+// afterSet is an error of what came after something was set: no refusal, which would
+// mean that nothing was done.
+func afterSet(err error) error {
+	if errors.Is(err, ddb.ErrThrottled) {
+		return fmt.Errorf("%w after it was set: %v", ddb.ErrUnavailable, err)
+	}
+	return err
 }
 
 // firstOr returns the answer of a call's first time, if it had one before, or this.

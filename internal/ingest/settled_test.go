@@ -72,6 +72,33 @@ func TestKeyedSettingsCutOff(t *testing.T) {
 	}
 }
 
+// TestSettingsAreNoRefusalOnceSet: what comes after them finds no capacity.
+func TestSettingsAreNoRefusalOnceSet(t *testing.T) {
+	for _, after := range []string{"TransactWriteItems", "BatchGetItem"} {
+		r := newRig(t)
+		set := false
+		f := &faults{Client: r.client}
+		f.before = func(operation string) error {
+			if operation == after && set {
+				return errHotKey
+			}
+			set = set || operation == "UpdateItem"
+			return nil
+		}
+		r.use(f)
+		r.service.settings.Deadline = 2 * time.Second
+		c := settingCalls[0]
+		got := r.send(http.MethodPut, c.path, c.body, "Idempotency-Key", "k")
+		if got.status != 503 || got.header.Get("Retry-After") == "" {
+			t.Errorf("no %s: %d %s", after, got.status, got.body)
+		}
+		f.before = nil
+		if set, err := r.service.boards.Settings(t.Context(), "g", r.service.now()); err != nil || set.Size != 10 {
+			t.Errorf("the board has %+v, %v", set, err)
+		}
+	}
+}
+
 // TestContentionIs429: others are always faster. DynamoDB is well, and nothing is
 // written.
 func TestContentionIs429(t *testing.T) {

@@ -49,6 +49,7 @@ func (c *MapChanger) Reset(ctx context.Context, key string, now time.Time) (Entr
 // the bits may mean, mostly one, so that versions can start over. Processes that share
 // a map must all know of that. A call that was killed in between may be made again.
 func (c *MapChanger) Forget(ctx context.Context, key string, now time.Time) error {
+	begin := time.Now()
 	entry, err := c.Read(ctx, key)
 	switch {
 	case err != nil:
@@ -70,7 +71,7 @@ func (c *MapChanger) Forget(ctx context.Context, key string, now time.Time) erro
 		}
 		changes = changes[1:]
 	}
-	return describeForget(key, c.remove(ctx, entry, changes, now))
+	return describeForget(key, c.remove(ctx, entry, changes, func() time.Time { return now.Add(since(begin)) }))
 }
 
 func describeForget(key string, err error) error {
@@ -135,14 +136,15 @@ func (c *MapChanger) blanked(key string, seq int64) *types.Put {
 const maxRemovals = 20
 
 // remove deletes a key's item and says so in the log, on condition that the item is
-// as it was read.
-func (c *MapChanger) remove(ctx context.Context, entry Entry, changes []int64, now time.Time) error {
+// as it was read. It says when by each attempt's own time: what comes before may take
+// minutes, and a load takes a deletion from long before its begin for old.
+func (c *MapChanger) remove(ctx context.Context, entry Entry, changes []int64, clock func() time.Time) error {
 	for range maxRemovals {
-		seq, err := c.latest(ctx, now)
+		seq, err := c.latest(ctx, clock())
 		if err != nil {
 			return Kind(err)
 		}
-		err = c.append(ctx, seq+1, deletionOf(entry.Key, now), c.removal(entry, changes, seq+1)...)
+		err = c.append(ctx, seq+1, deletionOf(entry.Key, clock()), c.removal(entry, changes, seq+1)...)
 		if err == nil || !contended(err) {
 			return Kind(err)
 		}

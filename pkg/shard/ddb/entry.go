@@ -36,7 +36,7 @@ type Entry struct {
 	Updated time.Time
 	Notes   map[int64]Note // by the Unix seconds of changes
 
-	fault error // why the item could not be read; the rest is not to be relied on
+	fault error // why the item could not be read; then there is only the version, if that
 }
 
 // Note says who made a change, and why.

@@ -41,7 +41,8 @@ const (
 // Whoever finds the view too old starts its renewal, which others who meet it wait
 // for, each as long as its own context lasts. It goes on without them, for
 // [RenewTime] at most, and a reading of the whole table that did not come to its end
-// goes on from there the next time.
+// goes on from there the next time. Who came in the midst of one that fails waits for
+// the next, which may be his own.
 //
 // Keys are one name space. hotshard's own have the prefix of their type: C# counters,
 // E# entities, L# boards, S# sessions, R# limits. A [Table] or a [Tally] looks its

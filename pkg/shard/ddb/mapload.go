@@ -19,7 +19,7 @@ import (
 // A scan is no snapshot: it may miss a change that commits while it runs, in the
 // key's item, in the log, or in both. So the load takes over what it saw of both (the
 // higher version counts) and follows the log from the first gap in what it saw: a
-// change that was not there yet when the scan passed.
+// change that was not there yet when the scan passed. That may be the log's very first.
 //
 // What a scan saw of a key that was deleted meanwhile must not stay. The deletion is
 // in the log ([MapChanger.Forget]), before the gap or behind it, and says which keys
@@ -29,7 +29,7 @@ type mapLoad struct {
 	view    *view
 	from    item           // where the scan goes on; nil at its begin
 	scanned bool           // the scan is at its end
-	seen    map[int64]bool // numbers of log items
+	seen    map[int64]bool // numbers of log items; nil once the view has its place
 	newest  int64          // the highest of them
 	gone    map[int64]bool // hints of keys deleted since the load began
 	again   []string       // keys to look at again
@@ -38,8 +38,8 @@ type mapLoad struct {
 // maxLoadTime bounds a load: one that began earlier starts over.
 const maxLoadTime = 10 * time.Minute
 
-// clocks is how far the clocks of processes may be apart for a load to see which
-// deletions came before it.
+// clocks is how far the clocks of processes may be apart, and how long the transaction of
+// a deletion may take, together, for a load to see which deletions came before it.
 const clocks = time.Minute
 
 func newLoad(maxKeys int, now time.Time) *mapLoad {
@@ -55,6 +55,9 @@ func (m *Map) load(ctx context.Context, now time.Time) error {
 	}
 	if err := m.scan(ctx, l); err != nil {
 		return fmt.Errorf("reading the shard map: %w", err)
+	}
+	if err := m.place(ctx, l); err != nil {
+		return err
 	}
 	for ; len(l.again) > 0; l.again = l.again[1:] {
 		if err := m.lookAgain(ctx, l.view, l.again[0]); err != nil {
@@ -88,7 +91,7 @@ func (m *Map) scan(ctx context.Context, l *mapLoad) error {
 			l.take(it)
 		}
 		if l.from = out.LastEvaluatedKey; len(l.from) == 0 {
-			l.end()
+			l.scanned, l.again = true, l.view.hinted(l.gone)
 		}
 	}
 	return nil
@@ -137,25 +140,43 @@ func (l *mapLoad) late(it item) bool {
 	return err != nil || time.Unix(at, 0).After(l.begun.Add(-clocks))
 }
 
-// end works out what is left to do after the scan.
-func (l *mapLoad) end() {
-	l.scanned = true
-	l.view.seq = l.firstGap() - 1
-	l.again = l.view.hinted(l.gone)
-	l.seen = nil
-}
-
-// firstGap returns the first number missing in the newer half of what the log keeps.
-// Of the older half the log may have let go while the scan went by, which leaves gaps
-// that are none.
-func (l *mapLoad) firstGap() int64 {
-	low := l.newest
-	for n := range l.seen {
-		if n > l.newest-keptChanges/2 {
-			low = min(low, n)
+// place works out where in the log the view is after the scan, once.
+func (m *Map) place(ctx context.Context, l *mapLoad) error {
+	if l.seen == nil {
+		return nil
+	}
+	low := l.kept()
+	if l.newest > 0 && !l.seen[low] {
+		it, err := m.get(ctx, logKey(low))
+		if err != nil {
+			return fmt.Errorf("reading change %d of the shard map: %w", low, err)
+		}
+		if it == nil { // the log has lost its begin, which will not come back
+			low = l.oldest(low)
 		}
 	}
-	for low = max(low, 1); l.seen[low]; {
+	l.view.seq, l.seen = l.gap(low)-1, nil
+	return nil
+}
+
+// kept returns the first number of the newer half of what the log keeps. Of the older
+// half the log may have let go while the scan went by, which leaves gaps that are none.
+func (l *mapLoad) kept() int64 { return max(1, l.newest-keptChanges/2+1) }
+
+// oldest returns the lowest number, from low on, that the scan saw.
+func (l *mapLoad) oldest(low int64) int64 {
+	first := l.newest
+	for n := range l.seen {
+		if n >= low {
+			first = min(first, n)
+		}
+	}
+	return first
+}
+
+// gap returns the first number from low on that the scan did not see.
+func (l *mapLoad) gap(low int64) int64 {
+	for l.seen[low] {
 		low++
 	}
 	return low

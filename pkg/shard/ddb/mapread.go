@@ -27,22 +27,35 @@ func (m *Map) follow(ctx context.Context, v *view, now time.Time) error {
 		if key := text(it, attrKey); key != "" {
 			entry = readEntry(key, it)
 		}
-		if h, ok := deleted(it); ok {
-			for _, key := range v.hinted(map[int64]bool{h: true}) {
-				if err := m.lookAgain(ctx, v, key); err != nil {
-					return err
-				}
+		for _, key := range outdated(v, entry, it) {
+			if err := m.lookAgain(ctx, v, key); err != nil {
+				return err
 			}
 		}
 		v.step(seq, entry)
 	}
 }
 
-// readEntry reads an item into an entry, with the fault if there is one.
+// outdated lists the keys to look at again because of a change: those that it may have
+// deleted, and its own if it can't be read. What a view has of that is no longer so,
+// whatever the change says; the key's item may be readable, or newer.
+func outdated(v *view, change Entry, it item) (keys []string) {
+	if h, ok := deleted(it); ok {
+		keys = v.hinted(map[int64]bool{h: true})
+	}
+	if change.fault != nil {
+		keys = append(keys, change.Key)
+	}
+	return keys
+}
+
+// readEntry reads an item into an entry, with the fault if there is one, and then no
+// more than the version, 0 if that can't be read either.
 func readEntry(key string, it item) Entry {
 	entry, err := parseEntry(key, it)
 	if err != nil {
-		return Entry{Key: key, fault: err}
+		version, _ := integer(it, attrVersion)
+		return Entry{Key: key, Version: version, fault: err}
 	}
 	return entry
 }
@@ -60,13 +73,22 @@ func (m *Map) Read(ctx context.Context, key string) (Entry, error) {
 	return parseEntry(key, it)
 }
 
+// getTime bounds one attempt to read an item, which takes some milliseconds: many wait
+// for it, and one that hangs is better made again.
+const getTime = 2 * time.Second
+
 func (m *Map) get(ctx context.Context, key item) (it item, err error) {
 	err = persist(ctx, func(ctx context.Context) error {
-		out, err := m.client.GetItem(ctx, &dynamodb.GetItemInput{
+		limited, cancel := context.WithTimeout(ctx, getTime)
+		defer cancel()
+		out, err := m.client.GetItem(limited, &dynamodb.GetItemInput{
 			TableName: &m.table, Key: key, ConsistentRead: aws.Bool(true),
 		}, once)
-		if err == nil {
+		switch {
+		case err == nil:
 			it = out.Item
+		case limited.Err() != nil && ctx.Err() == nil:
+			err = fmt.Errorf("%w: no answer within %v: %v", ErrUnavailable, getTime, err)
 		}
 		return err
 	})

@@ -15,8 +15,10 @@ const reloadAge = time.Hour
 
 // renewal is one bringing up of the view, for all who wait for it.
 type renewal struct {
-	done chan struct{} // closed at its end
-	err  error         // set before that
+	begun  time.Time // by the wall clock
+	cancel context.CancelFunc
+	done   chan struct{} // closed at its end
+	err    error         // set before that
 }
 
 // wait waits for the renewal's end, as long as the context lasts.
@@ -36,17 +38,21 @@ func (r *renewal) wait(ctx context.Context) error {
 
 // start returns the renewal that is under way, or begins one, which is the caller's
 // then. It has a deadline of its own: who waits for it may give up, and it goes on
-// for the others.
+// for the others. That deadline stands still while the process is frozen, so one that
+// is over it by the wall clock is cut off, and ends with an error.
 func (m *Map) start(ctx context.Context, now time.Time) (r *renewal, mine bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.under != nil {
+		if since(m.under.begun) > RenewTime {
+			m.under.cancel()
+		}
 		return m.under, false
 	}
-	r = &renewal{done: make(chan struct{})}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), RenewTime)
+	r = &renewal{begun: time.Now().Round(0), cancel: cancel, done: make(chan struct{})}
 	m.under = r
 	go func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), RenewTime)
 		defer cancel()
 		r.err = m.bringUp(ctx, now)
 		m.mu.Lock()
@@ -58,15 +64,17 @@ func (m *Map) start(ctx context.Context, now time.Time) (r *renewal, mine bool) 
 }
 
 // renew brings the view up to now unless it is young enough. Callers that meet
-// wait for one renewal instead of each doing one.
+// wait for one renewal instead of each doing one. One that began before the caller came
+// and fails says little of what the next would do: that is waited for, too.
 func (m *Map) renew(ctx context.Context, now time.Time) error {
-	for !m.current().fresh(now) {
+	for met := false; !m.current().fresh(now); met = true {
 		r, mine := m.start(ctx, now)
-		if err := r.wait(ctx); err != nil {
-			return fmt.Errorf("%w: %w", ErrStale, err)
-		}
-		if mine {
+		err := r.wait(ctx)
+		if err == nil && mine {
 			return nil
+		}
+		if err != nil && (mine || met || ctx.Err() != nil) {
+			return fmt.Errorf("%w: %w", ErrStale, err)
 		}
 	}
 	return nil

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
@@ -115,6 +117,108 @@ func TestAMapThatHangs(t *testing.T) {
 		f.takes = time.Millisecond
 		if _, err := m.Lookup(t.Context(), "C#k1", time.Now()); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// hung is a fakeMap whose next calls hang.
+type hung struct {
+	*fakeMap
+	gets, scans atomic.Int64
+}
+
+func (h *hung) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	if h.gets.Add(-1) >= 0 {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return h.fakeMap.GetItem(ctx, in, o...)
+}
+
+func (h *hung) Scan(ctx context.Context, in *dynamodb.ScanInput, o ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
+	if h.scans.Add(-1) >= 0 {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return h.fakeMap.Scan(ctx, in, o...)
+}
+
+// TestOneCallThatHangs is made again, for all who wait for its renewal.
+func TestOneCallThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &hung{fakeMap: manyPages()}
+		m := NewMap(h, "m")
+		if _, err := m.Lookup(t.Context(), "C#k1", time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(ViewAge + time.Second)
+		h.gets.Store(1)
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if _, err := soon(t, m, "C#k1", time.Second); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("one who began it, and gives up: %v", err)
+			}
+		})
+		for range 3 {
+			time.Sleep(100 * time.Millisecond)
+			wg.Go(func() {
+				if _, err := soon(t, m, "C#k1", 5*time.Second); err != nil {
+					t.Errorf("one who waits: %v", err)
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
+// TestARenewalOfOthersFails: who came in the midst of it makes one of his own. Where
+// those fail too, not all who wait do.
+func TestARenewalOfOthersFails(t *testing.T) {
+	for _, denied := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			h := &hung{fakeMap: manyPages()}
+			h.scans.Store(1)
+			tried := 0
+			h.down = func() error {
+				if tried++; denied {
+					return errors.New("access denied")
+				}
+				return nil
+			}
+			m := NewMap(h, "m")
+			var wg sync.WaitGroup
+			wg.Go(func() { _, _ = m.Lookup(t.Context(), "C#k1", time.Now()) })
+			time.Sleep(RenewTime - time.Second)
+			for range 20 {
+				wg.Go(func() {
+					if _, err := soon(t, m, "C#k1", 5*time.Second); (err != nil) != denied {
+						t.Errorf("access denied %v: %v", denied, err)
+					}
+				})
+			}
+			wg.Wait()
+			if denied && tried != 1 {
+				t.Errorf("%d renewals after the first", tried)
+			}
+		})
+	}
+}
+
+// TestARenewalOfAFrozenProcess has no time left by the wall clock, whatever its
+// deadline's says.
+func TestARenewalOfAFrozenProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &hung{fakeMap: manyPages()}
+		h.scans.Store(1)
+		m := NewMap(h, "m")
+		go func() { _, _ = soon(t, m, "C#k1", time.Second) }()
+		time.Sleep(100 * time.Millisecond)
+		m.mu.Lock()
+		m.under.begun = m.under.begun.Add(-time.Hour)
+		m.mu.Unlock()
+		begun := time.Now()
+		if _, err := soon(t, m, "C#k1", 5*time.Second); err != nil || time.Since(begun) >= RenewTime/2 {
+			t.Errorf("%v after %v", err, time.Since(begun))
 		}
 	})
 }

@@ -78,11 +78,12 @@ func (v *view) own(seq int64, entry Entry) {
 }
 
 // apply takes over an entry unless the view has a newer one. One that could not be
-// read makes its key's lookups fail, and no other's. The caller holds mu.
+// read makes its key's lookups fail, and no other's; where there are two of a version,
+// the one that could counts. The caller holds mu.
 func (v *view) apply(entry Entry) {
 	old, held := v.keys[entry.Key]
 	switch {
-	case held && old.fault == nil && old.Version >= entry.Version:
+	case held && (old.Version > entry.Version || old.Version == entry.Version && old.fault == nil):
 	case !held && len(v.keys) >= v.maxKeys:
 		v.partial = true
 	default:

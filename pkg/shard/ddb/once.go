@@ -85,7 +85,8 @@ func (o *Once) Decide(ctx context.Context, call Call, now time.Time,
 	start, try := StartBy(ctx), &onceTry{Once: o, call: call, now: now, decide: decide}
 	err = persist(ctx, func(ctx context.Context) (err error) {
 		for i := range maxMet {
-			if before, err = try.do(ctx); !isConflict(err) || i+1 == maxMet || time.Now().After(start) {
+			before, err = try.do(ctx)
+			if met := isConflict(err) && !isThrottle(err); !met || i+1 == maxMet || time.Now().After(start) {
 				break
 			}
 			if !pause(ctx, rand.N(maxMeetPause)) {
@@ -101,7 +102,8 @@ func (o *Once) Decide(ctx context.Context, call Call, now time.Time,
 }
 
 // Within an attempt, a call that met another is tried so often, with pauses up to so
-// long: one of those that meet has gone through, and the next may.
+// long: one of those that meet has gone through, and the next may. One that was
+// throttled as well waits longer, as all do that find no capacity.
 const (
 	maxMet       = 8
 	maxMeetPause = 20 * time.Millisecond

@@ -73,7 +73,8 @@ const (
 //
 // The active count reads all of the group's sessions, and those that have ended that
 // TTL has not removed: a read unit for 8 KB, and at least half a unit for each write
-// shard that the group had within MaxSessionTTL.
+// shard that the group had within MaxSessionTTL. One that ended within about half a
+// minute of a move is looked up, if the reading comes within that time.
 //
 // # Heat
 //
@@ -132,13 +133,14 @@ func (s *Sessions) Put(ctx context.Context, l Lease, now time.Time) (Session, er
 	var put Session
 	err := persist(ctx, func(ctx context.Context) (err error) {
 		sent := time.Now()
-		put, err = s.attempt(ctx, l, now.Add(since(begin)), late)
+		at := now.Add(since(begin))
+		put, err = s.attempt(ctx, l, at, late)
 		told.atLeast(writeUnits(leased(l, put, 0, now)))
-		if since(sent) <= prompt {
+		if since(sent) <= prompt || err == nil && s.stayed(ctx, l, at, now.Add(since(begin))) {
 			return err
 		}
-		if late = true; err == nil {
-			err = fmt.Errorf("%w: it may have been put where it does not belong any more", errOutrun)
+		if late = true; err == nil { // it was put, which is no contention
+			err = fmt.Errorf("%w: it may have been put where it does not belong any more", ErrUnavailable)
 		}
 		return err
 	})

@@ -2,11 +2,14 @@ package ddb_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/local/limiter"
@@ -99,4 +102,40 @@ func TestWhatSessionsCost(t *testing.T) {
 	costs("ended after the change", price{2, 1}, func() { _ = s.End(within(t), "g", "z6", now) })
 	costs("ended after it moved", price{2, 1}, func() { _ = s.End(within(t), "g", "z", now) })
 	costs("looked up after that", price{2 * 2, 0}, func() { _, _ = s.Get(within(t), "g", "z", now) })
+}
+
+// lookUps counts the look-ups of single sessions.
+type lookUps struct {
+	*dynamodb.Client
+	n atomic.Int64
+}
+
+func (l *lookUps) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	l.n.Add(1)
+	return l.Client.BatchGetItem(ctx, in, o...)
+}
+
+// TestOldTracesCostNoLookUps: sessions that moved and ended, of which traces are left,
+// can't have moved behind a reading that began long after that.
+func TestOldTracesCostNoLookUps(t *testing.T) {
+	d := deploy(t)
+	s, now := d.sessions(d.client, ddb.Unwatched{}), later
+	const ids = 10
+	all := func() {
+		for i := range ids {
+			put(t, s, ddb.Lease{Group: "g", ID: fmt.Sprint(i), TTL: time.Second}, now)
+		}
+	}
+	all()
+	now = d.pin(t, "S#g", 5, now)
+	all()
+	client := &lookUps{Client: d.client}
+	for after, want := range map[time.Duration]bool{slowest + 5*time.Second: true, 100 * time.Second: false} {
+		client.n.Store(0)
+		reader := ddb.NewSessionReader(client, d.names.Items, ddb.NewMap(d.client, d.names.ShardMap))
+		n, err := reader.Active(within(t), "g", now.Add(after))
+		if err != nil || n != 0 || (client.n.Load() > 0) != want {
+			t.Errorf("%v after the moves: %d active, %v; %d look-ups", after, n, err, client.n.Load())
+		}
+	}
 }

@@ -26,6 +26,14 @@ const ahead = 2 * time.Second
 // partitions that the group has just outgrown.
 const prompt = 3 * time.Second
 
+// traceTime is how long a trace lasts.
+const traceTime = 2 * fence
+
+// slowMove is how much younger than its trace's time a move may be, by the clock of who
+// reads that. The time is the begin of the attempt that makes the move: calls are cut
+// off after half a fence, clocks may differ, and as long again is for replication.
+const slowMove = fence/2 + 2*ahead
+
 // places are the write shards on which a session may be.
 type places struct {
 	group, id string
@@ -40,6 +48,19 @@ func (s *SessionReader) places(ctx context.Context, group, id string, at time.Ti
 		return places{}, err
 	}
 	return placesOf(entry, group, id, at), nil
+}
+
+// stayed tells whether a session belonged to one place from one time to another, as far
+// as is known.
+func (s *SessionReader) stayed(ctx context.Context, l Lease, from, to time.Time) bool {
+	entry, err := s.shards.Lookup(ctx, sessionsKey(l.Group), to)
+	if err != nil {
+		return false
+	}
+	home := shard.Calculated(l.ID, entry.History.At(from))
+	return !slices.ContainsFunc(entry.History.Counts(from, to), func(count int) bool {
+		return shard.Calculated(l.ID, count) != home
+	})
 }
 
 func placesOf(entry Entry, group, id string, at time.Time) places {

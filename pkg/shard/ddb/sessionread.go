@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -34,15 +35,19 @@ func NewSessionReader(client SessionReaderClient, table string, shards *Map) *Se
 
 // Get returns a session that is active at now, read consistently, or an error of
 // kind ErrNotFound; ErrUnavailable also for one that has moved to where this process's
-// clock does not reach yet. It costs a read unit for 4 KB of each place: see
-// [Sessions]; twice that for one that has ended within two minutes of a move.
+// clock does not reach yet, or keeps moving while it is looked up. It costs a read
+// unit for 4 KB of each place: see [Sessions]; twice that for one that has ended within
+// two minutes of a move.
 func (s *SessionReader) Get(ctx context.Context, group, id string, now time.Time) (Session, error) {
 	p, err := s.places(ctx, group, id, now)
 	var held Session
 	if err == nil {
 		_, held, err = s.look(ctx, p, now)
 	}
-	if err == nil && held.ID == "" {
+	switch {
+	case errors.Is(err, errOutrun): // contention is for writes
+		err = fmt.Errorf("%w: %v", ErrUnavailable, err)
+	case err == nil && held.ID == "":
 		err = ErrNotFound
 	}
 	if err != nil {
@@ -72,8 +77,8 @@ func (s *SessionReader) Active(ctx context.Context, group string, now time.Time)
 //
 // It is no snapshot, but one that is active from a moment before the reading (what
 // replication takes) to its end comes exactly once, also when it moves to another
-// write shard meanwhile, if that takes less than two minutes. One that begins or ends
-// meanwhile may come or not.
+// write shard meanwhile, if the reading takes less than two minutes, and the call that
+// moves it less than half a minute. One that begins or ends meanwhile may come or not.
 func (s *SessionReader) All(ctx context.Context, group string, now time.Time) iter.Seq2[Session, error] {
 	return func(yield func(Session, error) bool) {
 		scan := sessionScan{SessionReader: s, group: group, now: now}
@@ -129,8 +134,8 @@ func (s *sessionScan) sessions(ctx context.Context) iter.Seq2[Session, error] {
 	}
 }
 
-// one makes one session of what was found of an id. If that is only traces, it may
-// have moved behind the reading's back: then it is looked up.
+// one makes one session of what was found of an id. If that is only traces, of which
+// one is fresh, it may have moved behind the reading's back: then it is looked up.
 func (s *sessionScan) one(ctx context.Context, same []item) (Session, bool, error) {
 	found := make(map[int]item, len(same))
 	for i, it := range same {
@@ -140,6 +145,9 @@ func (s *sessionScan) one(ctx context.Context, same []item) (Session, bool, erro
 	if err != nil || held.ID != "" {
 		return held, err == nil, err
 	}
+	if !slices.ContainsFunc(same, s.fresh) {
+		return held, false, nil
+	}
 	id, _ := schema.ParseSessionSortKey(text(same[0], schema.SK))
 	at := s.now.Add(time.Since(s.begin)) // the count may have changed since
 	held, err = s.Get(ctx, s.group, id, at)
@@ -147,6 +155,13 @@ func (s *sessionScan) one(ctx context.Context, same []item) (Session, bool, erro
 		return held, false, nil
 	}
 	return held, err == nil, err
+}
+
+// fresh tells whether a trace may have been left since the reading began, or by a move
+// that had just been made then. Where none may, what moved had done so before, and would
+// have been found: each move leaves a trace of its own.
+func (s *sessionScan) fresh(it item) bool {
+	return isTrace(it) && active(it, s.now.Add(traceTime-slowMove))
 }
 
 // Bounds of the items that one query reads.

@@ -138,7 +138,7 @@ func leased(l Lease, held Session, rev int64, at time.Time) item {
 // trace is what keeps late writes from a place for a while. It tells where the session
 // is instead.
 func trace(home int, rev int64, at time.Time) item {
-	ends := at.Add(2 * fence)
+	ends := at.Add(traceTime)
 	return item{
 		schema.SessionMoved: number(int64(home)),
 		schema.SessionEnds:  number(ends.UnixMilli()),
