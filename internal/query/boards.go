@@ -84,19 +84,28 @@ func (s *Service) first(ctx context.Context, name string, kind ddb.Period, limit
 // board doesn't keep it, or because nobody set the board up or sent a score to it:
 // then it is of kind ErrNotFound.
 func (s *Service) keeps(ctx context.Context, name string, kind ddb.Period) error {
-	pk, sk := schema.SettingsKey(name)
-	out, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.settings.ItemsTable, Key: itemKey(pk, sk), ConsistentRead: aws.Bool(true)})
+	settings, err := s.settingsOf(ctx, name)
 	if err != nil {
-		return fmt.Errorf("reading the settings of board %q: %w", name, ddb.Kind(err))
+		return err
 	}
-	if len(out.Item) == 0 {
+	if settings == nil {
 		return fmt.Errorf("board %q: %w", name, ddb.ErrNotFound)
 	}
-	periods, _ := out.Item[schema.BoardPeriods].(*types.AttributeValueMemberS)
+	periods, _ := settings[schema.BoardPeriods].(*types.AttributeValueMemberS)
 	if periods == nil || slices.Contains(strings.Split(periods.Value, ","), string(kind)) {
 		return nil
 	}
 	return invalid("query.period", "the board doesn't keep this period; it keeps "+periods.Value, kind)
+}
+
+// settingsOf reads a board's settings, for a read unit; nil if it has none.
+func (s *Service) settingsOf(ctx context.Context, name string) (map[string]types.AttributeValue, error) {
+	pk, sk := schema.SettingsKey(name)
+	out, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.settings.ItemsTable, Key: itemKey(pk, sk), ConsistentRead: aws.Bool(true)})
+	if err != nil {
+		return nil, fmt.Errorf("reading the settings of board %q: %w", name, ddb.Kind(err))
+	}
+	return out.Item, nil
 }
 
 // readTop reads the kept top of a board's period; nil if there is none.

@@ -30,7 +30,7 @@ type rankOutput struct {
 		Player    httpapi.Name  `json:"player"`
 		Score     httpapi.Score `json:"score"`
 		Rank      int64         `json:"rank" doc:"1 for the first. While so many scores are not folded yet that it can't be told, the answer is a 503"`
-		RankError int64         `json:"rank_error" doc:"How far the rank may be off, up or down; 0 where it is exact: in the kept top, and where up to about 1,000 are before the player. It holds for the scores that are in the rank: see as_of"`
+		RankError int64         `json:"rank_error" doc:"How far the rank may be off, up or down; 0 where it is exact, as among the first. It holds for the scores that are in the rank: see as_of"`
 		AsOf      string        `json:"as_of" format:"date-time" doc:"The last fold that is in the rank: scores accepted later may be missing in it, and so may some accepted shortly before, since each stream shard is folded by itself and others may be behind the one of that fold. Now, where the whole rank was counted in the index, which has a score mostly within a second"`
 		Neighbors []placeAnswer `json:"neighbors" doc:"Those before and after the player, in the order of rank. They are exact; their ranks are as the player's"`
 	}
@@ -144,17 +144,33 @@ func (s *Service) rank(ctx context.Context, v view, place ddb.Place) (st standin
 	}
 	st.at = at
 	st.rank, st.margin = cell.Rank()
-	if cell.Own <= maxCounted {
-		n, more, err := s.boards.Count(ctx, v.board, v.period, cell.From, place.RankKey(), maxFound, v.now)
-		if err != nil {
-			return st, err
-		}
-		if !more { // else what is folded says more
-			st.rank, st.margin = cell.Above+int64(n)+1, 0
-		}
+	if cell.Own > maxCounted {
+		st.margin++ // the player may not be in the cell yet
+		return st, nil
 	}
-	st.margin++ // if the player's newest score is not folded, an older one counts as another player's
-	return st, nil
+	n, more, err := s.boards.Count(ctx, v.board, v.period, cell.From, place.RankKey(), maxFound, v.now)
+	if err != nil {
+		return st, err
+	}
+	if more { // what is folded says more
+		st.margin++
+		return st, nil
+	}
+	falls, err := s.mayFall(ctx, v.board)
+	if st.rank, st.margin = cell.Above+int64(n)+1, 0; falls {
+		st.margin = 1 // if the newest score is not folded, an older one in a higher cell counts as another player's
+	}
+	return st, err
+}
+
+// mayFall tells whether a player's score may fall: not where the best counts.
+func (s *Service) mayFall(ctx context.Context, name string) (bool, error) {
+	settings, err := s.settingsOf(ctx, name)
+	if err != nil || settings == nil {
+		return true, err
+	}
+	mode, _ := settings[schema.BoardMode].(*types.AttributeValueMemberS)
+	return mode != nil && ddb.Mode(mode.Value) != ddb.Best, nil
 }
 
 // readHistogram reads the parts of a board's period, and merges them. At is when the
