@@ -21,12 +21,16 @@ type Counts interface {
 // be 1 to [shard.MaxShards].
 type Fixed int
 
+// always is before any time that an item has, the zero time and margin before it
+// included: a fixed count is in force at all of them.
+var always = time.Time{}.Add(-time.Hour)
+
 // Lookup returns the fixed count.
 func (n Fixed) Lookup(context.Context, string, time.Time) (Entry, error) {
 	if n < 1 || n > shard.MaxShards {
 		return Entry{}, fmt.Errorf("%w: a shard count of %d is not 1 to %d", ErrMisused, n, shard.MaxShards)
 	}
-	return Entry{History: shard.History{{Count: int(n)}}, Max: int(n)}, nil
+	return Entry{History: shard.History{{At: always, Count: int(n)}}, Max: int(n)}, nil
 }
 
 // Namespace puts a prefix before names to make their keys in a shard map, so that
