@@ -3,7 +3,6 @@ package ddb
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -90,8 +89,7 @@ func (v *verification) add(kind string, count *int, f met) {
 	defer v.mu.Unlock()
 	*count++
 	if len(v.found.Examples) < maxExamples {
-		sort := strings.SplitN(position{sort: f.at.sort}.String(), ":", 3)[2]
-		v.found.Examples = append(v.found.Examples, fmt.Sprintf("%s: %q, old under %q, new under %q", kind, sort, f.from.pk, f.to.pk))
+		v.found.Examples = append(v.found.Examples, fmt.Sprintf("%s: %q, old under %q, new under %q", kind, spelled(f.at.sort), f.from.pk, f.to.pk))
 	}
 }
 

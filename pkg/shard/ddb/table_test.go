@@ -77,24 +77,6 @@ func TestTablesAreRefused(t *testing.T) {
 	}
 }
 
-// TestAheadOfAChange: with a count that changes, an item may not lie so far ahead
-// that the count at its time is not known yet.
-func TestAheadOfAChange(t *testing.T) {
-	table := ddb.Table{
-		Client: &shaky{}, Name: "orders", PartitionKey: "customer", SortKey: "placed", Shards: &steps{},
-		Layout: ddb.TimeBuckets{Bucket: shard.Day}, Now: func() time.Time { return epoch },
-	}
-	item := func(ahead time.Duration) ddb.Item {
-		return ddb.Item{"customer": str("a"), "placed": str(shard.Millis.Format(epoch.Add(ahead)))}
-	}
-	if err := table.Put(t.Context(), item(ddb.MaxAhead)); err != nil {
-		t.Error(err)
-	}
-	if err := table.Put(t.Context(), item(ddb.MaxAhead+time.Millisecond)); !errors.Is(err, ddb.ErrMisused) {
-		t.Error(err)
-	}
-}
-
 // TestPagesOverManyBuckets: a page reads a bounded number of partitions, and goes on
 // at a bucket's edge, both ways.
 func TestPagesOverManyBuckets(t *testing.T) {
