@@ -82,7 +82,8 @@ func (a AtLeast) Lookup(ctx context.Context, key string, now time.Time) (Entry, 
 	for i := range raised {
 		raised[i].Count = max(raised[i].Count, int(a.N))
 	}
-	if entry.Version <= int64(len(raised)) { // else older changes are forgotten
+	// Older changes that are forgotten leave some; a name that was reset has none.
+	if len(raised) == 0 || entry.Version <= int64(len(raised)) {
 		raised = slices.Concat(floor.History, raised)
 	}
 	entry.History, entry.Max = raised, max(entry.Most(), int(a.N))
