@@ -58,8 +58,8 @@ type Migration struct {
 	Client   MigrationClient
 	From, To *Table
 	Phase    Phase
-	// TTL is the attribute by which DynamoDB's TTL deletes items, in Unix seconds, if it
-	// does. What has expired is not copied, and no difference: TTL deletes the old and the
+	// TTL is the attribute by which DynamoDB's TTL deletes items, a number of Unix seconds,
+	// if it does. What has expired is not copied, and no difference: TTL deletes the old and the
 	// new at different times.
 	TTL string
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
 // ErrExtra means that there are items where a name's new ones go that no old one
@@ -144,12 +146,13 @@ func (m *Migration) pruneOne(ctx context.Context, f met) (bool, error) {
 // deletes by it: five years, by its documentation.
 const ttlKeeps = 5 * 365 * 24 * time.Hour
 
-// expired tells whether TTL has deleted an item, or is about to.
+// expired tells whether TTL has deleted an item, or is about to. It deletes by numbers
+// alone: a text of the same digits is no time to it.
 func (m *Migration) expired(it Item) bool {
-	text, ok := attribute(it, m.TTL)
-	if !ok {
+	if _, number := it[m.TTL].(*types.AttributeValueMemberN); !number {
 		return false
 	}
+	text, _ := attribute(it, m.TTL)
 	seconds, err := strconv.ParseInt(text, 10, 64)
 	age := m.From.now().Sub(time.Unix(seconds, 0))
 	return err == nil && age >= 0 && age < ttlKeeps

@@ -3,6 +3,7 @@ package ddb_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -43,6 +44,29 @@ func TestAnUpdateOfBothAppliesOnce(t *testing.T) {
 	}
 	if it, err := m.Get(t.Context(), key); err != nil || text(it["n"]) != "1" {
 		t.Fatalf("after %d lost answers: %v, %v", client.lost, it, err)
+	}
+}
+
+// TestTextIsNoTimeToTTL: DynamoDB's TTL deletes by numbers alone, so an item whose time
+// is text lives on, and is copied.
+func TestTextIsNoTimeToTTL(t *testing.T) {
+	db := enginetest.Client(t)
+	from, to := orders(t, db, db, ddb.CalculatedSuffix{}, 4), orders(t, db, db, ddb.CalculatedSuffix{}, 10)
+	from.Now = epochNow
+	it := placed("acme", 1)
+	it["expires_at"] = str(fmt.Sprint(epoch.Unix() - 3600))
+	if err := from.Put(t.Context(), it); err != nil {
+		t.Fatal(err)
+	}
+	m := ddb.Migration{Client: db, From: from, To: to, Phase: ddb.WriteBoth, TTL: "expires_at"}
+	if c, err := m.Verify(t.Context(), "acme", ddb.Span{}); err != nil || c.Missing != 1 {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	if done, err := m.Copy(t.Context(), "acme", ddb.Span{}, nil); err != nil || done.Changed != 1 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	if _, err := to.Get(t.Context(), it); err != nil {
+		t.Fatal(err)
 	}
 }
 
