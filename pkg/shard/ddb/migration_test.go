@@ -85,8 +85,9 @@ func TestMigrationTellsWhatDiffers(t *testing.T) {
 	if err := m.Delete(t.Context(), ddb.Item{"customer": str("acme"), "placed": str("same")}); err != nil {
 		t.Fatal(err)
 	}
-	done, err = m.Drop(t.Context(), "acme", ddb.Span{}, false, nil)
-	if err != nil || done.Kept != 1 || done.Changed != 2 {
+	reported := 0
+	done, err = m.Drop(t.Context(), "acme", ddb.Span{}, false, func(p ddb.Progress) { reported += p.Kept })
+	if err != nil || reported != 1 || done.Kept != 1 || done.Changed != 2 {
 		t.Fatalf("%+v, %v", done, err)
 	}
 }

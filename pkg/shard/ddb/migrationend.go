@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 )
 
 // Comparison is what a Verify found.
@@ -102,21 +101,19 @@ func (m *Migration) Drop(ctx context.Context, name string, s Span, orphans bool,
 	if err := m.need("Drop", WriteNew); err != nil {
 		return Progress{}, err
 	}
-	var kept atomic.Int64
-	w := m.walk(name, s, report, func(ctx context.Context, f met) (bool, error) {
+	var w *walk
+	w = m.walk(name, s, report, func(ctx context.Context, f met) (bool, error) {
 		new, err := m.To.read(ctx, f.to)
 		if err != nil {
 			return false, err
 		}
 		if !f.id.matches(new) && !orphans && !m.expired(f.item) {
-			kept.Add(1)
+			w.kept.Add(1)
 			return false, nil
 		}
 		return true, m.From.remove(ctx, f.from, f.id)
 	})
-	err := w.run(ctx)
-	w.done.Kept = int(kept.Load())
-	if err != nil {
+	if err := w.run(ctx); err != nil {
 		return w.done, m.From.describe("dropping old items of", name, err)
 	}
 	return w.done, nil

@@ -24,6 +24,7 @@ type walk struct {
 	seen []string // what tells apart the items with the last sort key
 
 	extra atomic.Int64 // what ends the walk with its chunk
+	kept  atomic.Int64 // Progress.Kept
 }
 
 // met is an item that a walk has come by.
@@ -141,6 +142,7 @@ func (w *walk) flush(ctx context.Context) error {
 	changed, err := w.handle(ctx)
 	w.done.Seen += len(w.part)
 	w.done.Changed += changed
+	w.done.Kept = int(w.kept.Load())
 	if err != nil {
 		return err
 	}
