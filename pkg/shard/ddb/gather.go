@@ -212,11 +212,21 @@ func (g *gather) place(p partition, it item) position {
 }
 
 func (g *gather) passed(at position) bool {
+	if g.passedByAnother(at) {
+		return true
+	}
 	c := at.compare(*g.after)
 	if g.span.Desc {
 		return c >= 0
 	}
 	return c <= 0
+}
+
+// passedByAnother tells whether an item is the one that the cursor stands behind, which
+// a table gave that told items with equal sort keys apart, where this one does not.
+func (g *gather) passedByAnother(at position) bool {
+	by := g.after.by
+	return by != "" && by != behindAll && g.t.Layout.tells(g.t) == "" && compareValues(at.sort, g.after.sort) == 0
 }
 
 // sighting gives an item the keys that callers know.

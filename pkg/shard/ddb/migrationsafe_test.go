@@ -141,30 +141,61 @@ func checkMigrated(t *testing.T, m *ddb.Migration, want []string) {
 }
 
 // TestPagesOutliveAPhase: pages that began with the old items go on with the new ones,
-// also between equal sort keys.
+// both ways, also between equal sort keys.
 func TestPagesOutliveAPhase(t *testing.T) {
 	db := enginetest.Client(t)
-	from, to := orders(t, db, db, ddb.CalculatedSuffix{By: "id"}, 10), orders(t, db, db, ddb.CalculatedSuffix{By: "id"}, 999)
-	want := putDay(t, from, 10)
-	m := ddb.Migration{Client: db, From: from, To: to, Phase: ddb.WriteBoth}
-	if _, err := m.Copy(t.Context(), "acme", ddb.Span{}, nil); err != nil {
-		t.Fatal(err)
+	by := ddb.CalculatedSuffix{By: "id"}
+	for name, c := range map[string]struct {
+		from, to ddb.Layout
+		shards   ddb.Fixed
+		day      bool
+	}{"by both": {by, by, 499, true}, "by the old": {by, ddb.CalculatedSuffix{}, 7, false}, "by the new": {ddb.CalculatedSuffix{}, by, 7, false}} {
+		from, to := orders(t, db, db, c.from, 10), orders(t, db, db, c.to, c.shards)
+		var want []string
+		if c.day {
+			want = putDay(t, from, 10)
+		}
+		for i := range 6 {
+			it := placed("acme", i)
+			it["id"] = str(fmt.Sprint(i))
+			if want = append(want, text(it["id"])); from.Put(t.Context(), it) != nil {
+				t.Fatal("not put")
+			}
+		}
+		m := ddb.Migration{Client: db, From: from, To: to, Phase: ddb.WriteBoth}
+		if _, err := m.Copy(t.Context(), "acme", ddb.Span{}, nil); err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(want)
+		for _, desc := range []bool{false, true} {
+			got := pagesOverPhases(t, m, desc)
+			if slices.Sort(got); !slices.Equal(got, want) {
+				t.Errorf("%s, desc %t: %v, want %v", name, desc, got, want)
+			}
+		}
 	}
-	var got []string
-	s := ddb.Span{Limit: 1}
+}
+
+// pagesOverPhases reads pages of one item, each in another phase than the one before.
+func pagesOverPhases(t *testing.T, m ddb.Migration, desc bool) (got []string) {
+	t.Helper()
+	last := ""
+	s := ddb.Span{Limit: 1, Desc: desc}
 	for more := true; more; more = s.After != "" {
 		page, err := m.Page(t.Context(), "acme", s)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, it := range page.Items {
-			got = append(got, text(it["id"]))
+			sort := text(it["placed"])
+			if last != "" && sort != last && desc != (sort < last) {
+				t.Errorf("desc %t: %s after %s", desc, sort, last)
+			}
+			got, last = append(got, text(it["id"])), sort
 		}
 		s.After, m.Phase = page.Next, ddb.WriteBoth+ddb.ReadNew-m.Phase // the one and the other
 	}
-	if !slices.Equal(got, want) {
-		t.Fatalf("%v, want %v", got, want)
-	}
+	return got
 }
 
 // TestDropSeesWhoseTheNewItemIs: an old item stays when only another has its new place.
