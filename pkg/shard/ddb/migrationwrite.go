@@ -128,15 +128,15 @@ func (m *Migration) findBoth(ctx context.Context, operation string, key Item) (n
 }
 
 // Update updates an item as [Table.Update] does, and returns no values: the input must
-// ask for none. Where it writes both it applies once, whatever is repeated; in the first
+// ask for none, nor for an item whose condition fails. Where it writes both it applies once, whatever is repeated; in the first
 // and the last phase, and for an item that stays where it is, it is a Table's. A
 // condition that does not hold is a *types.ConditionalCheckFailedException.
 func (m *Migration) Update(ctx context.Context, key Item, in *dynamodb.UpdateItemInput) error {
 	if err := m.fault(); err != nil {
 		return err
 	}
-	if in.ReturnValues != "" || in.TableName != nil || in.Key != nil {
-		return fmt.Errorf("%w: an Update of a Migration sets TableName and Key, and has no ReturnValues", ErrMisused)
+	if in.ReturnValues != "" || in.ReturnValuesOnConditionCheckFailure != "" || in.TableName != nil || in.Key != nil {
+		return fmt.Errorf("%w: an Update of a Migration sets TableName and Key, and returns no values", ErrMisused)
 	}
 	if !m.dual() {
 		t, _ := m.truth()

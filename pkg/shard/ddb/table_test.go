@@ -178,6 +178,32 @@ func TestCanceledStreams(t *testing.T) {
 	}
 }
 
+// TestFailedConditionsGiveItems: in the form that callers know, and only where they asked.
+func TestFailedConditionsGiveItems(t *testing.T) {
+	db := enginetest.Client(t)
+	for _, layout := range []ddb.Layout{ddb.HybridBuckets{Bucket: shard.Day}, ddb.CalculatedSuffix{By: "id"}} {
+		table := orders(t, db, db, layout, 10)
+		if err := table.Put(t.Context(), order(1)); err != nil {
+			t.Fatal(err)
+		}
+		for give, want := range map[types.ReturnValuesOnConditionCheckFailure]string{"": "", "NONE": "", "ALL_OLD": "acme " + text(order(1)["placed"])} {
+			in := &dynamodb.UpdateItemInput{
+				UpdateExpression: aws.String("SET n = :one"), ConditionExpression: aws.String("attribute_exists(nothing)"),
+				ExpressionAttributeValues: ddb.Item{":one": num(1)}, ReturnValuesOnConditionCheckFailure: give,
+			}
+			_, err := table.Update(t.Context(), order(1), in)
+			failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err)
+			if !ok || strings.TrimSpace(text(failed.Item["customer"])+" "+text(failed.Item["placed"])) != want {
+				t.Errorf("%T, %q: %v, %v", layout, give, failed, err)
+			}
+			m := ddb.Migration{Client: db, From: table, To: orders(t, db, db, ddb.CalculatedSuffix{}, 3), Phase: ddb.WriteBoth}
+			if err := m.Update(t.Context(), order(1), in); errors.Is(err, ddb.ErrMisused) != (give != "") {
+				t.Errorf("%T, %q: %v", layout, give, err)
+			}
+		}
+	}
+}
+
 // TestUpdateAndDelete: of single items, found by an attribute.
 func TestUpdateAndDelete(t *testing.T) {
 	db := enginetest.Client(t)
