@@ -33,8 +33,9 @@ type Progress struct {
 // finds any that no old one accounts for, it copies nothing: that is ErrExtra. Verify
 // tells which they are; Prune deletes them.
 //
-// Two old items that would become one are an error of kind ErrMisused: with equal sort
-// keys, which a RandomSuffix may have, or whose new place another item has.
+// Two old items that differ and would become one are an error of kind ErrMisused: with
+// equal sort keys, which a RandomSuffix may have, or whose new place another item has.
+// From.Delete takes them away, and the right one is put again. Equal ones are one.
 //
 // For each 4 KB an item costs four read units, or three if it is missing, and then
 // four write units for each KB. Within one table and format the ranges that are read

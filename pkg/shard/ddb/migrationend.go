@@ -113,6 +113,7 @@ func (m *Migration) Drop(ctx context.Context, name string, s Span, orphans bool,
 		}
 		return true, m.From.remove(ctx, f.from, f.id)
 	})
+	w.drops = true
 	if err := w.run(ctx); err != nil {
 		return w.done, m.From.describe("dropping old items of", name, err)
 	}

@@ -15,13 +15,14 @@ type walk struct {
 	name   string
 	span   Span
 	new    bool // through the new ones
+	drops  bool // of the old ones, all that are there are to be deleted
 	report func(Progress)
 	each   func(context.Context, met) (changed bool, err error) // called in parallel
 
 	done Progress
 	part []met // collected, and not handled yet
 	last position
-	seen []string // what tells apart the items with the last sort key
+	seen map[string]Item // the items with the last sort key, by what tells them apart
 
 	extra atomic.Int64 // what ends the walk with its chunk
 	kept  atomic.Int64 // Progress.Kept
@@ -105,6 +106,9 @@ func (w *walk) take(ctx context.Context, s sighting) error {
 	}
 	found.from, found.stays = read, w.m.same(read, to[0])
 	w.part = append(w.part, found)
+	if w.drops {
+		return nil
+	}
 	return w.distinct(found)
 }
 
@@ -117,16 +121,18 @@ func (w *walk) foreign(read place, from, to []place) error {
 	return fmt.Errorf("%w: %q holds an item that the old layout would look for under %q: it would be lost", ErrMisused, read.pk, from[0].pk)
 }
 
-// distinct refuses two old items that the new table would have as one.
+// distinct refuses two old items that the new table would have as one, unless they are
+// equal: a random suffix has an item twice that was put twice.
 func (w *walk) distinct(f met) error {
 	if w.last.sort == nil || compareValues(w.last.sort, f.at.sort) != 0 {
-		w.seen = nil
+		w.seen = map[string]Item{}
 	}
 	by := apart(f.item, w.m.To.Layout.tells(w.m.To))
-	if slices.Contains(w.seen, by) {
-		return fmt.Errorf("%w: %q holds an item that would become one with another that has its sort key", ErrMisused, f.from.pk)
+	if other := w.seen[by]; other != nil && !w.m.From.equal(other, f.item) {
+		return fmt.Errorf("%w: %q holds an item that would become one with another that has its sort key %q: take them away with From.Delete, and put the right one again",
+			ErrMisused, f.from.pk, spelled(f.at.sort))
 	}
-	w.last, w.seen = f.at, append(w.seen, by)
+	w.last, w.seen[by] = f.at, f.item
 	return nil
 }
 
