@@ -86,15 +86,37 @@ func (m *Migration) copyOne(ctx context.Context, f met) (bool, error) {
 	if m.expired(f.item) {
 		return false, nil
 	}
-	there, err := m.To.read(ctx, f.to)
-	if err != nil || m.To.equal(f.item, f.id.own(there)) {
+	there, err := m.copyOf(ctx, &f)
+	if err != nil || m.same(f.from, f.to) || m.To.equal(f.item, there) {
 		return false, err
 	}
 	p := f.pair(m)
 	if err = m.bring(ctx, p, f.item); errors.Is(err, errOutrun) {
 		err = m.sync(ctx, p)
 	}
+	if err == nil && m.From.Layout.found() && !f.from.equal(f.olds[0]) {
+		err = m.overtaken(ctx, p, f.olds)
+	}
 	return true, err
+}
+
+// overtaken looks again after a copy of an old item that was not on the first of its
+// places: a put that came meanwhile has gone to that, and counts.
+func (m *Migration) overtaken(ctx context.Context, p pair, olds []place) (err error) {
+	if p.at, err = m.From.target(ctx, olds, p.id); err != nil || m.same(p.at, p.otherAt) {
+		return err
+	}
+	return m.sync(ctx, p)
+}
+
+// copyOf reads an old item's new one, nil for none, on all places where it may be, and
+// takes its place for the item's.
+func (m *Migration) copyOf(ctx context.Context, f *met) (Item, error) {
+	at, it, err := m.To.look(ctx, f.news, f.id)
+	if it != nil {
+		f.to = at
+	}
+	return it, err
 }
 
 // pair is the item's, old and new.
@@ -105,8 +127,8 @@ func (m *Migration) extra(ctx context.Context, f met) (bool, error) {
 	if m.expired(f.item) || f.stray {
 		return !m.expired(f.item), nil
 	}
-	there, err := m.From.read(ctx, f.from)
-	if err != nil || f.id.matches(there) {
+	_, there, err := m.From.look(ctx, f.olds, f.id)
+	if err != nil || there != nil {
 		return false, err
 	}
 	old, new, err := m.read(ctx, f.pair(m)) // both may have come or gone since

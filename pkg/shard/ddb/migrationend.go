@@ -57,8 +57,8 @@ type verification struct {
 
 // old compares an old item with its new one.
 func (v *verification) old(ctx context.Context, f met) (bool, error) {
-	there, err := v.m.To.read(ctx, f.to)
-	if err != nil || v.m.To.equal(f.item, f.id.own(there)) {
+	there, err := v.m.copyOf(ctx, &f)
+	if err != nil || v.m.same(f.from, f.to) || v.m.To.equal(f.item, there) {
 		return false, err
 	}
 	old, new, err := v.m.read(ctx, f.pair(v.m))
@@ -103,11 +103,11 @@ func (m *Migration) Drop(ctx context.Context, name string, s Span, orphans bool,
 	}
 	var w *walk
 	w = m.walk(name, s, report, func(ctx context.Context, f met) (bool, error) {
-		new, err := m.To.read(ctx, f.to)
-		if err != nil {
+		new, err := m.copyOf(ctx, &f)
+		if err != nil || m.same(f.from, f.to) {
 			return false, err
 		}
-		if !f.id.matches(new) && !orphans && !m.expired(f.item) {
+		if new == nil && !orphans && !m.expired(f.item) {
 			w.kept.Add(1)
 			return false, nil
 		}

@@ -32,6 +32,8 @@ type walk struct {
 type met struct {
 	item     Item // as it was read, with the keys that callers know
 	from, to place
+	olds     []place // where the old one may be, and the new one: first where it belongs
+	news     []place
 	id       identity
 	at       position
 	stays    bool // it is where the other table has it: there is nothing to do
@@ -49,14 +51,15 @@ func (m *Migration) walk(name string, s Span, report func(Progress), each func(c
 // chunk is how many items a walk handles between two reports, maxParallel at a time.
 const chunk = 100
 
-// run walks through the items of one of the tables, from Span.After on. Where both may
-// have items in one partition, it looks at all that are there.
+// run walks through the items of one of the tables, from Span.After on. It looks at all
+// that are there: of the new ones, of those of another table or layout in the partitions,
+// and of the two that an old item may be when writers did not agree on a shard count.
 func (w *walk) run(ctx context.Context) error {
 	t := w.m.From
 	if w.new {
 		t = w.m.To
 	}
-	if w.new || w.m.beside() {
+	if w.new || w.m.From.Layout.found() {
 		t = t.reading(allThere)
 	}
 	g, err := t.gather(w.name, w.span)
@@ -94,17 +97,17 @@ func (w *walk) take(ctx context.Context, s sighting) error {
 		return err
 	}
 	read := place{s.pk, s.sort}
-	found := met{item: s.item, from: from[0], to: to[0], id: w.m.identity(s.item), at: s.at}
+	found := met{item: s.item, from: from[0], to: to[0], olds: from, news: to, id: w.m.identity(s.item), at: s.at}
 	if w.new {
 		found.to, found.stray = read, !slices.ContainsFunc(to, read.equal)
 		found.stays = w.m.beside() && slices.ContainsFunc(from, read.equal)
 		w.part = append(w.part, found)
 		return nil
 	}
-	if w.m.beside() && !read.equal(from[0]) {
-		return w.foreign(read, from, to)
-	}
 	found.from, found.stays = read, w.m.same(read, to[0])
+	if counts, err := w.counts(ctx, found); err != nil || !counts {
+		return err
+	}
 	w.part = append(w.part, found)
 	if w.drops {
 		return nil
@@ -112,13 +115,22 @@ func (w *walk) take(ctx context.Context, s sighting) error {
 	return w.distinct(found)
 }
 
-// foreign is the error of an item among the old ones that is none of them and no new
-// one: to leave it out would hide it for good.
-func (w *walk) foreign(read place, from, to []place) error {
-	if slices.ContainsFunc(from, read.equal) || slices.ContainsFunc(to, read.equal) {
-		return nil
+// counts tells whether an item that was read among the old ones is one, and the one that
+// a look-up finds, on the first of its places that has it. One that is on none of them,
+// and no new one, is an error: to leave it out would hide it for good.
+func (w *walk) counts(ctx context.Context, f met) (bool, error) {
+	m, known := w.m, slices.ContainsFunc(f.olds, f.from.equal)
+	switch {
+	case !m.From.Layout.found(), f.from.equal(f.olds[0]), w.drops && (known || !m.beside()):
+		return true, nil
+	case !known && m.beside() && slices.ContainsFunc(f.news, f.from.equal):
+		return false, nil
 	}
-	return fmt.Errorf("%w: %q holds an item that the old layout would look for under %q: it would be lost", ErrMisused, read.pk, from[0].pk)
+	at, it, err := m.From.look(ctx, f.olds, f.id)
+	if err == nil && it == nil && !known {
+		err = fmt.Errorf("%w: %q holds an item that the old layout would look for under %q: it would be lost", ErrMisused, f.from.pk, f.olds[0].pk)
+	}
+	return it != nil && f.from.equal(at), err
 }
 
 // distinct refuses two old items that the new table would have as one, unless they are
