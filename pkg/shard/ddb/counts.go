@@ -60,6 +60,15 @@ func (n Namespace) Lookup(ctx context.Context, key string, now time.Time) (Entry
 //
 // Deploy it to all programs before a name's count is changed in the map. It stays for
 // as long as there are items from before.
+//
+// Beware of items dated ahead, by a due date for one, where write shards depend on time.
+// A Fixed count takes them, a map refuses new ones ([MaxAhead]), and also keys of those
+// that are there. From the first change of a name's count on, an item of later than it
+// that was written under the Fixed count is looked for where the new count puts it: it is
+// hidden from Get and Update, a Delete passes it by, and a Put makes a second one. So no
+// item may be dated after its name's first change. Count what lies over MaxAhead ahead
+// before it, and wait until there is none, or let CalculatedSuffix.Time read another
+// time, such as the item's making.
 type AtLeast struct {
 	N      Fixed
 	Counts Counts

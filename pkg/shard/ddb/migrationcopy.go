@@ -24,8 +24,9 @@ type Progress struct {
 	After   string // Span.After to go on from here
 }
 
-// Copy makes the new items of a name equal to the old ones in a span, the zero value
-// for all, while programs write both. It reports, unless report is nil, after each
+// Copy makes the new items of a name equal to the old ones in a span, while programs write
+// both. The zero span is all items, but where the old or the new are in time buckets,
+// which need both ends: [During] from before the first item to behind the last. It reports, unless report is nil, after each
 // hundred items, and goes on from Progress.After of a copy that failed. Done again it
 // changes nothing. Phase WriteBoth only.
 //
