@@ -88,7 +88,7 @@ func (m *Migration) copyOne(ctx context.Context, f met) (bool, error) {
 		return false, nil
 	}
 	there, err := m.copyOf(ctx, &f)
-	if err != nil || m.same(f.from, f.to) || m.To.equal(f.item, there) {
+	if err != nil || m.To.equal(f.item, there) {
 		return false, err
 	}
 	p := f.pair(m)

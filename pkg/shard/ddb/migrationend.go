@@ -58,7 +58,7 @@ type verification struct {
 // old compares an old item with its new one.
 func (v *verification) old(ctx context.Context, f met) (bool, error) {
 	there, err := v.m.copyOf(ctx, &f)
-	if err != nil || v.m.same(f.from, f.to) || v.m.To.equal(f.item, there) {
+	if err != nil || v.m.To.equal(f.item, there) {
 		return false, err
 	}
 	old, new, err := v.m.read(ctx, f.pair(v.m))
@@ -95,7 +95,8 @@ func (v *verification) add(kind string, count *int, f met) {
 // Drop deletes the old items of a name in a span that have a new one. One without may
 // have been deleted since the phase began, or have never been copied: it is kept and
 // counted, unless orphans says to delete those, too, which is right after a Verify
-// without differences, or TTL is about to. It reports and goes on as Copy does. Phase
+// without differences, or TTL is about to. Within one table, one where the new layout
+// finds it stays in any case. It reports and goes on as Copy does. Phase
 // WriteNew only.
 func (m *Migration) Drop(ctx context.Context, name string, s Span, orphans bool, report func(Progress)) (Progress, error) {
 	if err := m.need("Drop", WriteNew); err != nil {
@@ -104,10 +105,11 @@ func (m *Migration) Drop(ctx context.Context, name string, s Span, orphans bool,
 	var w *walk
 	w = m.walk(name, s, report, func(ctx context.Context, f met) (bool, error) {
 		new, err := m.copyOf(ctx, &f)
-		if err != nil || m.same(f.from, f.to) {
+		if err != nil {
 			return false, err
 		}
-		if new == nil && !orphans && !m.expired(f.item) {
+		// One that the new layout finds where it is has no other copy, and may be new itself.
+		if new == nil && (f.shared || !orphans && !m.expired(f.item)) {
 			w.kept.Add(1)
 			return false, nil
 		}

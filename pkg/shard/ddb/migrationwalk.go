@@ -37,6 +37,7 @@ type met struct {
 	id       identity
 	at       position
 	stays    bool // it is where the other table has it: there is nothing to do
+	shared   bool // it is where a look-up of a new one would come, too
 	stray    bool // no layout puts it where it is
 }
 
@@ -97,7 +98,7 @@ func (w *walk) take(ctx context.Context, s sighting) error {
 		return err
 	}
 	read := place{s.pk, s.sort}
-	found := met{item: s.item, from: from[0], to: to[0], olds: from, news: to, id: w.m.identity(s.item), at: s.at}
+	found := met{item: s.item, from: from[0], to: to[0], olds: from, news: w.m.newOnly(from, to), id: w.m.identity(s.item), at: s.at}
 	if w.new {
 		found.to, found.stray = read, !slices.ContainsFunc(to, read.equal)
 		found.stays = w.m.beside() && slices.ContainsFunc(from, read.equal)
@@ -105,6 +106,7 @@ func (w *walk) take(ctx context.Context, s sighting) error {
 		return nil
 	}
 	found.from, found.stays = read, w.m.same(read, to[0])
+	found.shared = w.m.beside() && slices.ContainsFunc(to, read.equal)
 	if counts, err := w.counts(ctx, found); err != nil || !counts {
 		return err
 	}
@@ -123,7 +125,7 @@ func (w *walk) counts(ctx context.Context, f met) (bool, error) {
 	switch {
 	case !m.From.Layout.found(), f.from.equal(f.olds[0]), w.drops && (known || !m.beside()):
 		return true, nil
-	case !known && m.beside() && slices.ContainsFunc(f.news, f.from.equal):
+	case !known && f.shared:
 		return false, nil
 	}
 	at, it, err := m.From.look(ctx, f.olds, f.id)

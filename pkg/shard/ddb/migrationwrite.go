@@ -160,13 +160,29 @@ func (m *Migration) findBoth(ctx context.Context, operation string, key Item) (n
 	return name, olds, news, nil
 }
 
-// target is the pair of an item: where it is, or else where it belongs.
+// newOnly lists where a new item may be and no old one: where it belongs, and its other
+// places, but for those in one table on which an item counts as an old one.
+func (m *Migration) newOnly(olds, news []place) []place {
+	list := news[:1:1]
+	for _, p := range news[1:] {
+		if !m.beside() || !slices.ContainsFunc(olds, p.equal) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// target is the pair of an item: where it is, or else where it belongs. An old one that
+// is on another of its places, and where the new one belongs, is given its first place.
 func (m *Migration) target(ctx context.Context, olds, news []place, id identity) (pair, error) {
 	from, err := m.From.target(ctx, olds, id)
 	if err != nil {
 		return pair{}, err
 	}
-	to, err := m.To.target(ctx, news, id)
+	to, err := m.To.target(ctx, m.newOnly(olds, news), id)
+	if m.same(from, to) && !from.equal(olds[0]) {
+		return pair{m.To, m.From, to, olds[0], id}, err
+	}
 	return m.pair(from, to, id), err
 }
 
