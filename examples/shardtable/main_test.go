@@ -85,11 +85,30 @@ func TestWhatStaysIsAnError(t *testing.T) {
 	if out, err := run(client, "drop", "orders", "customer", "placed", "acme"); err == nil || !strings.Contains(out, "Missing:5") {
 		t.Fatalf("a drop without a copy: %v: %s", err, out)
 	}
+	if out, err := run(client, "copy", "orders", "customer", "placed", "acme"); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	changed := order("acme", 3)
+	changed["n"] = &types.AttributeValueMemberN{Value: "7"}
+	if err := table.Put(t.Context(), changed); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := run(client, "drop", "orders", "customer", "placed", "acme"); err == nil || !strings.Contains(out, "Different:1") {
+		t.Fatalf("a drop of what changed after the copy: %v: %s", err, out)
+	}
 	if out, err := run(client, "copy", "nowhere", "customer", "placed", "acme"); err == nil {
 		t.Fatalf("no such table: %s", out)
 	}
 	if n, err := table.Count(t.Context(), "acme", ddb.Span{}); err != nil || n != 5 {
 		t.Fatal(n, err)
+	}
+}
+
+// TestItIsShort: sharding a table takes a program of less than 40 lines.
+func TestItIsShort(t *testing.T) {
+	source, err := os.ReadFile("main.go")
+	if lines := strings.Count(string(source), "\n"); err != nil || lines >= 40 {
+		t.Fatalf("%d lines, %v", lines, err)
 	}
 }
 

@@ -54,9 +54,9 @@ func (b TimeBuckets) places(ctx context.Context, t *Table, name string, it Item)
 	if b.By == "" {
 		return []place{{t.format().Join(base, shard.Random(entry.History.At(at))), it[t.SortKey]}}, nil
 	}
-	by, ok := attribute(it, b.By)
-	if !ok {
-		return nil, fmt.Errorf("%w: the item has no text or number %s to calculate its write shard from", ErrMisused, b.By)
+	by, err := t.by(it, b.By)
+	if err != nil {
+		return nil, err
 	}
 	return t.calculated(base, it[t.SortKey], entry, by, at), nil
 }

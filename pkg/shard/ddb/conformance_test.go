@@ -22,42 +22,6 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
-// strategy is a way to shard that the conformance suite tries.
-type strategy struct {
-	name    string
-	sort    types.ScalarAttributeType
-	stamp   shard.Stamp
-	formats []shard.Format
-	layout  func(b shard.Bucket, group string, offset bool) ddb.Layout
-}
-
-var (
-	all = []shard.Format{"", shard.HashShard, shard.Underscore}
-
-	strategies = []strategy{
-		{"random suffix, text", "S", shard.Millis, all, func(shard.Bucket, string, bool) ddb.Layout { return ddb.RandomSuffix{} }},
-		{"random suffix, numbers", "N", shard.UnixMillis, all, func(shard.Bucket, string, bool) ddb.Layout { return ddb.RandomSuffix{} }},
-		{"calculated suffix by the sort key", "S", shard.Nanos, all, func(shard.Bucket, string, bool) ddb.Layout {
-			return ddb.CalculatedSuffix{Time: ddb.SortTime("placed", shard.Nanos)}
-		}},
-		{"calculated suffix by an id", "N", shard.UnixSeconds, all, func(shard.Bucket, string, bool) ddb.Layout {
-			return ddb.CalculatedSuffix{By: "id", Time: ddb.AttributeTime("placed")}
-		}},
-		{"time buckets, random", "S", shard.Seconds, all, func(b shard.Bucket, _ string, offset bool) ddb.Layout {
-			return ddb.TimeBuckets{Bucket: b, Stamp: shard.Seconds, Offset: offset}
-		}},
-		{"time buckets, calculated", "S", "", all, func(b shard.Bucket, _ string, offset bool) ddb.Layout {
-			return ddb.TimeBuckets{Bucket: b, By: "id", Offset: offset}
-		}},
-		{"time buckets, numbers", "N", shard.UnixSeconds, all, func(b shard.Bucket, _ string, offset bool) ddb.Layout {
-			return ddb.TimeBuckets{Bucket: b, Stamp: shard.UnixSeconds, By: "id", Offset: offset}
-		}},
-		{"hybrid buckets", "S", "", all, func(b shard.Bucket, group string, offset bool) ddb.Layout {
-			return ddb.HybridBuckets{Bucket: b, Group: group, Offset: offset}
-		}},
-	}
-)
-
 // steps is a shard count that changes: a shard map as its readers see it.
 type steps struct{ history shard.History }
 
@@ -108,7 +72,7 @@ func newWorld(t *testing.T, r *rapid.T, client *dynamodb.Client, table string, s
 		ctx: t.Context(), s: s, clock: epoch, name: rand.Text(),
 		counts: &steps{shard.History{{Count: rapid.IntRange(1, 64).Draw(r, "shards")}}},
 	}
-	if rapid.Bool().Draw(r, "odd name") && s.name != "hybrid buckets" {
+	if rapid.Bool().Draw(r, "odd name") && !w.hybrid() {
 		w.name += "#7_3"
 	}
 	w.another = w.name + "x"
@@ -120,10 +84,15 @@ func newWorld(t *testing.T, r *rapid.T, client *dynamodb.Client, table string, s
 		Layout: s.layout(bucket, w.name, rapid.Bool().Draw(r, "offset")),
 		Now:    func() time.Time { return w.clock },
 	}
+	if s.fixed {
+		w.table.Shards = ddb.Fixed(w.counts.history[0].Count)
+	}
 	w.found = !strings.Contains(s.name, "random")
 	w.apart = strings.Contains(s.name, "by an id") || strings.Contains(s.name, "buckets, calculated") || strings.Contains(s.name, "buckets, numbers")
 	return w
 }
+
+func (w *world) hybrid() bool { return strings.HasPrefix(w.s.name, "hybrid buckets") }
 
 // run writes, changes the count, and reads, some rounds.
 func (w *world) run(r *rapid.T) {
@@ -131,6 +100,9 @@ func (w *world) run(r *rapid.T) {
 		w.write(r, rapid.IntRange(0, 25).Draw(r, "items"))
 		w.check(r)
 		w.clock = w.clock.Add(time.Duration(rapid.IntRange(1, 100).Draw(r, "pause")) * w.width / 20).Truncate(time.Second)
+		if w.s.fixed {
+			continue
+		}
 		w.counts.history = append(w.counts.history, shard.Change{At: w.clock.Add(ddb.LeadTime), Count: rapid.IntRange(1, 64).Draw(r, "shards")})
 		if rapid.Bool().Draw(r, "in force") {
 			w.clock = w.clock.Add(ddb.LeadTime + time.Second)
@@ -199,7 +171,7 @@ func (w *world) checkRefused(r *rapid.T, refused []made) {
 
 // decoy puts an item of another name with the same sort key.
 func (w *world) decoy(m made) error {
-	if w.s.name == "hybrid buckets" {
+	if w.hybrid() {
 		return w.table.Put(w.ctx, ddb.Item{"customer": str(w.another), "placed": m.item["placed"], "id": m.item["id"]})
 	}
 	return nil

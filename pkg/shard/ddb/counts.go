@@ -21,12 +21,16 @@ type Counts interface {
 // be 1 to [shard.MaxShards].
 type Fixed int
 
+// always is before any time that an item has, the zero time and margin before it
+// included: a fixed count is in force at all of them.
+var always = time.Time{}.Add(-time.Hour)
+
 // Lookup returns the fixed count.
 func (n Fixed) Lookup(context.Context, string, time.Time) (Entry, error) {
 	if n < 1 || n > shard.MaxShards {
 		return Entry{}, fmt.Errorf("%w: a shard count of %d is not 1 to %d", ErrMisused, n, shard.MaxShards)
 	}
-	return Entry{History: shard.History{{Count: int(n)}}, Max: int(n)}, nil
+	return Entry{History: shard.History{{At: always, Count: int(n)}}, Max: int(n)}, nil
 }
 
 // Namespace puts a prefix before names to make their keys in a shard map, so that
@@ -56,6 +60,15 @@ func (n Namespace) Lookup(ctx context.Context, key string, now time.Time) (Entry
 //
 // Deploy it to all programs before a name's count is changed in the map. It stays for
 // as long as there are items from before.
+//
+// Beware of items dated ahead, by a due date for one, where write shards depend on time.
+// A Fixed count takes them, a map refuses new ones ([MaxAhead]), and also keys of those
+// that are there. From the first change of a name's count on, an item of later than it
+// that was written under the Fixed count is looked for where the new count puts it: it is
+// hidden from Get and Update, a Delete passes it by, and a Put makes a second one. So no
+// item may be dated after its name's first change. Count what lies over MaxAhead ahead
+// before it, and wait until there is none, or let CalculatedSuffix.Time read another
+// time, such as the item's making.
 type AtLeast struct {
 	N      Fixed
 	Counts Counts
@@ -78,7 +91,8 @@ func (a AtLeast) Lookup(ctx context.Context, key string, now time.Time) (Entry, 
 	for i := range raised {
 		raised[i].Count = max(raised[i].Count, int(a.N))
 	}
-	if entry.Version <= int64(len(raised)) { // else older changes are forgotten
+	// Older changes that are forgotten leave some; a name that was reset has none.
+	if len(raised) == 0 || entry.Version <= int64(len(raised)) {
 		raised = slices.Concat(floor.History, raised)
 	}
 	entry.History, entry.Max = raised, max(entry.Most(), int(a.N))

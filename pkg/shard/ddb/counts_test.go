@@ -101,6 +101,51 @@ func (w *growing) step(t *testing.T) {
 	}
 }
 
+// TestFloorOfAResetName: a name that is reset, as one that is forgotten then, is where it
+// was before the map had it.
+func TestFloorOfAResetName(t *testing.T) {
+	d := deploy(t)
+	clock := epoch
+	view := ddb.NewMap(d.client, d.names.ShardMap)
+	table := ddb.Table{
+		Client: d.client, Name: theirs(t, d.client, "S"), PartitionKey: "customer", SortKey: "placed",
+		Shards: ddb.AtLeast{N: 10, Counts: view}, Layout: ddb.CalculatedSuffix{Time: ddb.SortTime("placed", "")},
+		Now: func() time.Time { return clock },
+	}
+	changer := patient(ddb.NewMapChanger(d.client, view, ddb.ChangerOptions{Cooldown: -1}))
+	var keys []ddb.Item
+	step := func(change func() error) {
+		t.Helper()
+		if err := change(); err != nil {
+			t.Fatal(err)
+		}
+		clock = clock.Add(time.Minute)
+		for _, key := range keys {
+			if _, err := table.Get(t.Context(), key); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range 20 {
+			key := ddb.Item{"customer": str("acme"), "placed": str(shard.Millis.Key(clock, "#", fmt.Sprint(i)))}
+			if err := table.Put(t.Context(), key); err != nil {
+				t.Fatal(err)
+			}
+			keys = append(keys, key)
+		}
+	}
+	step(func() error { return nil })
+	step(func() error {
+		_, err := changer.Pin(t.Context(), "acme", 40, ddb.Note{By: "test"}, clock)
+		return err
+	})
+	keys = keys[:20] // a reset forgets where the others are
+	step(func() error {
+		_, err := changer.Reset(t.Context(), "acme", clock)
+		return err
+	})
+	step(func() error { return changer.Forget(t.Context(), "acme", clock) })
+}
+
 // TestFloorOfAHistory: before the map's first change there are N, and never fewer.
 func TestFloorOfAHistory(t *testing.T) {
 	at := func(s int64) time.Time { return time.Unix(s, 0) }

@@ -114,6 +114,10 @@ func (t *Table) numbered(base string, n int) []partition {
 // Let sort keys end in the attribute: 2026-01-05T12:00:45.490Z#order-1234. Of items with
 // equal sort keys there can be one on each write shard, and the put of another one is
 // refused.
+//
+// An item that lacks the attribute, which another program may have written, is in
+// ranges, but no key finds it, and it can't be told whose it is. The client's own
+// UpdateItem on its stored key gives it one.
 type CalculatedSuffix struct {
 	// By is the attribute, text or a number, which no write of an item changes; default
 	// the sort key.
@@ -142,24 +146,42 @@ func (c CalculatedSuffix) by(t *Table) string {
 }
 
 func (c CalculatedSuffix) places(ctx context.Context, t *Table, name string, it Item) ([]place, error) {
-	by, ok := attribute(it, c.by(t))
-	if !ok {
-		return nil, fmt.Errorf("%w: the item has no text or number %s to calculate its write shard from", ErrMisused, c.by(t))
+	by, err := t.by(it, c.by(t))
+	if err != nil {
+		return nil, err
+	}
+	at, err := c.time(t, it, by)
+	if err != nil {
+		return nil, err
 	}
 	entry, err := t.lookup(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	var at time.Time
-	if c.Time != nil {
-		if at, err = c.Time(it); err != nil {
-			return nil, fmt.Errorf("%w: the time of item %q: %w", ErrMisused, by, err)
-		}
-		if err := t.notAhead(at); err != nil {
-			return nil, err
-		}
-	}
 	return t.calculated(name, it[t.SortKey], entry, by, at), nil
+}
+
+// time is the item's own, or the zero time. It is looked at before the counts are:
+// what is as far ahead as allowed when a look-up ends may have been further when it
+// began, and the counts are those of its begin.
+func (c CalculatedSuffix) time(t *Table, it Item, by string) (time.Time, error) {
+	if c.Time == nil {
+		return time.Time{}, nil
+	}
+	at, err := c.Time(it)
+	if err != nil {
+		return at, fmt.Errorf("%w: the time of item %q: %w", ErrMisused, by, err)
+	}
+	return at, t.notAhead(at)
+}
+
+// by is the value that an item's write shard is calculated from.
+func (t *Table) by(it Item, attr string) (string, error) {
+	value, ok := attribute(it, attr)
+	if !ok {
+		return "", fmt.Errorf("%w: the item with %s %q has no text or number %s to calculate its write shard from", ErrMisused, t.SortKey, spelled(it[t.SortKey]), attr)
+	}
+	return value, nil
 }
 
 // calculated lists where an item may be whose write shard is calculated: first where

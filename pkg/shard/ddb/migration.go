@@ -19,20 +19,25 @@ type MigrationClient interface {
 type Phase int
 
 // The phases, in their order. All programs must have come to one before any goes on
-// to the next; while they go, some are in the one and some in the other.
+// to the next; while they go, some are in the one and some in the other. A phase is the
+// whole table's: what it asks of Verify, Prune, Copy and Drop is to be done for every name
+// that has items before any program goes on. A name that was left out has nothing where
+// the next phase reads. The caller lists the names; a Migration does not know them.
 const (
 	// WriteOld writes and reads the old shards. Verify tells whether the new places are
-	// free.
+	// free, for every name.
 	WriteOld Phase = iota
 	// WriteBoth writes both, in one transaction, and reads the old. Once all programs
 	// are there, Prune takes away what those in the phase before deleted, and Copy
-	// brings the new up to the old.
+	// brings the new up to the old, of every name.
 	WriteBoth
-	// ReadNew writes both and reads the new. It needs a Verify without differences.
+	// ReadNew writes both and reads the new. It needs a Verify without differences of
+	// every name.
 	// The way back to WriteBoth is open.
 	ReadNew
 	// WriteNew writes and reads the new. There is no way back. Once all programs are
-	// there, Drop deletes the old, and then the new Table does without a Migration.
+	// there, Drop deletes the old of every name, and then the new Table does without a
+	// Migration.
 	WriteNew
 )
 
@@ -58,8 +63,8 @@ type Migration struct {
 	Client   MigrationClient
 	From, To *Table
 	Phase    Phase
-	// TTL is the attribute by which DynamoDB's TTL deletes items, in Unix seconds, if it
-	// does. What has expired is not copied, and no difference: TTL deletes the old and the
+	// TTL is the attribute by which DynamoDB's TTL deletes items, a number of Unix seconds,
+	// if it does. What has expired is not copied, and no difference: TTL deletes the old and the
 	// new at different times.
 	TTL string
 }

@@ -85,8 +85,9 @@ func TestMigrationTellsWhatDiffers(t *testing.T) {
 	if err := m.Delete(t.Context(), ddb.Item{"customer": str("acme"), "placed": str("same")}); err != nil {
 		t.Fatal(err)
 	}
-	done, err = m.Drop(t.Context(), "acme", ddb.Span{}, false, nil)
-	if err != nil || done.Kept != 1 || done.Changed != 2 {
+	reported := 0
+	done, err = m.Drop(t.Context(), "acme", ddb.Span{}, false, func(p ddb.Progress) { reported += p.Kept })
+	if err != nil || reported != 1 || done.Kept != 1 || done.Changed != 2 {
 		t.Fatalf("%+v, %v", done, err)
 	}
 }
@@ -140,8 +141,8 @@ func TestCopyRefusesToMergeItems(t *testing.T) {
 	to := old
 	to.Format, to.Layout = shard.Underscore, ddb.CalculatedSuffix{}
 	m := ddb.Migration{Client: client, From: &old, To: &to, Phase: ddb.WriteBoth}
-	for range 10 {
-		if err := old.Put(t.Context(), ddb.Item{"customer": str("acme"), "placed": str("x")}); err != nil {
+	for i := range 10 {
+		if err := old.Put(t.Context(), ddb.Item{"customer": str("acme"), "placed": str("x"), "n": num(int64(i))}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -154,5 +155,70 @@ func TestCopyRefusesToMergeItems(t *testing.T) {
 	// A sort key is where a copy goes on, so that it sees all that have it.
 	if _, err := m.Copy(t.Context(), "acme", ddb.Span{After: "-1:S:x"}, nil); !errors.Is(err, ddb.ErrMisused) {
 		t.Fatal("a copy that goes on made several items one:", err)
+	}
+	// As the error says to do.
+	one := ddb.Item{"customer": str("acme"), "placed": str("x"), "n": num(1)}
+	if err := errors.Join(old.Delete(t.Context(), one), m.Put(t.Context(), one)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Copy(t.Context(), "acme", ddb.Span{}, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAnItemPutTwice: a random suffix has it twice, which keeps no migration from its
+// end.
+func TestAnItemPutTwice(t *testing.T) {
+	client := enginetest.Client(t)
+	old := orders(t, client, client, ddb.RandomSuffix{}, 10)
+	m := ddb.Migration{Client: client, From: old, To: orders(t, client, client, ddb.CalculatedSuffix{}, 10), Phase: ddb.WriteBoth}
+	for i := range 5 {
+		for _, at := range []string{"acme#2", "acme#7"} {
+			it := placed("acme", i)
+			it["customer"] = str(at)
+			if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &old.Name, Item: it}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := m.Copy(t.Context(), "acme", ddb.Span{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	m.Phase = ddb.ReadNew
+	if c, err := m.Verify(t.Context(), "acme", ddb.Span{}); err != nil || !c.Equal() || c.Compared != 10 {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	m.Phase = ddb.WriteNew
+	changed := placed("acme", 1)
+	changed["n"] = num(100)
+	if err := m.Put(t.Context(), changed); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := m.Drop(t.Context(), "acme", ddb.Span{}, false, nil); err != nil || done.Changed != 10 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	if n, err := m.Count(t.Context(), "acme", ddb.Span{}); err != nil || n != 5 {
+		t.Fatal(n, err)
+	}
+}
+
+// TestDropsOfOldItemsThatDiffer: a drop deletes whatever has a new one.
+func TestDropsOfOldItemsThatDiffer(t *testing.T) {
+	client := enginetest.Client(t)
+	old := orders(t, client, client, ddb.RandomSuffix{}, 10)
+	m := ddb.Migration{Client: client, From: old, To: orders(t, client, client, ddb.CalculatedSuffix{}, 10), Phase: ddb.ReadNew}
+	for i := range 20 { // on many write shards, and each another item
+		it := placed("acme", 1)
+		it["n"] = num(int64(i))
+		if err := m.Put(t.Context(), it); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.Phase = ddb.WriteNew
+	if done, err := m.Drop(t.Context(), "acme", ddb.Span{}, false, nil); err != nil || done.Changed < 2 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	if n, err := old.Count(t.Context(), "acme", ddb.Span{}); err != nil || n != 0 {
+		t.Fatal(n, err)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
 // ErrExtra means that there are items where a name's new ones go that no old one
@@ -22,8 +24,9 @@ type Progress struct {
 	After   string // Span.After to go on from here
 }
 
-// Copy makes the new items of a name equal to the old ones in a span, the zero value
-// for all, while programs write both. It reports, unless report is nil, after each
+// Copy makes the new items of a name equal to the old ones in a span, while programs write
+// both. The zero span is all items, but where the old or the new are in time buckets,
+// which need both ends: [During] from before the first item to behind the last. It reports, unless report is nil, after each
 // hundred items, and goes on from Progress.After of a copy that failed. Done again it
 // changes nothing. Phase WriteBoth only.
 //
@@ -31,8 +34,9 @@ type Progress struct {
 // finds any that no old one accounts for, it copies nothing: that is ErrExtra. Verify
 // tells which they are; Prune deletes them.
 //
-// Two old items that would become one are an error of kind ErrMisused: with equal sort
-// keys, which a RandomSuffix may have, or whose new place another item has.
+// Two old items that differ and would become one are an error of kind ErrMisused: with
+// equal sort keys, which a RandomSuffix may have, or whose new place another item has.
+// From.Delete takes them away, and the right one is put again. Equal ones are one.
 //
 // For each 4 KB an item costs four read units, or three if it is missing, and then
 // four write units for each KB. Within one table and format the ranges that are read
@@ -83,15 +87,37 @@ func (m *Migration) copyOne(ctx context.Context, f met) (bool, error) {
 	if m.expired(f.item) {
 		return false, nil
 	}
-	there, err := m.To.read(ctx, f.to)
-	if err != nil || m.To.equal(f.item, f.id.own(there)) {
+	there, err := m.copyOf(ctx, &f)
+	if err != nil || m.To.equal(f.item, there) {
 		return false, err
 	}
 	p := f.pair(m)
 	if err = m.bring(ctx, p, f.item); errors.Is(err, errOutrun) {
 		err = m.sync(ctx, p)
 	}
+	if err == nil && m.From.Layout.found() && !f.from.equal(f.olds[0]) {
+		err = m.overtaken(ctx, p, f.olds)
+	}
 	return true, err
+}
+
+// overtaken looks again after a copy of an old item that was not on the first of its
+// places: a put that came meanwhile has gone to that, and counts.
+func (m *Migration) overtaken(ctx context.Context, p pair, olds []place) (err error) {
+	if p.at, err = m.From.target(ctx, olds, p.id); err != nil || m.same(p.at, p.otherAt) {
+		return err
+	}
+	return m.sync(ctx, p)
+}
+
+// copyOf reads an old item's new one, nil for none, on all places where it may be, and
+// takes its place for the item's.
+func (m *Migration) copyOf(ctx context.Context, f *met) (Item, error) {
+	at, it, err := m.To.look(ctx, f.news, f.id)
+	if it != nil {
+		f.to = at
+	}
+	return it, err
 }
 
 // pair is the item's, old and new.
@@ -102,8 +128,8 @@ func (m *Migration) extra(ctx context.Context, f met) (bool, error) {
 	if m.expired(f.item) || f.stray {
 		return !m.expired(f.item), nil
 	}
-	there, err := m.From.read(ctx, f.from)
-	if err != nil || f.id.matches(there) {
+	_, there, err := m.From.look(ctx, f.olds, f.id)
+	if err != nil || there != nil {
 		return false, err
 	}
 	old, new, err := m.read(ctx, f.pair(m)) // both may have come or gone since
@@ -144,12 +170,13 @@ func (m *Migration) pruneOne(ctx context.Context, f met) (bool, error) {
 // deletes by it: five years, by its documentation.
 const ttlKeeps = 5 * 365 * 24 * time.Hour
 
-// expired tells whether TTL has deleted an item, or is about to.
+// expired tells whether TTL has deleted an item, or is about to. It deletes by numbers
+// alone: a text of the same digits is no time to it.
 func (m *Migration) expired(it Item) bool {
-	text, ok := attribute(it, m.TTL)
-	if !ok {
+	if _, number := it[m.TTL].(*types.AttributeValueMemberN); !number {
 		return false
 	}
+	text, _ := attribute(it, m.TTL)
 	seconds, err := strconv.ParseInt(text, 10, 64)
 	age := m.From.now().Sub(time.Unix(seconds, 0))
 	return err == nil && age >= 0 && age < ttlKeeps

@@ -3,9 +3,7 @@ package ddb
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
-	"sync/atomic"
 )
 
 // Comparison is what a Verify found.
@@ -59,8 +57,8 @@ type verification struct {
 
 // old compares an old item with its new one.
 func (v *verification) old(ctx context.Context, f met) (bool, error) {
-	there, err := v.m.To.read(ctx, f.to)
-	if err != nil || v.m.To.equal(f.item, f.id.own(there)) {
+	there, err := v.m.copyOf(ctx, &f)
+	if err != nil || v.m.To.equal(f.item, there) {
 		return false, err
 	}
 	old, new, err := v.m.read(ctx, f.pair(v.m))
@@ -90,35 +88,35 @@ func (v *verification) add(kind string, count *int, f met) {
 	defer v.mu.Unlock()
 	*count++
 	if len(v.found.Examples) < maxExamples {
-		sort := strings.SplitN(position{sort: f.at.sort}.String(), ":", 3)[2]
-		v.found.Examples = append(v.found.Examples, fmt.Sprintf("%s: %q, old under %q, new under %q", kind, sort, f.from.pk, f.to.pk))
+		v.found.Examples = append(v.found.Examples, fmt.Sprintf("%s: %q, old under %q, new under %q", kind, spelled(f.at.sort), f.from.pk, f.to.pk))
 	}
 }
 
 // Drop deletes the old items of a name in a span that have a new one. One without may
 // have been deleted since the phase began, or have never been copied: it is kept and
 // counted, unless orphans says to delete those, too, which is right after a Verify
-// without differences, or TTL is about to. It reports and goes on as Copy does. Phase
+// without differences, or TTL is about to. Within one table, one where the new layout
+// finds it stays in any case. It reports and goes on as Copy does. Phase
 // WriteNew only.
 func (m *Migration) Drop(ctx context.Context, name string, s Span, orphans bool, report func(Progress)) (Progress, error) {
 	if err := m.need("Drop", WriteNew); err != nil {
 		return Progress{}, err
 	}
-	var kept atomic.Int64
-	w := m.walk(name, s, report, func(ctx context.Context, f met) (bool, error) {
-		new, err := m.To.read(ctx, f.to)
+	var w *walk
+	w = m.walk(name, s, report, func(ctx context.Context, f met) (bool, error) {
+		new, err := m.copyOf(ctx, &f)
 		if err != nil {
 			return false, err
 		}
-		if !f.id.matches(new) && !orphans && !m.expired(f.item) {
-			kept.Add(1)
+		// One that the new layout finds where it is has no other copy, and may be new itself.
+		if new == nil && (f.shared || !orphans && !m.expired(f.item)) {
+			w.kept.Add(1)
 			return false, nil
 		}
 		return true, m.From.remove(ctx, f.from, f.id)
 	})
-	err := w.run(ctx)
-	w.done.Kept = int(kept.Load())
-	if err != nil {
+	w.drops = true
+	if err := w.run(ctx); err != nil {
 		return w.done, m.From.describe("dropping old items of", name, err)
 	}
 	return w.done, nil

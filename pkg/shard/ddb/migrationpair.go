@@ -99,7 +99,7 @@ func (m *Migration) bring(ctx context.Context, p pair, truth Item) error {
 	if err != nil {
 		return err
 	}
-	change := p.delete(p.other, p.otherAt)
+	change := p.id.delete(p.other, p.otherAt)
 	if truth != nil {
 		change = p.put(p.other, p.otherAt, truth)
 	}
@@ -130,8 +130,8 @@ func (p pair) put(t *Table, at place, it Item) types.TransactWriteItem {
 }
 
 // delete is a delete of the item and of no other one.
-func (p pair) delete(t *Table, at place) types.TransactWriteItem {
-	g := p.id.free(t.PartitionKey)
+func (id identity) delete(t *Table, at place) types.TransactWriteItem {
+	g := id.free(t.PartitionKey)
 	return types.TransactWriteItem{Delete: &types.Delete{
 		TableName: &t.Name, Key: t.key(at),
 		ConditionExpression: g.condition, ExpressionAttributeNames: g.names, ExpressionAttributeValues: g.values,

@@ -1,7 +1,6 @@
 package ddb_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -24,12 +22,18 @@ func placed(name string, n int) ddb.Item {
 // TestAnotherNamesItemsStay: a plain name that looks like a write shard of the one that
 // migrates loses nothing, and is told of before anything is copied.
 func TestAnotherNamesItemsStay(t *testing.T) {
+	for _, other := range []string{"acme#0", "acme#2"} {
+		t.Run(other, func(t *testing.T) { checkAnotherName(t, other) })
+	}
+}
+
+func checkAnotherName(t *testing.T, other string) {
 	db := enginetest.Client(t)
 	plain := orders(t, db, db, ddb.Unsharded{}, 1)
 	sharded := *plain
 	sharded.Shards, sharded.Layout = ddb.Fixed(10), ddb.CalculatedSuffix{}
 	for i := range 56 {
-		for _, name := range []string{"acme", "acme#2"} {
+		for _, name := range []string{"acme", other} {
 			it := placed(name, i)
 			it["word"] = str(name)
 			if err := plain.Put(t.Context(), it); err != nil {
@@ -50,7 +54,7 @@ func TestAnotherNamesItemsStay(t *testing.T) {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	for i := range 56 {
-		if it, err := plain.Get(t.Context(), placed("acme#2", i)); err != nil || text(it["word"]) != "acme#2" {
+		if it, err := plain.Get(t.Context(), placed(other, i)); err != nil || text(it["word"]) != other {
 			t.Fatal(it, err)
 		}
 	}
@@ -137,30 +141,61 @@ func checkMigrated(t *testing.T, m *ddb.Migration, want []string) {
 }
 
 // TestPagesOutliveAPhase: pages that began with the old items go on with the new ones,
-// also between equal sort keys.
+// both ways, also between equal sort keys.
 func TestPagesOutliveAPhase(t *testing.T) {
 	db := enginetest.Client(t)
-	from, to := orders(t, db, db, ddb.CalculatedSuffix{By: "id"}, 10), orders(t, db, db, ddb.CalculatedSuffix{By: "id"}, 999)
-	want := putDay(t, from, 10)
-	m := ddb.Migration{Client: db, From: from, To: to, Phase: ddb.WriteBoth}
-	if _, err := m.Copy(t.Context(), "acme", ddb.Span{}, nil); err != nil {
-		t.Fatal(err)
+	by := ddb.CalculatedSuffix{By: "id"}
+	for name, c := range map[string]struct {
+		from, to ddb.Layout
+		shards   ddb.Fixed
+		day      bool
+	}{"by both": {by, by, 499, true}, "by the old": {by, ddb.CalculatedSuffix{}, 7, false}, "by the new": {ddb.CalculatedSuffix{}, by, 7, false}} {
+		from, to := orders(t, db, db, c.from, 10), orders(t, db, db, c.to, c.shards)
+		var want []string
+		if c.day {
+			want = putDay(t, from, 10)
+		}
+		for i := range 6 {
+			it := placed("acme", i)
+			it["id"] = str(fmt.Sprint(i))
+			if want = append(want, text(it["id"])); from.Put(t.Context(), it) != nil {
+				t.Fatal("not put")
+			}
+		}
+		m := ddb.Migration{Client: db, From: from, To: to, Phase: ddb.WriteBoth}
+		if _, err := m.Copy(t.Context(), "acme", ddb.Span{}, nil); err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(want)
+		for _, desc := range []bool{false, true} {
+			got := pagesOverPhases(t, m, desc)
+			if slices.Sort(got); !slices.Equal(got, want) {
+				t.Errorf("%s, desc %t: %v, want %v", name, desc, got, want)
+			}
+		}
 	}
-	var got []string
-	s := ddb.Span{Limit: 1}
+}
+
+// pagesOverPhases reads pages of one item, each in another phase than the one before.
+func pagesOverPhases(t *testing.T, m ddb.Migration, desc bool) (got []string) {
+	t.Helper()
+	last := ""
+	s := ddb.Span{Limit: 1, Desc: desc}
 	for more := true; more; more = s.After != "" {
 		page, err := m.Page(t.Context(), "acme", s)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, it := range page.Items {
-			got = append(got, text(it["id"]))
+			sort := text(it["placed"])
+			if last != "" && sort != last && desc != (sort < last) {
+				t.Errorf("desc %t: %s after %s", desc, sort, last)
+			}
+			got, last = append(got, text(it["id"])), sort
 		}
 		s.After, m.Phase = page.Next, ddb.WriteBoth+ddb.ReadNew-m.Phase // the one and the other
 	}
-	if !slices.Equal(got, want) {
-		t.Fatalf("%v, want %v", got, want)
-	}
+	return got
 }
 
 // TestDropSeesWhoseTheNewItemIs: an old item stays when only another has its new place.
@@ -219,6 +254,37 @@ func TestStraysAreNotHidden(t *testing.T) {
 	}
 }
 
+// TestStraysOnTheFirstWriteShard: #0 is no place where items may lie when none is
+// calculated to be there.
+func TestStraysOnTheFirstWriteShard(t *testing.T) {
+	db := enginetest.Client(t)
+	for _, at := range []int{0, 2} {
+		four := orders(t, db, db, ddb.CalculatedSuffix{}, 4)
+		nine := *four
+		nine.Shards = ddb.Fixed(9)
+		strays := 0
+		for i := range 40 {
+			it := placed("acme", i)
+			if sort := text(it["placed"]); shard.Calculated(sort, 4) == at || shard.Calculated(sort, 9) == at {
+				continue
+			}
+			it["customer"] = str(fmt.Sprint("acme#", at))
+			if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &four.Name, Item: it}); err != nil {
+				t.Fatal(err)
+			}
+			strays++
+		}
+		m := ddb.Migration{Client: db, From: four, To: &nine}
+		if c, err := m.Verify(t.Context(), "acme", ddb.Span{}); err != nil || c.Extra != strays {
+			t.Fatalf("#%d: %+v, %v, want %d", at, c, err, strays)
+		}
+		m.Phase = ddb.WriteBoth
+		if _, err := m.Copy(t.Context(), "acme", ddb.Span{}, nil); !errors.Is(err, ddb.ErrExtra) {
+			t.Fatalf("#%d: %v", at, err)
+		}
+	}
+}
+
 // strayOf is an item that lies on write shard 4 or 5 of six, and on another of four and
 // of nine.
 func strayOf(t *testing.T) ddb.Item {
@@ -228,76 +294,5 @@ func strayOf(t *testing.T) ddb.Item {
 		if at := shard.Calculated(sort, 6); at >= 4 && at != shard.Calculated(sort, 9) {
 			return placed("acme", i)
 		}
-	}
-}
-
-// losing applies the transactions of updates and loses their answers.
-type losing struct {
-	*dynamodb.Client
-	lost int
-}
-
-func (l *losing) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
-	out, err := l.Client.TransactWriteItems(ctx, in, o...)
-	if err == nil && in.TransactItems[0].Update != nil {
-		l.lost++
-		return nil, &types.InternalServerError{Message: aws.String("lost")}
-	}
-	return out, err
-}
-
-// TestAnUpdateOfBothAppliesOnce: however many answers are lost, an ADD counts once.
-func TestAnUpdateOfBothAppliesOnce(t *testing.T) {
-	db := enginetest.Client(t)
-	from, to := orders(t, db, db, ddb.CalculatedSuffix{}, 2), orders(t, db, db, ddb.CalculatedSuffix{}, 5)
-	client := &losing{Client: db}
-	m := ddb.Migration{Client: client, From: from, To: to, Phase: ddb.WriteBoth}
-	key := ddb.Item{"customer": str("acme"), "placed": str("x")}
-	err := m.Update(t.Context(), key, &dynamodb.UpdateItemInput{
-		UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: ddb.Item{":one": num(1)},
-	})
-	if !errors.Is(err, ddb.ErrUnavailable) || client.lost < 2 {
-		t.Fatalf("%d answers were lost: %v", client.lost, err)
-	}
-	if it, err := m.Get(t.Context(), key); err != nil || text(it["n"]) != "1" {
-		t.Fatalf("after %d lost answers: %v, %v", client.lost, it, err)
-	}
-}
-
-// TestExpiredItemsAreNoDifference: TTL deletes the old and the new at different times.
-func TestExpiredItemsAreNoDifference(t *testing.T) {
-	db := enginetest.Client(t)
-	from, to := orders(t, db, db, ddb.CalculatedSuffix{}, 2), orders(t, db, db, ddb.CalculatedSuffix{}, 5)
-	m := ddb.Migration{Client: db, From: from, To: to, Phase: ddb.WriteBoth}
-	put := func(table *ddb.Table, n int, expires int64) {
-		t.Helper()
-		it := placed("acme", n)
-		it["expires_at"] = num(expires)
-		if err := table.Put(t.Context(), it); err != nil {
-			t.Fatal(err)
-		}
-	}
-	now := epoch.Unix()
-	from.Now = epochNow
-	put(from, 1, now)
-	put(to, 2, now-100)
-	put(from, 3, now-6*365*24*3600) // TTL takes it for a mistake
-	put(from, 4, now+1)
-	if c, err := m.Verify(t.Context(), "acme", ddb.Span{}); err != nil || c.Missing != 3 || c.Extra != 1 {
-		t.Fatalf("without TTL: %+v, %v", c, err)
-	}
-	m.TTL = "expires_at"
-	if c, err := m.Verify(t.Context(), "acme", ddb.Span{}); err != nil || c.Missing != 2 || c.Extra != 0 {
-		t.Fatalf("%+v, %v", c, err)
-	}
-	if done, err := m.Copy(t.Context(), "acme", ddb.Span{}, nil); err != nil || done.Changed != 2 {
-		t.Fatalf("%+v, %v", done, err)
-	}
-	if c, err := m.Verify(t.Context(), "acme", ddb.Span{}); err != nil || !c.Equal() {
-		t.Fatalf("%+v, %v", c, err)
-	}
-	m.Phase = ddb.WriteNew
-	if done, err := m.Drop(t.Context(), "acme", ddb.Span{}, false, nil); err != nil || done.Changed != 3 || done.Kept != 0 {
-		t.Fatalf("%+v, %v", done, err)
 	}
 }

@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"golang.org/x/sync/errgroup"
 
@@ -19,171 +17,17 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
-// process is a program that takes part in a migration; its phase changes between its
-// calls, as by a deployment.
-type process struct {
-	mu sync.RWMutex
-	m  ddb.Migration
-}
-
-func (p *process) do(call func(m *ddb.Migration) error) error {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	return call(&p.m)
-}
-
-func (p *process) enter(phase ddb.Phase) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.m.Phase = phase
-}
-
-// traffic is programs that read and write while a migration goes through its phases.
-type traffic struct {
-	ctx       context.Context
-	processes []*process
-	name      string
-	span      ddb.Span
-	find      bool // items can be found singly
-	old       []string
-
-	mu   sync.Mutex
-	want map[string]int // by sort key, what was accepted
-	ops  int
-}
-
-func (w *traffic) process() *process { return w.processes[rand.IntN(len(w.processes))] }
-
-// put, and what else changes items, goes to one program, and the next read of the
-// item to another.
-func (w *traffic) work(worker int, stop <-chan struct{}) error {
-	for i := 0; ; i++ {
-		select {
-		case <-stop:
-			return nil
-		default:
-		}
-		sort := shard.Millis.Key(epoch.Add(time.Duration(rand.IntN(8))*time.Hour), "#", fmt.Sprintf("w%d-%d", worker, i%7))
-		if !w.find {
-			sort = fmt.Sprintf("%s-%d", sort, i)
-		}
-		if err := w.step(sort); err != nil {
-			return err
-		}
-	}
-}
-
-func (w *traffic) step(sort string) error {
-	w.mu.Lock()
-	n, there := w.want[sort]
-	w.mu.Unlock()
-	key := ddb.Item{"customer": str(w.name), "placed": str(sort)}
-	next, gone := n+1, false
-	err := w.process().do(func(m *ddb.Migration) error {
-		switch k := rand.IntN(6); {
-		case k == 0 && w.find:
-			next, gone = 0, true
-			return m.Delete(w.ctx, key)
-		case k < 3 && w.find:
-			return m.Update(w.ctx, key, &dynamodb.UpdateItemInput{
-				UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: ddb.Item{":one": num(1)},
-			})
-		case !there || w.find:
-			it := maps.Clone(key)
-			it["n"], it["word"] = num(int64(next)), str("x")
-			return m.Put(w.ctx, it)
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", sort, err)
-	}
-	w.mu.Lock()
-	w.ops++
-	if w.want[sort] = next; gone {
-		delete(w.want, sort)
-	}
-	w.mu.Unlock()
-	if !w.find {
-		return nil
-	}
-	return w.process().do(func(m *ddb.Migration) error {
-		it, err := m.Get(w.ctx, key)
-		if gone && errors.Is(err, ddb.ErrNotFound) {
-			return nil
-		}
-		if err != nil || gone || text(it["n"]) != fmt.Sprint(next) {
-			return fmt.Errorf("phase %d: %s reads as %v, %v, want %d (gone: %t)", m.Phase, sort, it, err, next, gone)
-		}
-		return nil
-	})
-}
-
-// watch reads everything again and again: in order, each once, and all that was there
-// from the beginning.
-func (w *traffic) watch(stop <-chan struct{}) error {
-	for {
-		select {
-		case <-stop:
-			return nil
-		default:
-		}
-		err := w.process().do(func(m *ddb.Migration) error {
-			got, err := w.read(m)
-			if err != nil {
-				return err
-			}
-			for _, sort := range w.old {
-				if _, ok := got[sort]; !ok {
-					return fmt.Errorf("phase %d: %s is missing", m.Phase, sort)
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-}
-
-func (w *traffic) read(m *ddb.Migration) (map[string]int, error) {
-	got := map[string]int{}
-	last := ""
-	s := w.span
-	s.Consistent = true
-	for it, err := range m.Query(w.ctx, w.name, s) {
-		if err != nil {
-			return nil, err
-		}
-		sort := text(it["placed"])
-		if sort <= last {
-			return nil, fmt.Errorf("phase %d: %s after %s", m.Phase, sort, last)
-		}
-		last = sort
-		if _, err := fmt.Sscan(text(it["n"]), new(int)); err != nil {
-			return nil, fmt.Errorf("%s is half an item: %v", sort, it)
-		}
-		n := 0
-		fmt.Sscan(text(it["n"]), &n)
-		got[sort] = n
-	}
-	return got, nil
-}
-
-// enter takes the programs to a phase, one after the other, while they work.
-func (w *traffic) enter(phase ddb.Phase) {
-	for _, p := range w.processes {
-		time.Sleep(50 * time.Millisecond) // lets both phases do some work
-		p.enter(phase)
-	}
-	time.Sleep(50 * time.Millisecond)
-}
-
 func TestMigrationsUnderTraffic(t *testing.T) {
 	client := enginetest.Client(t)
 	a, b := theirs(t, client, "S"), theirs(t, client, "S")
 	table := func(name string, format shard.Format, n ddb.Fixed, layout ddb.Layout) *ddb.Table {
 		return &ddb.Table{Client: client, Name: name, PartitionKey: "customer", SortKey: "placed", Format: format, Shards: n, Layout: layout}
+	}
+	changed := func(name string, format shard.Format) *ddb.Table { // its items of one o'clock have two places
+		t := table(name, format, 0, ddb.CalculatedSuffix{Time: ddb.SortTime("placed", "")})
+		t.Shards = &steps{shard.History{{Count: 2}, {At: epoch.Add(time.Hour), Count: 9}}}
+		t.Now = func() time.Time { return epoch.Add(24 * time.Hour) }
+		return t
 	}
 	for name, c := range map[string]struct {
 		from, to *ddb.Table
@@ -194,6 +38,9 @@ func TestMigrationsUnderTraffic(t *testing.T) {
 		"sharded in place":     {table(a, "", 1, ddb.Unsharded{}), table(a, "", 5, ddb.CalculatedSuffix{}), true},
 		"random to calculated": {table(a, "", 5, ddb.RandomSuffix{}), table(a, shard.HashShard, 3, ddb.CalculatedSuffix{}), false},
 		"suffix to buckets":    {table(a, "", 3, ddb.CalculatedSuffix{}), table(a, "", 2, ddb.TimeBuckets{Bucket: shard.Hour, By: "placed"}), true},
+		"from a map in place":  {changed(a, ""), table(a, "", 4, ddb.CalculatedSuffix{}), true},
+		"from a map":           {changed(a, ""), table(b, "", 4, ddb.CalculatedSuffix{}), true},
+		"to a map in place":    {table(a, "", 4, ddb.CalculatedSuffix{}), changed(a, ""), true},
 		"buckets to hybrid":    {table(a, "", 3, ddb.TimeBuckets{Bucket: shard.Hour, By: "placed"}), table(b, "_", 4, ddb.HybridBuckets{Bucket: shard.Day}), true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,24 +15,29 @@ type walk struct {
 	name   string
 	span   Span
 	new    bool // through the new ones
+	drops  bool // of the old ones, all that are there are to be deleted
 	report func(Progress)
 	each   func(context.Context, met) (changed bool, err error) // called in parallel
 
 	done Progress
 	part []met // collected, and not handled yet
 	last position
-	seen []string // what tells apart the items with the last sort key
+	seen map[string]Item // the items with the last sort key, by what tells them apart
 
 	extra atomic.Int64 // what ends the walk with its chunk
+	kept  atomic.Int64 // Progress.Kept
 }
 
 // met is an item that a walk has come by.
 type met struct {
 	item     Item // as it was read, with the keys that callers know
 	from, to place
+	olds     []place // where the old one may be, and the new one: first where it belongs
+	news     []place
 	id       identity
 	at       position
 	stays    bool // it is where the other table has it: there is nothing to do
+	shared   bool // it is where a look-up of a new one would come, too
 	stray    bool // no layout puts it where it is
 }
 
@@ -47,14 +52,15 @@ func (m *Migration) walk(name string, s Span, report func(Progress), each func(c
 // chunk is how many items a walk handles between two reports, maxParallel at a time.
 const chunk = 100
 
-// run walks through the items of one of the tables, from Span.After on. Where both may
-// have items in one partition, it looks at all that are there.
+// run walks through the items of one of the tables, from Span.After on. It looks at all
+// that are there: of the new ones, of those of another table or layout in the partitions,
+// and of the two that an old item may be when writers did not agree on a shard count.
 func (w *walk) run(ctx context.Context) error {
 	t := w.m.From
 	if w.new {
 		t = w.m.To
 	}
-	if w.new || w.m.beside() {
+	if w.new || w.m.From.Layout.found() {
 		t = t.reading(allThere)
 	}
 	g, err := t.gather(w.name, w.span)
@@ -92,40 +98,55 @@ func (w *walk) take(ctx context.Context, s sighting) error {
 		return err
 	}
 	read := place{s.pk, s.sort}
-	found := met{item: s.item, from: from[0], to: to[0], id: w.m.identity(s.item), at: s.at}
+	found := met{item: s.item, from: from[0], to: to[0], olds: from, news: w.m.newOnly(from, to), id: w.m.identity(s.item), at: s.at}
 	if w.new {
 		found.to, found.stray = read, !slices.ContainsFunc(to, read.equal)
 		found.stays = w.m.beside() && slices.ContainsFunc(from, read.equal)
 		w.part = append(w.part, found)
 		return nil
 	}
-	if w.m.beside() && !read.equal(from[0]) {
-		return w.foreign(read, from, to)
-	}
 	found.from, found.stays = read, w.m.same(read, to[0])
+	found.shared = w.m.beside() && slices.ContainsFunc(to, read.equal)
+	if counts, err := w.counts(ctx, found); err != nil || !counts {
+		return err
+	}
 	w.part = append(w.part, found)
+	if w.drops {
+		return nil
+	}
 	return w.distinct(found)
 }
 
-// foreign is the error of an item among the old ones that is none of them and no new
-// one: to leave it out would hide it for good.
-func (w *walk) foreign(read place, from, to []place) error {
-	if slices.ContainsFunc(from, read.equal) || slices.ContainsFunc(to, read.equal) {
-		return nil
+// counts tells whether an item that was read among the old ones is one, and the one that
+// a look-up finds, on the first of its places that has it. One that is on none of them,
+// and no new one, is an error: to leave it out would hide it for good.
+func (w *walk) counts(ctx context.Context, f met) (bool, error) {
+	m, known := w.m, slices.ContainsFunc(f.olds, f.from.equal)
+	switch {
+	case !m.From.Layout.found(), f.from.equal(f.olds[0]), w.drops && (known || !m.beside()):
+		return true, nil
+	case !known && f.shared:
+		return false, nil
 	}
-	return fmt.Errorf("%w: %q holds an item that the old layout would look for under %q: it would be lost", ErrMisused, read.pk, from[0].pk)
+	at, it, err := m.From.look(ctx, f.olds, f.id)
+	if err == nil && it == nil && !known {
+		err = fmt.Errorf("%w: %q holds an item that the old layout would look for under %q: it would be lost", ErrMisused, f.from.pk, f.olds[0].pk)
+	}
+	return it != nil && f.from.equal(at), err
 }
 
-// distinct refuses two old items that the new table would have as one.
+// distinct refuses two old items that the new table would have as one, unless they are
+// equal: a random suffix has an item twice that was put twice.
 func (w *walk) distinct(f met) error {
 	if w.last.sort == nil || compareValues(w.last.sort, f.at.sort) != 0 {
-		w.seen = nil
+		w.seen = map[string]Item{}
 	}
 	by := apart(f.item, w.m.To.Layout.tells(w.m.To))
-	if slices.Contains(w.seen, by) {
-		return fmt.Errorf("%w: %q holds an item that would become one with another that has its sort key", ErrMisused, f.from.pk)
+	if other := w.seen[by]; other != nil && !w.m.From.equal(other, f.item) {
+		return fmt.Errorf("%w: %q holds an item that would become one with another that has its sort key %q: take them away with From.Delete, and put the right one again",
+			ErrMisused, f.from.pk, spelled(f.at.sort))
 	}
-	w.last, w.seen = f.at, append(w.seen, by)
+	w.last, w.seen[by] = f.at, f.item
 	return nil
 }
 
@@ -141,6 +162,7 @@ func (w *walk) flush(ctx context.Context) error {
 	changed, err := w.handle(ctx)
 	w.done.Seen += len(w.part)
 	w.done.Changed += changed
+	w.done.Kept = int(w.kept.Load())
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package ddb
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -50,16 +51,11 @@ func (m *Migration) both(ctx context.Context, name string, it Item) (from, to pl
 	if err != nil {
 		return place{}, place{}, err
 	}
-	to, err = m.newPlace(ctx, name, it)
-	return old[0], to, err
-}
-
-func (m *Migration) newPlace(ctx context.Context, name string, it Item) (place, error) {
-	list, err := m.To.Layout.places(ctx, m.To, name, it)
+	new, err := m.To.Layout.places(ctx, m.To, name, it)
 	if err != nil {
-		return place{}, err
+		return place{}, place{}, err
 	}
-	return list[0], nil
+	return old[0], new[0], nil
 }
 
 // same tells whether an item stays where it is.
@@ -79,31 +75,68 @@ func (m *Migration) Delete(ctx context.Context, key Item) error {
 		return t.Delete(ctx, key)
 	}
 	const operation = "deleting an item, old and new, of"
-	name, from, to, err := m.findBoth(ctx, operation, key)
+	name, olds, news, err := m.findBoth(ctx, operation, key)
 	if err != nil {
 		return err
 	}
-	if m.same(from, to) {
+	all := m.spots(olds, news)
+	if len(all) == 1 {
 		return m.From.Delete(ctx, key)
 	}
-	p := m.pair(from, to, m.identity(key))
-	if err := undisturbed(ctx, func(ctx context.Context) error { return m.deleteBoth(ctx, p) }); err != nil {
+	if err := m.deleteAll(ctx, m.identity(key), all); err != nil {
 		return m.To.describe(operation, name, err)
 	}
 	return nil
 }
 
-// deleteBoth deletes a pair. Where another item is, there is nothing to delete, and it
-// must be so when the other side is deleted.
-func (m *Migration) deleteBoth(ctx context.Context, p pair) error {
-	actions := []types.TransactWriteItem{p.delete(p.truth, p.at), p.delete(p.other, p.otherAt)}
+// spot is a place in a table.
+type spot struct {
+	table *Table
+	place
+}
+
+func (s spot) is(t spot) bool { return s.table.Name == t.table.Name && s.equal(t.place) }
+
+// spots lists all places where an item may be, old and new, each once: first those where
+// it belongs.
+func (m *Migration) spots(olds, news []place) (all []spot) {
+	for i := range max(len(olds), len(news)) {
+		for _, s := range []spot{{m.From, olds[min(i, len(olds)-1)]}, {m.To, news[min(i, len(news)-1)]}} {
+			if !slices.ContainsFunc(all, s.is) {
+				all = append(all, s)
+			}
+		}
+	}
+	return all
+}
+
+// deleteAll deletes an item from all places where it may be, in one transaction: two, and
+// a few more near a change of a shard count. Where that is forgotten, they are so many
+// that those come first on which it hardly is.
+func (m *Migration) deleteAll(ctx context.Context, id identity, all []spot) error {
+	first := min(len(all), maxActions)
+	for _, s := range all[first:] {
+		if err := s.table.remove(ctx, s.place, id); err != nil {
+			return err
+		}
+	}
+	return undisturbed(ctx, func(ctx context.Context) error { return m.deleteOnce(ctx, id, all[:first]) })
+}
+
+// deleteOnce attempts it. Where another item is, there is nothing to delete, and it must
+// be so when the others are deleted.
+func (m *Migration) deleteOnce(ctx context.Context, id identity, all []spot) error {
+	var actions []types.TransactWriteItem
+	for _, s := range all {
+		actions = append(actions, id.delete(s.table, s.place))
+	}
 	err := m.transact(ctx, actions...)
 	failed := failedConditions(err)
 	if len(failed) == 0 {
 		return err
 	}
 	for _, i := range failed {
-		g, d := p.id.absent(p.truth.PartitionKey), actions[i].Delete
+		g, d := id.absent(m.To.PartitionKey), actions[i].Delete
 		actions[i] = types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
 			TableName: d.TableName, Key: d.Key,
 			ConditionExpression: g.condition, ExpressionAttributeNames: g.names, ExpressionAttributeValues: g.values,
@@ -115,28 +148,54 @@ func (m *Migration) deleteBoth(ctx context.Context, p pair) error {
 	return err
 }
 
-// findBoth returns where the item of a key is, old and new.
-func (m *Migration) findBoth(ctx context.Context, operation string, key Item) (name string, from, to place, err error) {
-	name, old, err := m.From.find(ctx, operation, key)
+// findBoth returns where the item of a key may be, old and new: first where it belongs.
+func (m *Migration) findBoth(ctx context.Context, operation string, key Item) (name string, olds, news []place, err error) {
+	name, olds, err = m.From.find(ctx, operation, key)
 	if err != nil {
-		return "", place{}, place{}, err
+		return "", nil, nil, err
 	}
-	if to, err = m.newPlace(ctx, name, key); err != nil {
-		return "", place{}, place{}, m.To.describe(operation, name, err)
+	if news, err = m.To.Layout.places(ctx, m.To, name, key); err != nil {
+		return "", nil, nil, m.To.describe(operation, name, err)
 	}
-	return name, old[0], to, nil
+	return name, olds, news, nil
+}
+
+// newOnly lists where a new item may be and no old one: where it belongs, and its other
+// places, but for those in one table on which an item counts as an old one.
+func (m *Migration) newOnly(olds, news []place) []place {
+	list := news[:1:1]
+	for _, p := range news[1:] {
+		if !m.beside() || !slices.ContainsFunc(olds, p.equal) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// target is the pair of an item: where it is, or else where it belongs. An old one that
+// is on another of its places, and where the new one belongs, is given its first place.
+func (m *Migration) target(ctx context.Context, olds, news []place, id identity) (pair, error) {
+	from, err := m.From.target(ctx, olds, id)
+	if err != nil {
+		return pair{}, err
+	}
+	to, err := m.To.target(ctx, m.newOnly(olds, news), id)
+	if m.same(from, to) && !from.equal(olds[0]) {
+		return pair{m.To, m.From, to, olds[0], id}, err
+	}
+	return m.pair(from, to, id), err
 }
 
 // Update updates an item as [Table.Update] does, and returns no values: the input must
-// ask for none. Where it writes both it applies once, whatever is repeated; in the first
+// ask for none, nor for an item whose condition fails. Where it writes both it applies once, whatever is repeated; in the first
 // and the last phase, and for an item that stays where it is, it is a Table's. A
 // condition that does not hold is a *types.ConditionalCheckFailedException.
 func (m *Migration) Update(ctx context.Context, key Item, in *dynamodb.UpdateItemInput) error {
 	if err := m.fault(); err != nil {
 		return err
 	}
-	if in.ReturnValues != "" || in.TableName != nil || in.Key != nil {
-		return fmt.Errorf("%w: an Update of a Migration sets TableName and Key, and has no ReturnValues", ErrMisused)
+	if in.ReturnValues != "" || in.ReturnValuesOnConditionCheckFailure != "" || in.TableName != nil || in.Key != nil {
+		return fmt.Errorf("%w: an Update of a Migration sets TableName and Key, and returns no values", ErrMisused)
 	}
 	if !m.dual() {
 		t, _ := m.truth()
@@ -144,15 +203,18 @@ func (m *Migration) Update(ctx context.Context, key Item, in *dynamodb.UpdateIte
 		return err
 	}
 	const operation = "updating an item, old and new, of"
-	name, from, to, err := m.findBoth(ctx, operation, key)
+	name, olds, news, err := m.findBoth(ctx, operation, key)
 	if err != nil {
 		return err
 	}
-	if m.same(from, to) {
+	p, err := m.target(ctx, olds, news, m.identity(key))
+	if err != nil {
+		return m.To.describe(operation, name, err)
+	}
+	if m.same(p.at, p.otherAt) {
 		_, err := m.From.Update(ctx, key, in)
 		return err
 	}
-	p := m.pair(from, to, m.identity(key))
 	if err := undisturbed(ctx, func(ctx context.Context) error { return m.updateBoth(ctx, p, in) }); err != nil {
 		return m.To.describe(operation, name, err)
 	}

@@ -133,18 +133,29 @@ func (p position) compare(q position) int {
 	return cmp.Or(strings.Compare(p.by, q.by), cmp.Compare(p.shard, q.shard))
 }
 
+// spell is a sort key's type and text.
+func spell(v types.AttributeValue) (kind, text string) {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberS:
+		return "S", v.Value
+	case *types.AttributeValueMemberN:
+		return "N", v.Value
+	case *types.AttributeValueMemberB:
+		return "B", string(v.Value)
+	}
+	return "", ""
+}
+
+// spelled is a sort key's text, for errors.
+func spelled(v types.AttributeValue) string {
+	_, text := spell(v)
+	return text
+}
+
 // String is the form of Span.After: <shard>:<type>:<sort key>, or with what tells apart
 // <shard>:<type><its length>:<what tells apart><sort key>.
 func (p position) String() string {
-	var kind, sort string
-	switch v := p.sort.(type) {
-	case *types.AttributeValueMemberS:
-		kind, sort = "S", v.Value
-	case *types.AttributeValueMemberN:
-		kind, sort = "N", v.Value
-	case *types.AttributeValueMemberB:
-		kind, sort = "B", string(v.Value)
-	}
+	kind, sort := spell(p.sort)
 	if p.by != "" {
 		kind += strconv.Itoa(len(p.by))
 	}

@@ -60,7 +60,7 @@ type reading int
 
 const (
 	eachOnce reading = iota // every item, once when writers did not agree where it goes
-	placed                  // the same, but none that the layout does not put where it is
+	placed                  // the same, but none that a look-up does not find where it is
 	allThere                // everything that is there
 )
 

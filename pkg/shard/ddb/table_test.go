@@ -77,24 +77,6 @@ func TestTablesAreRefused(t *testing.T) {
 	}
 }
 
-// TestAheadOfAChange: with a count that changes, an item may not lie so far ahead
-// that the count at its time is not known yet.
-func TestAheadOfAChange(t *testing.T) {
-	table := ddb.Table{
-		Client: &shaky{}, Name: "orders", PartitionKey: "customer", SortKey: "placed", Shards: &steps{},
-		Layout: ddb.TimeBuckets{Bucket: shard.Day}, Now: func() time.Time { return epoch },
-	}
-	item := func(ahead time.Duration) ddb.Item {
-		return ddb.Item{"customer": str("a"), "placed": str(shard.Millis.Format(epoch.Add(ahead)))}
-	}
-	if err := table.Put(t.Context(), item(ddb.MaxAhead)); err != nil {
-		t.Error(err)
-	}
-	if err := table.Put(t.Context(), item(ddb.MaxAhead+time.Millisecond)); !errors.Is(err, ddb.ErrMisused) {
-		t.Error(err)
-	}
-}
-
 // TestPagesOverManyBuckets: a page reads a bounded number of partitions, and goes on
 // at a bucket's edge, both ways.
 func TestPagesOverManyBuckets(t *testing.T) {
@@ -192,6 +174,32 @@ func TestCanceledStreams(t *testing.T) {
 	for _, err := range table.Query(late, "a", ddb.Span{}) {
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
+		}
+	}
+}
+
+// TestFailedConditionsGiveItems: in the form that callers know, and only where they asked.
+func TestFailedConditionsGiveItems(t *testing.T) {
+	db := enginetest.Client(t)
+	for _, layout := range []ddb.Layout{ddb.HybridBuckets{Bucket: shard.Day}, ddb.CalculatedSuffix{By: "id"}} {
+		table := orders(t, db, db, layout, 10)
+		if err := table.Put(t.Context(), order(1)); err != nil {
+			t.Fatal(err)
+		}
+		for give, want := range map[types.ReturnValuesOnConditionCheckFailure]string{"": "", "NONE": "", "ALL_OLD": "acme " + text(order(1)["placed"])} {
+			in := &dynamodb.UpdateItemInput{
+				UpdateExpression: aws.String("SET n = :one"), ConditionExpression: aws.String("attribute_exists(nothing)"),
+				ExpressionAttributeValues: ddb.Item{":one": num(1)}, ReturnValuesOnConditionCheckFailure: give,
+			}
+			_, err := table.Update(t.Context(), order(1), in)
+			failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err)
+			if !ok || strings.TrimSpace(text(failed.Item["customer"])+" "+text(failed.Item["placed"])) != want {
+				t.Errorf("%T, %q: %v, %v", layout, give, failed, err)
+			}
+			m := ddb.Migration{Client: db, From: table, To: orders(t, db, db, ddb.CalculatedSuffix{}, 3), Phase: ddb.WriteBoth}
+			if err := m.Update(t.Context(), order(1), in); errors.Is(err, ddb.ErrMisused) != (give != "") {
+				t.Errorf("%T, %q: %v", layout, give, err)
+			}
 		}
 	}
 }

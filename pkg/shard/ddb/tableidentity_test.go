@@ -200,6 +200,9 @@ func TestErrorsOfKeysSayWhat(t *testing.T) {
 		"reading an item": getErr, "updating an item": updateErr, "deleting an item": table.Delete(t.Context(), key),
 		"putting an item": table.Put(t.Context(), key), "reading a page": pageErr,
 	} {
+		if operation != "reading a page" && !strings.Contains(err.Error(), `placed "x"`) {
+			t.Errorf("%s: which item? %v", operation, err)
+		}
 		if !errors.Is(err, ddb.ErrMisused) || !strings.HasPrefix(err.Error(), operation) || !strings.Contains(err.Error(), `"acme" of table orders`) {
 			t.Errorf("%s: %v", operation, err)
 		}

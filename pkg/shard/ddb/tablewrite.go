@@ -78,6 +78,9 @@ func (t *Table) Update(ctx context.Context, key Item, in *dynamodb.UpdateItemInp
 		return nil, err
 	}
 	out, err := t.updateAt(ctx, key, places, in)
+	if failed, ok := conditional(err); ok && failed.Item != nil {
+		t.seen(failed.Item, name, key)
+	}
 	if err != nil {
 		return nil, t.describe(operation, name, err)
 	}
@@ -108,7 +111,7 @@ func (t *Table) updateAt(ctx context.Context, key Item, places []place, in *dyna
 		if failed.Item != nil && !id.matches(failed.Item) {
 			err = fmt.Errorf("%w: %w", id.taken(), err)
 		}
-		if in.ReturnValuesOnConditionCheckFailure == "" {
+		if in.ReturnValuesOnConditionCheckFailure != types.ReturnValuesOnConditionCheckFailureAllOld {
 			failed.Item = nil
 		}
 	}
