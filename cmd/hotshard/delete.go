@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
+	pretty "github.com/jedib0t/go-pretty/v6/text"
 	"golang.org/x/term"
 
 	"github.com/hotshard/hotshard/internal/rollup/erase"
@@ -133,20 +134,21 @@ func (c *DeleteCmd) show(out io.Writer, r *erase.Report) error {
 	}
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
+	t.Style().Format.Header = pretty.FormatDefault // names differ by case
 	t.AppendHeader(table.Row{done, "of " + c.what()})
 	for _, what := range slices.Sorted(maps.Keys(r.Deleted)) {
 		t.AppendRow(table.Row{r.Deleted[what], what})
 	}
-	text := t.Render()
+	outcome := t.Render()
 	if len(r.Deleted) == 0 {
-		text = fmt.Sprintf("nothing of %s is there", c.what())
+		outcome = fmt.Sprintf("nothing of %s is there", c.what())
 	}
 	for _, kept := range r.Kept {
-		text += "\nkept: " + kept
+		outcome += "\nkept: " + kept
 	}
 	for _, left := range r.Left {
-		text += "\nleft: " + left
+		outcome += "\nleft: " + left
 	}
-	_, err := fmt.Fprintln(out, text)
+	_, err := fmt.Fprintln(out, outcome)
 	return err
 }

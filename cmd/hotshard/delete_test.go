@@ -71,7 +71,8 @@ func TestShowsWhatIsKept(t *testing.T) {
 	var out bytes.Buffer
 	c := DeleteCmd{baseKey: baseKey{Type: "counter", Name: "x"}}
 	report := erase.Report{Deleted: map[erase.What]int{erase.WriteShards: 2}, Kept: []string{"1 write shard"}, Left: []string{"the rest"}}
-	if err := c.show(&out, &report); err != nil || !strings.HasSuffix(out.String(), "\nkept: 1 write shard\nleft: the rest\n") {
+	if err := c.show(&out, &report); err != nil || !strings.HasSuffix(out.String(), "\nkept: 1 write shard\nleft: the rest\n") ||
+		!strings.Contains(out.String(), `of counter "x"`) {
 		t.Errorf("%v: %s", err, &out)
 	}
 }
