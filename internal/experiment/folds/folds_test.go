@@ -39,6 +39,10 @@ func TestNothingDrifts(t *testing.T) {
 	}
 }
 
+// maxRuns is in how many runs at most the lack of a guard has to show. A run may have none of the
+// faults that it is against.
+const maxRuns = 10
+
 // TestTheHarnessFindsWhatIsBroken takes the guards out, one at a time.
 func TestTheHarnessFindsWhatIsBroken(t *testing.T) {
 	t.Parallel()
@@ -59,10 +63,13 @@ func TestTheHarnessFindsWhatIsBroken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := runOnce(t, func(o *options) { c.of(o); c.breakIt(o) })
-			if !slices.ContainsFunc(r.Description, func(line string) bool { return strings.Contains(line, c.finds) }) {
-				t.Errorf("not found: %s, among %q", c.finds, r.Description)
+			for range maxRuns {
+				r := runOnce(t, func(o *options) { c.of(o); c.breakIt(o) })
+				if slices.ContainsFunc(r.Description, func(line string) bool { return strings.Contains(line, c.finds) }) {
+					return
+				}
 			}
+			t.Errorf("not found in %d runs: %s", maxRuns, c.finds)
 		})
 	}
 }
