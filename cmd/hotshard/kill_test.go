@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/load"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/workload"
@@ -95,14 +96,14 @@ func freeAddr(t *testing.T) string {
 // a load, while the engine goes on. Afterwards every accepted write is there, and
 // every summary is exact; and it ends when it is told to.
 func TestKilledAndStartedAgain(t *testing.T) {
-	const kills = 3
+	kills, count := lane.Runs(1, 3), lane.Runs(600, 3000)
 	binary, addr := build(t), freeAddr(t)
 	args := []string{
 		"--addr", addr, "--endpoint", enginetest.Endpoint(t), "--window", "1s",
 		"--prefix", "killed" + strings.ReplaceAll(time.Now().Format("150405.000000"), ".", "-") + "-",
 		"--failures", filepath.Join(t.TempDir(), "failures.jsonl"),
 	}
-	source, err := workload.Synthetic{Kind: workload.Zipf, Seed: 7, Count: 3000, Keys: 200}.Source()
+	source, err := workload.Synthetic{Kind: workload.Zipf, Seed: 7, Count: count, Keys: 200}.Source()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +122,7 @@ func TestKilledAndStartedAgain(t *testing.T) {
 		loaded <- outcome{result, err}
 	}()
 	for kill := range kills {
-		for done.Load() < int64(500*(kill+1)) && len(loaded) == 0 {
+		for done.Load() < int64(count/6*(kill+1)) && len(loaded) == 0 {
 			time.Sleep(5 * time.Millisecond)
 		}
 		_ = running.Process.Signal(syscall.SIGKILL)
@@ -132,7 +133,7 @@ func TestKilledAndStartedAgain(t *testing.T) {
 	if got.err != nil {
 		t.Fatal(got.err)
 	}
-	if got.result.Accepted != 3000 || got.result.Verify.Differences != 0 || got.result.Verify.Players == 0 {
+	if got.result.Accepted != count || got.result.Verify.Differences != 0 || got.result.Verify.Players == 0 {
 		t.Fatalf("after %d kills: %+v, verification %+v", kills, got.result, got.result.Verify)
 	}
 	_ = running.Process.Signal(syscall.SIGTERM)

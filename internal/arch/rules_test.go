@@ -80,7 +80,7 @@ var rules = []rule{
 	},
 	{
 		name: "test helpers are for tests",
-		of:   []string{everything}, but: []string{"internal/local/enginetest"}, deny: []string{"testing", "internal/local/enginetest"},
+		of:   []string{everything}, but: []string{"internal/local/enginetest", "internal/lane"}, deny: []string{"testing", "internal/local/enginetest", "internal/lane"},
 		breach: edge{"internal/load", "internal/local/enginetest"},
 	},
 }

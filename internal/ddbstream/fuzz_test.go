@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/hotshard/hotshard/internal/ddbstream"
+	"github.com/hotshard/hotshard/internal/lane"
 )
 
 // foldable are the member names that the stock decoder takes in any case.
@@ -99,6 +100,7 @@ func FuzzSyntax(f *testing.F) {
 
 // TestGenerated checks, for some generated inputs, what the fuzz targets check.
 func TestGenerated(t *testing.T) {
+	lane.Checks(t, 25)
 	t.Run("agrees with stock", generated(genPayload, agreesWithStock))
 	t.Run("records together", generated(genRecords, together))
 	t.Run("truncated", generated(genPayload, truncated))

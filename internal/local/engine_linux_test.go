@@ -10,10 +10,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hotshard/hotshard/internal/lane"
 )
 
 // A killed process leaves no engine behind.
 func TestEngineDiesWithItsParent(t *testing.T) {
+	lane.NeedsEngine(t)
 	holder := exec.Command(os.Args[0])
 	holder.Env = append(os.Environ(), engineHolder+"=1")
 	stdin, err := holder.StdinPipe() // held open, so that only the kill ends it

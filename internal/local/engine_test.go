@@ -14,6 +14,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -41,6 +42,7 @@ func holdEngine() {
 }
 
 func TestEngineKeepsData(t *testing.T) {
+	lane.NeedsEngine(t)
 	dir := filepath.Join(t.TempDir(), "new", "data")
 	names := schema.NamesFor("keep-")
 	for run := range 2 {
@@ -64,6 +66,7 @@ func TestEngineKeepsData(t *testing.T) {
 }
 
 func TestEnginePortTaken(t *testing.T) {
+	lane.NeedsEngine(t)
 	taken, err := net.Listen("tcp", ":0")
 	if err != nil {
 		t.Fatal(err)
@@ -77,6 +80,7 @@ func TestEnginePortTaken(t *testing.T) {
 }
 
 func TestEngineFailureHasItsOutput(t *testing.T) {
+	lane.NeedsEngine(t)
 	_, err := local.StartEngine(t.Context(), local.Options{Dir: t.TempDir()})
 	if err == nil || !strings.Contains(err.Error(), "Unable to access jarfile") {
 		t.Errorf("error is %v", err)

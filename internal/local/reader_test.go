@@ -11,6 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/hotshard/hotshard/internal/lane"
 )
 
 // fakeStreams has one stream shard with the records 1 to 3. It fails each
@@ -120,6 +122,7 @@ func TestStreamListsAllShards(t *testing.T) {
 }
 
 func TestEngineThatDiesSaysSo(t *testing.T) {
+	lane.NeedsEngine(t)
 	e, err := StartEngine(t.Context(), Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -112,6 +113,7 @@ func (w *walk) rest(t rapid.TB) {
 // TestVirtualStreamKeepsWhatStreamsPromise splits and rotates at random while the
 // records are read at random, from a new reader each time.
 func TestVirtualStreamKeepsWhatStreamsPromise(t *testing.T) {
+	lane.Checks(t, 30)
 	rapid.Check(t, func(t *rapid.T) {
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		o := local.VirtualOptions{Shards: 1 + random.IntN(4), Seed: random.Uint64(), Spread: local.Spread(random.IntN(2))}

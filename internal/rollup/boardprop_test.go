@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -20,6 +21,7 @@ import (
 // histogram merged. Whenever it comes to rest, the top must be
 // the first in rank, and the histogram's ranks must be within their margins.
 func TestBoardsAreExactAtRest(t *testing.T) {
+	lane.Checks(t, 12)
 	db := enginetest.Client(t)
 	names := enginetest.Tables(t, db)
 	round, widened, merges := 0, 0, 0

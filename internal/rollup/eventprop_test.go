@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"pgregory.net/rapid"
 
+	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/rollup/partial"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
@@ -217,6 +218,7 @@ func (w *world) finish(t rapid.TB, containers [2]*Handler) {
 // containers, in random batches, again and again, both at a time, with updates that
 // fail and answers that are lost, and compares with a plain model.
 func TestEventsFoldOnceHoweverDelivered(t *testing.T) {
+	lane.Checks(t, 20)
 	h, db := newEvents(t, nil)
 	round := 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
+	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
@@ -115,6 +116,7 @@ func (b *bench) value(t rapid.TB, counter string) string {
 // TestFoldsOnceHoweverDelivered delivers the writes of a counter's write shards
 // in random batches, again and again, out of order, by two containers.
 func TestFoldsOnceHoweverDelivered(t *testing.T) {
+	lane.Checks(t, 30)
 	one, db := newBench(t, nil)
 	round := 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -14,12 +14,13 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/limiter"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
-var keys = flag.Int("keys", 60, "limits that are hit; at least 16. The number of partitions goes by it")
+var keys = flag.Int("keys", lane.Runs(20, 60), "limits that are hit; at least 16. The number of partitions goes by it")
 
 // What comes: callers of keys, each of which may be hit so often a minute.
 const (

@@ -1,6 +1,7 @@
 // Package enginetest gives tests databases of their own on one DynamoDB Local,
 // which is started when first needed and ends with the test process. With
-// HOTSHARD_ENDPOINT set it uses that engine instead.
+// HOTSHARD_ENDPOINT set, as `make test` has it, it uses that engine instead. With
+// -short a test that wants an engine is left out, and says so.
 //
 //	func TestX(t *testing.T) {
 //		db := enginetest.Client(t)
@@ -22,6 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
+	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -46,6 +48,7 @@ var start = sync.OnceValues(func() (string, error) {
 // Endpoint returns the engine's URL, and fails the test when there is none.
 func Endpoint(t testing.TB) string {
 	t.Helper()
+	lane.NeedsEngine(t)
 	endpoint, err := start()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, hint)

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/local/limiter"
 )
 
@@ -35,7 +36,7 @@ func TestMixedWorkload(t *testing.T) {
 	plain := newBench(t, roomy)
 	a := &auditor{t: t, db: newBench(t, roomy).direct, writes: map[place]float64{}, reads: map[place]float64{}}
 	w := &workload{rand.New(rand.NewPCG(seed, 0))}
-	for i := range 600 {
+	for i := range lane.Runs(150, 600) {
 		op := w.next()
 		got, gotErr := op.send(t.Context(), b.db)
 		want, wantErr := op.send(t.Context(), plain.direct)

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/load"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -53,7 +54,7 @@ func start(t *testing.T, window time.Duration) (s *System, stop func()) {
 func TestTheLogsHottestKeys(t *testing.T) {
 	enginetest.Endpoint(t) // has goroutines of its own
 	defer noLeak(t, goleak.IgnoreCurrent())
-	const count = 2000
+	count := lane.Runs(400, 2000)
 	source, err := workload.Log("../../../events/access.log.gz", count)
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/rollup"
 	"github.com/hotshard/hotshard/internal/rollup/audit"
 	"github.com/hotshard/hotshard/internal/rollup/board"
@@ -108,6 +109,7 @@ func (r *rig) looked(t testing.TB) {
 // TestBoards damages the histogram and the top in many ways. An audit finds it, and a
 // repair makes it right while the aggregator runs.
 func TestBoards(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.pin(t, "L#b", 3)
 	r.run(t, nil)
@@ -173,6 +175,8 @@ func TestAnEntryThatCannotBeRead(t *testing.T) {
 // damages the histogram and audits repair it. What was repaired stays right. The bursts
 // come at longer intervals while an audit, on a slow machine, ends in none of them.
 func TestRebuildsOfABoardInUse(t *testing.T) {
+	t.Parallel()
+	wanted := lane.Runs(1, 5)
 	r := newRig(t)
 	stop := r.run(t, nil)
 	r.score(t, "b", players(20)...)
@@ -197,7 +201,7 @@ func TestRebuildsOfABoardInUse(t *testing.T) {
 	}()
 	a := r.auditor(t, quick(repairing))
 	repaired, busy := 0, 0
-	for deadline := time.Now().Add(time.Minute); repaired < 5 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); repaired < wanted && time.Now().Before(deadline); {
 		var off board.Histogram
 		off.Add(5, 3)
 		r.damage(t, "b", "h#lost", item{"v": num(1), "seq": str(fmt.Sprintf("%040d", time.Now().UnixNano())), "cells": bin(off.Bytes())})

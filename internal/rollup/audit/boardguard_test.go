@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/rollup/audit"
 	"github.com/hotshard/hotshard/internal/rollup/board"
@@ -46,12 +47,13 @@ func (i *interrupted) TransactWriteItems(ctx context.Context, in *dynamodb.Trans
 // TestScoresInBetween come at each moment of a repair, and are folded soon or later.
 // Each counts once in the end.
 func TestScoresInBetween(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.run(t, func(o *local.MappingOptions) { o.BatchingWindow = 300 * time.Millisecond })
 	r.score(t, "b", players(10)...)
 	points := 1000
 	for _, moment := range []string{"kept 2", "index 2", "index 3", "kept 3", "transaction 1"} {
-		for _, pause := range []time.Duration{0, time.Second} {
+		for _, pause := range []time.Duration{0, time.Second}[:lane.Runs(1, 2)] {
 			var off board.Histogram
 			off.Add(5, 3)
 			r.damage(t, "b", "h#lost", item{"v": num(1), "seq": str(fmt.Sprintf("%040d", points)), "cells": bin(off.Bytes())})
@@ -88,6 +90,7 @@ func (r *rig) wantRight(t *testing.T, name, when string) {
 // TestAFailureOfABoard is replayed: the records that a damaged part could not take are
 // counted, and the failure is forgotten.
 func TestAFailureOfABoard(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.run(t, nil)
 	r.score(t, "b", players(10)...)

@@ -27,6 +27,7 @@ import (
 // hour, so that some are at rest. When all are, one more audit repairs what is left
 // of the faults, and a last one finds nothing.
 func TestRepairsUnderTraffic(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.pin(t, "C#c0", 5)
 	stop := r.run(t, nil)

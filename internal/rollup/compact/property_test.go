@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 )
 
@@ -15,6 +16,7 @@ import (
 // and go and events come late, folded by two containers, again and again for as long
 // as a stream keeps its records, while the task runs at any time.
 func TestCompactionChangesNoTotal(t *testing.T) {
+	lane.Checks(t, 15)
 	db := enginetest.Client(t)
 	names := enginetest.Tables(t, db)
 	round, removed := 0, 0

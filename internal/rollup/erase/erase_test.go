@@ -113,6 +113,7 @@ func (r *rig) others(t *testing.T) map[string]string {
 // as it may have had; other keys stay as they are. Then the whole stream comes again,
 // and brings nothing back.
 func TestNothingIsLeft(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for i, k := range keys {
 		r.fill(t, k, []int{70, 5, 2, 3, 4, 3}[i])

@@ -62,6 +62,7 @@ func (m *mortal) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWr
 func TestKilledAndCalledAgain(t *testing.T) {
 	for _, k := range []schema.BaseKey{keys[0], keys[1], keys[3]} {
 		t.Run(string(k.Type), func(t *testing.T) {
+			t.Parallel()
 			r := newRig(t)
 			r.fill(t, k, 3)
 			o := r.options()

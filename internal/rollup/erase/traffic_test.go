@@ -25,6 +25,7 @@ import (
 // but for rollups that are named. The board keeps its settings. Deleted once more, when
 // they have stopped, nothing is left.
 func TestTrafficMeanwhile(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	counter, entity, game := keys[0], keys[1], keys[3]
 	for _, k := range []schema.BaseKey{counter, entity, game} {

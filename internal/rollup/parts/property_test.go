@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -18,6 +19,7 @@ import (
 // some, merges of what was read some time ago, and repairs that count what no fold
 // took yet take turns. The reading is that of the model after each.
 func TestMergesAndFoldsInAnyOrder(t *testing.T) {
+	lane.Checks(t, 25)
 	r := newRig(t)
 	streams := []string{"shardId-a", "shardId-b", "shardId-c"}
 	round := 0

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
@@ -241,6 +242,7 @@ func (r *boardRun) step(t *rapid.T) {
 // TestBoardEqualsTheModel does what comes to a board in a random order, and
 // compares all that can be read of it.
 func TestBoardEqualsTheModel(t *testing.T) {
+	lane.Checks(t, 20)
 	d := deploy(t)
 	const retention = 48 * time.Hour
 	run := 0

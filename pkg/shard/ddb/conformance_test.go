@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"pgregory.net/rapid"
 
+	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
@@ -34,6 +35,7 @@ var epoch = time.Date(2026, 1, 5, 22, 0, 0, 0, time.UTC)
 // TestConformance: whatever the strategy and the shard counts, what was written is
 // read, once, in order, over buckets, pages and changes of the count.
 func TestConformance(t *testing.T) {
+	lane.Checks(t, 20)
 	fewer(t, "15")
 	client := enginetest.Client(t)
 	tables := map[types.ScalarAttributeType]string{"S": theirs(t, client, "S"), "N": theirs(t, client, "N")}

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
+	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
@@ -247,6 +248,7 @@ func (s *limitStorm) hit(t *testing.T, hits int) {
 
 // TestALimitThatChanges within its window, up and down.
 func TestALimitThatChanges(t *testing.T) {
+	lane.Checks(t, 25)
 	d := deploy(t)
 	run := 0
 	rapid.Check(t, func(t *rapid.T) {

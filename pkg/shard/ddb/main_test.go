@@ -1,6 +1,7 @@
 package ddb_test
 
 import (
+	"flag"
 	"fmt"
 	"net/http"
 	"os"
@@ -13,8 +14,14 @@ import (
 )
 
 // TestMain fails when a test leaves a goroutine behind. The engine's stay: it ends
-// with the process.
+// with the process. The examples need it, and can't be skipped one by one: with -short
+// they are not run.
 func TestMain(m *testing.M) {
+	if flag.Parse(); testing.Short() {
+		if err := flag.Set("test.run", "^(Test|Fuzz)"); err != nil {
+			panic(err)
+		}
+	}
 	code := m.Run()
 	if transport, ok := local.Transport().(*http.Transport); ok {
 		transport.CloseIdleConnections()

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
+	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
@@ -20,6 +21,7 @@ func numeral(s string) types.AttributeValue { return &types.AttributeValueMember
 // TestSpellingsOfANumberAreOne: however a number is spelled, its item is on one write
 // shard, and that is the one of the digits which DynamoDB gives back.
 func TestSpellingsOfANumberAreOne(t *testing.T) {
+	lane.Checks(t, 30)
 	fewer(t, "30")
 	db := enginetest.Client(t)
 	table := &ddb.Table{
