@@ -33,7 +33,7 @@ func (s *System) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.server.Handler = api
+	s.server.Handler = withFrontPage(api, s.URL())
 	source, err := local.OpenStream(ctx, local.Streams(s.endpoint, ""), s.names.Items)
 	if err != nil {
 		return fmt.Errorf("opening the stream of %s: %w", s.names.Items, err)
