@@ -36,8 +36,9 @@ SHELL := /bin/sh
 export CDK_DISABLE_CLI_TELEMETRY := true
 export CDK_DISABLE_VERSION_CHECK := 1
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
-# Nothing asks which commit a binary is of, and git refuses to say so of a checkout that
-# belongs to another user, which would fail every build.
+# git refuses to say which commit a checkout of another user is of, which would fail every
+# build. Only the command line tells it, where git does.
+COMMIT := git describe --always --dirty --abbrev=40 --exclude='*' 2>/dev/null
 export GOFLAGS := $(filter-out -buildvcs=false,$(GOFLAGS)) -buildvcs=false
 
 .PHONY: help run test test-long build functions cli lint bench fuzz invoke bootstrap synth deploy destroy check-extra clean need-go need-cc need-node need-cdk need-npm need-staticcheck need-engine
@@ -74,7 +75,8 @@ functions: need-go
 	done; done
 
 cli: need-go
-	@go build -o bin/hotshard ./cmd/hotshard
+	@echo "building bin/hotshard, which takes a minute or two the first time" >&2
+	@go build -ldflags "-X main.commit=$$($(COMMIT))" -o bin/hotshard ./cmd/hotshard
 
 lint: need-go ## check the form of the code: gofmt, go vet, staticcheck
 	@unformatted=$$(gofmt -l $(SOURCES) $$(find $(INFRA) -name node_modules -prune -o -name '*.go' -print)) && test -z "$$unformatted" || \

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-
 	"github.com/hotshard/hotshard/internal/rollup"
 	"github.com/hotshard/hotshard/internal/rollup/audit"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -172,9 +170,7 @@ func printJSON(out io.Writer, value any) error {
 }
 
 func findingsTable(list []audit.Finding) string {
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.AppendHeader(table.Row{"type", "name", "of", "found", "summary", "items", "why"})
+	t := newTable("type", "name", "of", "found", "summary", "items", "why")
 	for _, f := range list {
 		of := f.Bucket + f.Period // it has one of them, or none
 		if f.WriteShard != nil {
@@ -185,7 +181,7 @@ func findingsTable(list []audit.Finding) string {
 			found += ", repaired"
 		}
 		summary, items := f.Texts()
-		t.AppendRow(table.Row{f.Type, f.Name, of, found, summary, items, f.Detail})
+		t.row(f.Type, name(f.Name), of, found, summary, items, f.Detail)
 	}
 	t.SuppressEmptyColumns()
 	return t.Render()

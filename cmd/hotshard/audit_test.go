@@ -25,7 +25,9 @@ func TestAuditsWrongUsageIsOneLine(t *testing.T) {
 		"audit --index-lag 1ms":       "--index-lag 1ms: want 1s to 1h",
 		"audit --type counter --name x --from 2026-01-05T00:00:00Z":   "a counter has no time",
 		"audit --from 2026-01-05T00:00:00Z --to 2026-01-05T00:00:00Z": "--from must be before --to",
-		"audit --from yesterday":                                      "--from: parsing time",
+		"audit --from yesterday":                                      "--from: want a time such as 2026-01-05T12:00:00Z, not \"yesterday\" (see hotshard audit --help)",
+		"audit --from 2026-01-05T1:00:05Z":                            "want a time such as",
+		"audit --wait soon":                                           "--wait: want a duration such as 90s, 30m or 1h30m, not \"soon\"",
 		"audit --event-retention 1m":                                  "--event-retention 1m0s: want 0 or at least 1h",
 		"audit --rollup-retention 1h":                                 "--rollup-retention 1h0m0s: want 0 or at least 24h",
 		"audit --wait 2h":                                             "--wait 2h0m0s: want 0 to 1h",
@@ -37,7 +39,7 @@ func TestAuditsWrongUsageIsOneLine(t *testing.T) {
 		"rebuild --type counter":                                      "want one of --all and --type with --name",
 		"replay --event-retention 1m":                                 "--event-retention",
 		"audit --fewer":                                               "--fewer is for --repair",
-		"replay --forget yesterday":                                   "--forget: parsing time",
+		"replay --forget nonsense":                                    "--forget: want a time such as 2026-01-05T12:00:00Z, not \"nonsense\" (see hotshard replay --help)",
 		"replay --forget 9999-01-01T00:00:00Z":                        "--forget must not be in the future",
 	} {
 		code, out, err := hotshard(t, strings.Fields(args)...)

@@ -8,8 +8,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
@@ -154,11 +152,9 @@ func (c *ShardsCheckCmd) show(out io.Writer, r checked) error {
 
 // print shows a spread: what each write shard has, and what that comes to.
 func (s shownSpread) print(out io.Writer, counted string) error {
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.AppendHeader(table.Row{"write shard", counted, "of the mean"})
+	t := newTable("write shard", counted, "of the mean")
 	for n, count := range s.Counts {
-		t.AppendRow(table.Row{n, count, s.share(count)})
+		t.row(n, count, s.share(count))
 	}
 	title := fmt.Sprintf("%d %s on %d write shards", s.Total, counted, s.Shards)
 	if s.From != nil {

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jedib0t/go-pretty/v6/table"
 	pretty "github.com/jedib0t/go-pretty/v6/text"
 	"golang.org/x/term"
 
@@ -61,7 +60,7 @@ func (c *DeleteCmd) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return err
 	}
-	if err := c.confirm(os.Stdin, std); err != nil {
+	if err := c.confirm(ctx, os.Stdin, std); err != nil {
 		return err
 	}
 	progress, finish := newProgress(std.err, -1, "items")
@@ -101,18 +100,32 @@ func (c *DeleteCmd) what() string {
 }
 
 // confirm asks on a terminal. Elsewhere --yes has to be given.
-func (c *DeleteCmd) confirm(in *os.File, std streams) error {
+func (c *DeleteCmd) confirm(ctx context.Context, in *os.File, std streams) error {
 	if c.Yes || c.DryRun {
 		return nil
 	}
 	if !term.IsTerminal(int(in.Fd())) {
 		return fmt.Errorf("%s would be deleted, with all that belongs to it: say --yes, or --dry-run to see what there is", c.what())
 	}
-	return ask(in, std.err, c.what())
+	return ask(ctx, in, std.err, c.what())
 }
 
-func ask(in io.Reader, out io.Writer, what string) error {
+// ask waits for an answer, or for the end of ctx: then the reading goes on by itself, as
+// nothing can stop it.
+func ask(ctx context.Context, in io.Reader, out io.Writer, what string) error {
 	fmt.Fprintf(out, "Delete %s, with all that belongs to it? Type yes: ", what)
+	answered := make(chan error, 1)
+	go func() { answered <- readYes(in) }()
+	select {
+	case err := <-answered:
+		return err
+	case <-ctx.Done():
+		fmt.Fprintln(out)
+		return ctx.Err()
+	}
+}
+
+func readYes(in io.Reader) error {
 	answer, err := bufio.NewReader(in).ReadString('\n')
 	if strings.TrimSpace(answer) == "yes" {
 		return nil
@@ -132,22 +145,20 @@ func (c *DeleteCmd) show(out io.Writer, r *erase.Report) error {
 	if c.DryRun {
 		done = "there"
 	}
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
+	t := newTable(done, name("of "+c.what()))
 	t.Style().Format.Header = pretty.FormatDefault // names differ by case
-	t.AppendHeader(table.Row{done, "of " + c.what()})
 	for _, what := range slices.Sorted(maps.Keys(r.Deleted)) {
-		t.AppendRow(table.Row{r.Deleted[what], what})
+		t.row(r.Deleted[what], what)
 	}
 	outcome := t.Render()
 	if len(r.Deleted) == 0 {
 		outcome = fmt.Sprintf("nothing of %s is there", c.what())
 	}
 	for _, kept := range r.Kept {
-		outcome += "\nkept: " + kept
+		outcome += "\nkept: " + visible(kept)
 	}
 	for _, left := range r.Left {
-		outcome += "\nleft: " + left
+		outcome += "\nleft: " + visible(left)
 	}
 	_, err := fmt.Fprintln(out, outcome)
 	return err

@@ -80,7 +80,7 @@ func TestShowsWhatIsKept(t *testing.T) {
 func TestAsk(t *testing.T) {
 	for answer, want := range map[string]bool{"yes\n": true, " yes": true, "y\n": false, "": false, "no\nyes\n": false} {
 		var out bytes.Buffer
-		err := ask(strings.NewReader(answer), &out, "counter \"x\"")
+		err := ask(t.Context(), strings.NewReader(answer), &out, "counter \"x\"")
 		if (err == nil) != want || out.String() != "Delete counter \"x\", with all that belongs to it? Type yes: " {
 			t.Errorf("%q: %v after %q", answer, err, out.String())
 		}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -162,14 +161,13 @@ func newProgress(w io.Writer, total int, what string) (add func(int), finish fun
 
 func (c *LoadCmd) print(w io.Writer, r load.Result) error {
 	if c.JSON {
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(r)
+		return printJSON(w, r)
 	}
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
+	t := newTable()
 	t.Style().Options = table.OptionsNoBordersAndSeparators
-	t.AppendRows(rows(r))
+	for _, cells := range rows(r) {
+		t.row(cells...)
+	}
 	if _, err := fmt.Fprintln(w, t.Render()); err != nil {
 		return err
 	}
@@ -177,22 +175,22 @@ func (c *LoadCmd) print(w io.Writer, r load.Result) error {
 		return nil
 	}
 	for _, line := range r.Verify.First {
-		if _, err := fmt.Fprintln(w, "  "+line); err != nil {
+		if _, err := fmt.Fprintln(w, "  "+visible(line)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func rows(r load.Result) []table.Row {
-	list := []table.Row{
+func rows(r load.Result) [][]any {
+	list := [][]any{
 		{"workload", r.Workload},
 		{"target", r.Target},
 	}
 	if r.Seed != 0 {
-		list = append(list, table.Row{"seed", r.Seed})
+		list = append(list, []any{"seed", r.Seed})
 	}
-	list = append(list, []table.Row{
+	list = append(list, [][]any{
 		{"requests", fmt.Sprintf("%d (%d in flight, %d a call, keyed: %t)", r.Requests, r.Concurrency, r.Batch, r.Keyed)},
 		{"accepted", r.Accepted},
 		{"rejected", r.Rejected},
@@ -204,14 +202,14 @@ func rows(r load.Result) []table.Row {
 		{"freshness p50, p99", fmt.Sprintf("%.0f ms, %.0f ms (%d probes, %d missed)", r.Freshness.P50, r.Freshness.P99, r.Freshness.Count, r.Freshness.Missed)},
 	}...)
 	if b := r.Baseline; b != nil {
-		list = append(list, table.Row{"bare SDK requests/s", fmt.Sprintf("%.0f (ratio %.2f)", b.PerSecond, b.Ratio)})
+		list = append(list, []any{"bare SDK requests/s", fmt.Sprintf("%.0f (ratio %.2f)", b.PerSecond, b.Ratio)})
 	}
 	if v := r.Verify; v != nil {
-		list = append(list, table.Row{"verified", fmt.Sprintf("%d counters, %d events of %d entities in %.1f s", v.Counters, v.Events, v.Entities, v.Seconds)})
+		list = append(list, []any{"verified", fmt.Sprintf("%d counters, %d events of %d entities in %.1f s", v.Counters, v.Events, v.Entities, v.Seconds)})
 		if r.Board != "" {
-			list = append(list, table.Row{"board " + r.Board, fmt.Sprintf("%d players verified, ranks within %d", v.Players, v.RankError)})
+			list = append(list, []any{"board " + r.Board, fmt.Sprintf("%d players verified, ranks within %d", v.Players, v.RankError)})
 		}
-		list = append(list, table.Row{"differences", v.Differences})
+		list = append(list, []any{"differences", v.Differences})
 	}
 	return list
 }

@@ -4,25 +4,30 @@
 //	hotshard load --access-log events/access.log.gz --verify
 //
 // It exits with 0 when it did what was asked, with 1 when it could not or when
-// what it found is bad, and with 2 when it did not understand the command line.
+// what it found is bad, with 2 when it did not understand the command line, and
+// with 128 and the signal's number (130 for Ctrl-C) when a signal cut it short.
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"reflect"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 )
 
 // Exit codes.
 const (
-	exitOK    = 0
-	exitBad   = 1
-	exitUsage = 2
+	exitOK     = 0
+	exitBad    = 1
+	exitUsage  = 2
+	exitSignal = 128 // and the signal's number
 )
 
 // cli is the command line. Each command has a Run method, which may take a
@@ -36,6 +41,9 @@ type cli struct {
 	Replay  ReplayCmd  `cmd:"" help:"Compute the summaries anew that lack records, and clear the failure destination."`
 	Delete  DeleteCmd  `cmd:"" help:"Delete every trace of a base key, or of a player of a board."`
 	Plan    PlanCmd    `cmd:"" help:"Write shards, partitions, read cost and monthly cost for a peak."`
+	Version VersionCmd `cmd:"" help:"Print the version, the commit and Go's version."`
+
+	PrintVersion kong.VersionFlag `name:"version" help:"Print the version, the commit and Go's version."`
 }
 
 // streams are where commands write: results to out, all else to err.
@@ -44,10 +52,35 @@ type streams struct {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], streams{out: os.Stdout, err: os.Stderr})
-	stop()
-	os.Exit(code)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		s := <-signals
+		signal.Stop(signals) // another one ends the process at once
+		cancel(interruption{s})
+	}()
+	os.Exit(run(ctx, os.Args[1:], streams{out: os.Stdout, err: os.Stderr}))
+}
+
+// interruption is why a signal ended a context.
+type interruption struct{ os.Signal }
+
+func (i interruption) Error() string {
+	if i.Signal == os.Interrupt {
+		return "interrupted"
+	}
+	return i.String()
+}
+
+// Is makes it a cancellation: some packages return a context's cause, others its error.
+func (i interruption) Is(target error) bool { return target == context.Canceled }
+
+func (i interruption) exitCode() int {
+	if number, ok := i.Signal.(syscall.Signal); ok {
+		return exitSignal + int(number)
+	}
+	return exitBad
 }
 
 // run does what the arguments say and returns the exit code.
@@ -55,10 +88,13 @@ func run(ctx context.Context, args []string, std streams) int {
 	helped := false
 	parser, err := kong.New(&cli{},
 		kong.Name("hotshard"),
-		kong.Description("Keeps DynamoDB tables ahead of their hot keys. Exit codes: 0 done, 1 failed or found differences, 2 wrong usage."),
+		kong.Description("Keeps DynamoDB tables ahead of their hot keys. Exit codes: 0 done, 1 failed or found differences, 2 wrong usage, 130 interrupted."),
 		kong.Writers(std.out, std.err),
 		kong.Exit(func(int) { helped = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.TypeMapper(reflect.TypeFor[time.Time](), kong.MapperFunc(timeFlag)),
+		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(durationFlag)),
+		kong.Vars{"version": thisVersion().String()},
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(std),
 	)
@@ -71,12 +107,25 @@ func run(ctx context.Context, args []string, std streams) int {
 		return exitOK
 	}
 	if err != nil {
-		fmt.Fprintf(std.err, "hotshard: %v (see hotshard --help)\n", err)
+		fmt.Fprintln(std.err, "hotshard:", message(wrongUsage(err)))
 		return exitUsage
 	}
-	if err := command.Run(); err != nil {
-		fmt.Fprintln(std.err, "hotshard:", err)
-		return exitBad
+	return outcome(ctx, command.Run(), std)
+}
+
+// outcome says how a command ended. One that was told to end and then had nothing left
+// to do, as hotshard local, did what was asked.
+func outcome(ctx context.Context, err error, std streams) int {
+	if err == nil {
+		return exitOK
 	}
-	return exitOK
+	why, interrupted := errors.AsType[interruption](context.Cause(ctx))
+	if interrupted && errors.Is(err, context.Canceled) {
+		err = why
+	}
+	fmt.Fprintln(std.err, "hotshard:", message(err.Error()))
+	if interrupted {
+		return why.exitCode()
+	}
+	return exitBad
 }

@@ -7,8 +7,6 @@ import (
 	"io"
 	"math"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -170,13 +168,12 @@ func cents(c shard.Cost) cost {
 }
 
 func (p planned) print(out io.Writer) error {
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
+	t := newTable()
 	capped := ""
 	if p.Capped {
 		capped = fmt.Sprintf("; a count was cut off at %d", shard.MaxShards)
 	}
-	t.AppendRows([]table.Row{
+	for _, row := range [][]any{
 		{"peak of the key", fmt.Sprintf("%v write units a second", p.PeakWriteUnits)},
 		{"write shards", fmt.Sprintf("%d: a partition each has room for %v times the peak%s", p.Shards, p.Safety, capped)},
 		{"with room to meet", fmt.Sprintf("%d for counters, %d for events: write shards share partitions by chance", p.RandomShards, p.CalculatedShards)},
@@ -185,7 +182,9 @@ func (p planned) print(out io.Writer) error {
 		{"a month on demand", p.MonthlyCost.OnDemand.String()},
 		{"a month provisioned", p.MonthlyCost.Provisioned.String()},
 		{"prices", p.MonthlyCost.Prices.String()},
-	})
+	} {
+		t.row(row...)
+	}
 	_, err := fmt.Fprintln(out, t.Render())
 	return err
 }

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-
 	"github.com/hotshard/hotshard/internal/rollup/audit"
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -127,15 +125,13 @@ func (c *ReplayCmd) show(std streams, r replayed) error {
 	}
 	var text strings.Builder
 	if len(r.Left) > 0 {
-		t := table.NewWriter()
-		t.SetStyle(table.StyleLight)
-		t.AppendHeader(table.Row{"failure left", "records", "last", "reason"})
+		t := newTable("failure left", "records", "last", "reason")
 		unknown := 0
 		for _, f := range r.Left {
 			if !f.Known {
 				unknown++
 			}
-			t.AppendRow(table.Row{f.Text, f.Records, f.Last.Format("2006-01-02T15:04:05Z"), f.Reason})
+			t.row(name(f.Text), f.Records, f.Last.Format("2006-01-02T15:04:05Z"), f.Reason)
 		}
 		fmt.Fprintln(&text, t.Render())
 		if unknown > 0 {

@@ -12,10 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/load"
+	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 // ShardsCmd is hotshard shards.
@@ -57,15 +56,16 @@ func (c *ShardsListCmd) Run(ctx context.Context, std streams) error {
 	if err := c.call(ctx, http.MethodGet, "/v1/shards", nil, &answer); err != nil {
 		return err
 	}
-	return c.print(std.out, answer, func(t table.Writer) {
-		t.AppendHeader(table.Row{"type", "name", "shards", "max", "pinned", "since"})
+	return c.print(std.out, answer, func() *grid {
+		t := newTable("type", "name", "shards", "max", "pinned", "since")
 		for _, k := range answer.Keys {
 			since := ""
 			if n := len(k.History); n > 0 {
 				since = k.History[n-1].Time
 			}
-			t.AppendRow(table.Row{k.Type, k.Name, k.Shards, k.Max, k.Pinned, since})
+			t.row(k.Type, name(k.Name), k.Shards, k.Max, k.Pinned, since)
 		}
+		return t
 	})
 }
 
@@ -88,24 +88,24 @@ func (c *ShardsGetCmd) Run(ctx context.Context, std streams) error {
 type ShardsSetCmd struct {
 	api
 	baseKey
-	Shards int  `help:"The shard count to pin, 1 to 1000."`
+	Shards *int `help:"The shard count to pin, 1 to 1000."`
 	Unpin  bool `help:"Instead: hand the key back to the controller."`
 }
 
 // Validate finds faults of the command line.
 func (c *ShardsSetCmd) Validate() error {
-	if (c.Shards == 0) != c.Unpin {
+	if (c.Shards == nil) != c.Unpin {
 		return errors.New("want one of --shards and --unpin")
+	}
+	if c.Shards != nil && (*c.Shards < 1 || *c.Shards > shard.MaxShards) {
+		return fmt.Errorf("--shards %d: want 1 to %d", *c.Shards, shard.MaxShards)
 	}
 	return c.api.Validate()
 }
 
 // Run pins a base key's shard count, or ends the pin.
 func (c *ShardsSetCmd) Run(ctx context.Context, std streams) error {
-	body := map[string]any{"type": c.Type, "name": c.Name, "shards": c.Shards}
-	if c.Unpin {
-		body["shards"] = nil
-	}
+	body := map[string]any{"type": c.Type, "name": c.Name, "shards": c.Shards} // null ends the pin
 	var answer httpapi.ShardCount
 	if err := c.call(ctx, http.MethodPut, "/v1/shards", body, &answer); err != nil {
 		return err
@@ -115,26 +115,22 @@ func (c *ShardsSetCmd) Run(ctx context.Context, std streams) error {
 
 func (a api) printOne(out io.Writer, k httpapi.ShardCount) error {
 	if !a.JSON {
-		fmt.Fprintf(out, "%s %s: %d write shards (at most %d so far), pinned: %v\n", k.Type, k.Name, k.Shards, k.Max, k.Pinned)
+		fmt.Fprintf(out, "%s %s: %d write shards (at most %d so far), pinned: %v\n", k.Type, visible(string(k.Name)), k.Shards, k.Max, k.Pinned)
 	}
-	return a.print(out, k, func(t table.Writer) {
-		t.AppendHeader(table.Row{"from", "shards", "by", "why"})
+	return a.print(out, k, func() *grid {
+		t := newTable("from", "shards", "by", "why")
 		for _, c := range k.History {
-			t.AppendRow(table.Row{c.Time, c.Shards, c.By, c.Why})
+			t.row(c.Time, c.Shards, c.By, c.Why)
 		}
+		return t
 	})
 }
 
-func (a api) print(out io.Writer, answer any, fill func(table.Writer)) error {
+func (a api) print(out io.Writer, answer any, table func() *grid) error {
 	if a.JSON {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(answer)
+		return printJSON(out, answer)
 	}
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	fill(t)
-	_, err := fmt.Fprintln(out, t.Render())
+	_, err := fmt.Fprintln(out, table().Render())
 	return err
 }
 

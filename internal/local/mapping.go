@@ -39,13 +39,14 @@ func NewMapping(o MappingOptions) (*Mapping, error) {
 	}, nil
 }
 
-// Run reads the stream until ctx ends, and then returns nil: the invocations
-// under way are cancelled, and what they had is delivered again by the next
-// Run. Other errors are that two mappings of this process read the stream
-// already, and that the stream or the checkpoints stayed out of reach.
+// Run reads the stream until ctx ends, and then returns nil. What is under way is
+// given 5 s then; what was cut off is delivered again by the next Run. While the
+// stream or the checkpoints are out of reach, it waits for them, and logs it. Errors
+// are that two mappings of this process read the stream already, that a checkpoint
+// can't be read, and that the failure file can't be written.
 func (m *Mapping) Run(ctx context.Context) error {
 	err := m.consume(ctx, false)
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+	if ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Canceled)) {
 		return nil
 	}
 	return err
@@ -53,7 +54,8 @@ func (m *Mapping) Run(ctx context.Context) error {
 
 // Drain delivers all that is in the stream, ends the open windows with their
 // final invocations, and returns. It is called after Run has returned, when
-// nothing writes any more. An error means that something may be left.
+// nothing writes any more. An error means that something may be left. Like Run it
+// waits for an engine that is out of reach, until ctx ends.
 func (m *Mapping) Drain(ctx context.Context) error {
 	if err := m.consume(ctx, true); err != nil {
 		return fmt.Errorf("drain: %w", err)
@@ -121,27 +123,25 @@ func claim(arn, name string) (release func(), err error) {
 	}, nil
 }
 
-const (
-	maxTries   = 8  // of a call to the stream or to the checkpoints
-	maxDoubled = 50 // a back-off grows to this many times its start
-)
+// maxDoubled: a back-off grows to this many times its start.
+const maxDoubled = 50
 
-// retry calls f until it works, or has failed maxTries times in a row.
-func (m *Mapping) retry(ctx context.Context, f func() error) error {
-	var err error
-	for try := range maxTries {
-		if err = f(); err == nil {
+// retry makes a call to the stream or to the checkpoints until it works or ctx ends.
+// It never gives up by itself: a machine that swaps or sleeps holds up the engine for
+// any time, and to end then would lose all that an engine in memory has.
+func (m *Mapping) retry(ctx context.Context, call func() error) error {
+	for try := 0; ; try++ {
+		err := call()
+		if err == nil {
 			return nil
 		}
-		if ctx.Err() != nil {
-			return fmt.Errorf("%w: %w", ctx.Err(), err)
+		if ctx.Err() == nil {
+			m.o.Logger.Warn("event source mapping: a call failed", "mapping", m.o.Name, "try", try+1, "error", err)
 		}
-		m.o.Logger.Warn("event source mapping: a call failed", "mapping", m.o.Name, "try", try+1, "error", err)
-		if sleep(ctx, m.backOff(try)) != nil {
-			return err
+		if ended := sleep(ctx, m.backOff(try)); ended != nil {
+			return fmt.Errorf("%w: %w", ended, err)
 		}
 	}
-	return err
 }
 
 // backOff is the wait after failure number n, counted from 0.

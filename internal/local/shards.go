@@ -43,8 +43,7 @@ func (m *Mapping) consume(ctx context.Context, drain bool) error {
 		return err
 	}
 	r := &run{m: m, drain: drain, begun: map[string]bool{}, finished: map[string]bool{}, ended: make(chan end)}
-	err = m.retry(ctx, func() (err error) { r.saved, err = m.checkpoints.load(ctx, shards); return err })
-	if err != nil {
+	if r.saved, err = m.loadCheckpoints(ctx, shards); err != nil {
 		return err
 	}
 	for shard, cp := range r.saved {
@@ -54,6 +53,25 @@ func (m *Mapping) consume(ctx context.Context, drain bool) error {
 	r.group, ctx = errgroup.WithContext(ctx)
 	r.group.Go(func() error { return r.supervise(ctx, shards) })
 	return r.group.Wait()
+}
+
+// loadCheckpoints returns the checkpoints by stream shard, and deletes those of streams
+// and stream shards that no longer exist.
+func (m *Mapping) loadCheckpoints(ctx context.Context, shards []StreamShard) (map[string]checkpoint, error) {
+	var rows map[string]item
+	if err := m.retry(ctx, func() (err error) { rows, err = m.checkpoints.rows(ctx); return err }); err != nil {
+		return nil, err
+	}
+	saved, old, err := m.checkpoints.sort(rows, shards)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range old {
+		if err := m.retry(ctx, func() error { return m.checkpoints.delete(ctx, key) }); err != nil {
+			return nil, err
+		}
+	}
+	return saved, nil
 }
 
 func (m *Mapping) listShards(ctx context.Context) (shards []StreamShard, err error) {

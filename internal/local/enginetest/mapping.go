@@ -64,7 +64,9 @@ func drained(t testing.TB, o local.MappingOptions) (stop func()) {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-		if err := mapping.Drain(context.Background()); err != nil {
+		bounded, release := context.WithTimeout(context.Background(), time.Minute)
+		defer release()
+		if err := mapping.Drain(bounded); err != nil {
 			t.Error(err)
 		}
 	}

@@ -54,7 +54,7 @@ func (s *System) startProxy() error {
 	if s.proxyListener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		return fmt.Errorf("listening for the limiter's proxy: %w", err)
 	}
-	s.proxy = &http.Server{Handler: s.limiter.Proxy(engine), ReadHeaderTimeout: 5 * time.Second}
+	s.proxy = &http.Server{Handler: s.limiter.Proxy(engine), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime}
 	return nil
 }
 

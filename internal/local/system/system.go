@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"golang.org/x/sync/errgroup"
 
@@ -29,6 +30,7 @@ type System struct {
 	server    *http.Server
 	mappings  []*local.Mapping
 	schedules []*schedule
+	patience  time.Duration // with an engine that does not answer, at the end
 
 	functions     *dynamodb.Client // what the functions use; behind the limiter if there is one
 	limiter       *limiter.Limiter
@@ -43,7 +45,7 @@ func Start(ctx context.Context, o Options) (_ *System, err error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	s := &System{options: o, names: schema.NamesFor(o.Prefix)}
+	s := &System{options: o, names: schema.NamesFor(o.Prefix), patience: answerTime}
 	if s.listener, err = net.Listen("tcp", o.Addr); err != nil {
 		return nil, fmt.Errorf("listening on %s: %w", o.Addr, err)
 	}
@@ -57,6 +59,9 @@ func Start(ctx context.Context, o Options) (_ *System, err error) {
 	}
 	if err := s.reachEngine(ctx); err != nil {
 		return nil, err
+	}
+	if o.Notices != nil {
+		fmt.Fprintln(o.Notices, "making the tables")
 	}
 	s.db = local.DynamoDB(s.endpoint, "")
 	if err := local.CreateTables(ctx, s.db, s.names); err != nil {
@@ -154,6 +159,7 @@ func serve(server *http.Server, listener net.Listener) error {
 const (
 	shutdownTime = 10 * time.Second
 	drainTime    = time.Minute
+	answerTime   = 5 * time.Second // of an engine that is not given up meanwhile
 )
 
 func (s *System) shutDownServer() error {
@@ -169,17 +175,54 @@ func (s *System) shutDownServer() error {
 	return nil
 }
 
+// drain delivers what is left in the stream, as long as the engine answers.
 func (s *System) drain() error {
-	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	bounded, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
-	group, ctx := errgroup.WithContext(ctx)
+	watched, release := s.whileItAnswers(bounded)
+	defer release()
+	group, ctx := errgroup.WithContext(watched)
 	for _, m := range s.mappings {
 		group.Go(func() error { return m.Drain(ctx) })
 	}
-	if err := group.Wait(); err != nil {
-		return fmt.Errorf("draining the stream: %w", err)
+	err := group.Wait()
+	if err != nil && watched.Err() != nil {
+		err = context.Cause(watched)
+	}
+	if err != nil {
+		return fmt.Errorf("the stream is not drained: %w", err)
 	}
 	return nil
+}
+
+// whileItAnswers returns a context that ends, with the reason as its cause, when the
+// engine does not answer.
+func (s *System) whileItAnswers(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, end := context.WithCancelCause(ctx)
+	go func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for ctx.Err() == nil {
+			if err := s.ping(ctx); err != nil {
+				end(fmt.Errorf("the engine at %s does not answer: %w", s.endpoint, err))
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+			}
+		}
+	}()
+	return ctx, func() { end(nil) }
+}
+
+func (s *System) ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.patience)
+	defer cancel()
+	_, err := s.db.ListTables(ctx, &dynamodb.ListTablesInput{Limit: aws.Int32(1)})
+	if ctx.Err() != nil {
+		return ctx.Err() // plainer than the client's
+	}
+	return err
 }
 
 // close lets go of what Start took.

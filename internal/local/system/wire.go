@@ -19,14 +19,21 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
+// Bounds of what a client may leave open, of the API and of the limiter's proxy.
+const (
+	headerTime = 5 * time.Second // from a request's first byte to the end of its headers
+	idleTime   = time.Minute     // between two requests of a connection
+)
+
 // wire makes the four functions from the settings that a deployment would give
 // them.
 func (s *System) wire(ctx context.Context) error {
-	s.server = &http.Server{ReadHeaderTimeout: 5 * time.Second}
-	var err error
-	if s.server.Handler, err = s.api(); err != nil {
+	s.server = &http.Server{ReadHeaderTimeout: headerTime, IdleTimeout: idleTime}
+	api, err := s.api()
+	if err != nil {
 		return err
 	}
+	s.server.Handler = withFrontPage(api, s.URL())
 	source, err := local.OpenStream(ctx, local.Streams(s.endpoint, ""), s.names.Items)
 	if err != nil {
 		return fmt.Errorf("opening the stream of %s: %w", s.names.Items, err)

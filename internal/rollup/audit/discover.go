@@ -113,7 +113,7 @@ func bucketOf(t schema.Target) parts.Bucket {
 }
 
 // targetOf returns what an item with these keys folds into, by the rules; ok is
-// false for what is not folded.
+// false for what is not folded, such as an event on another day than its time.
 func (a *Auditor) targetOf(pk, sk string) (t schema.Target, ok bool) {
 	if name, period, _, entry := schema.ParseEntryKey(pk, sk); entry {
 		return boardTarget(name, period), true
@@ -128,7 +128,7 @@ func (a *Auditor) targetOf(pk, sk string) (t schema.Target, ok bool) {
 	case schema.Entity:
 		at, _, err := schema.ParseEventSortKey(sk)
 		width, ruled := a.o.Rules.Bucket(key.Base.Name)
-		if err != nil || !ruled {
+		if err != nil || !ruled || schema.EventBucket.Label(at, 0) != key.Bucket {
 			return t, false
 		}
 		return schema.Target{Base: key.Base, Bucket: width, Start: at.Truncate(width.Width())}, true

@@ -85,7 +85,7 @@ func (a *Auditor) readPlace(ctx context.Context, b parts.Bucket, pk string, seen
 		ExpressionAttributeValues: item{
 			":pk":   &types.AttributeValueMemberS{Value: pk},
 			":low":  &types.AttributeValueMemberS{Value: b.Start.Format(schema.TimeLayout)},
-			":high": &types.AttributeValueMemberS{Value: b.End().Format(schema.TimeLayout)},
+			":high": &types.AttributeValueMemberS{Value: highOf(b)},
 		},
 	})
 	for pages.HasMorePages() {
@@ -98,6 +98,15 @@ func (a *Auditor) readPlace(ctx context.Context, b parts.Bucket, pk string, seen
 		}
 	}
 	return nil
+}
+
+// highOf is what no sort key of a bucket's events reaches. The end of the year 9999 has
+// five digits for its year, and would sort before all others.
+func highOf(b parts.Bucket) string {
+	if b.End().Year() > 9999 {
+		return "9999-12-31T24"
+	}
+	return b.End().Format(schema.TimeLayout)
 }
 
 // take adds an event, as a fold would. Other items are passed over, as they are by

@@ -159,9 +159,9 @@ func List(targets ...schema.Target) Source {
 }
 
 // Run audits what a source has, some targets at a time, and calls each, if it is
-// not nil, after each of them, one call at a time. When DynamoDB refuses a call for
-// good, or ctx ends, it stops, and the report is of what was done until then.
-// Capacity that could not be had makes a target Failed, and the others go on.
+// not nil, after each of them, one call at a time. When DynamoDB refuses what all
+// targets need (a table, a permission), or ctx ends, it stops, and the report is of what
+// was done until then. Any other error makes its target Failed, and the others go on.
 func (a *Auditor) Run(ctx context.Context, source Source, each func(schema.Target, Result)) (*Report, error) {
 	report := &Report{Begun: a.o.Now().UTC(), States: map[State]int{}, Findings: []Finding{}}
 	var mu sync.Mutex
@@ -190,19 +190,25 @@ func (a *Auditor) Run(ctx context.Context, source Source, each func(schema.Targe
 	return report, err
 }
 
-// try is Check with errors that may pass made findings.
+// try is Check with errors made findings, but for those that all targets would meet.
 func (a *Auditor) try(ctx context.Context, t schema.Target) (Result, error) {
 	result, err := a.Check(ctx, t)
-	if err == nil || ctx.Err() != nil {
-		return result, err
-	}
-	if kind := ddb.Kind(err); !errors.Is(kind, ddb.ErrThrottled) && !errors.Is(kind, ddb.ErrUnavailable) {
+	if err == nil || ctx.Err() != nil || ofCall(err) && !ofOne(err) {
 		return result, err
 	}
 	f := Finding{State: Failed, Detail: err.Error()}
 	f.describe(t)
 	result.Findings = append(result.Findings, f)
 	return result, nil
+}
+
+// ofOne tells whether an error of a call is about this target or moment: what was asked
+// can't be done with such a key, or there was no capacity.
+func ofOne(err error) bool {
+	kind := ddb.Kind(err)
+	api, ok := errors.AsType[smithy.APIError](err)
+	return ok && api.ErrorCode() == "ValidationException" ||
+		errors.Is(kind, ddb.ErrThrottled) || errors.Is(kind, ddb.ErrUnavailable) || errors.Is(kind, ddb.ErrContended)
 }
 
 // ofCall tells errors of calls from those about what was read.

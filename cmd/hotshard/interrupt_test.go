@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestAskEndsWhenInterrupted(t *testing.T) {
+	in, typist := io.Pipe()
+	defer typist.Close()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(interruption{os.Interrupt})
+	var out bytes.Buffer
+	if err := ask(ctx, in, &out, "counter \"x\""); !errors.Is(err, context.Canceled) || !strings.HasSuffix(out.String(), "Type yes: \n") {
+		t.Errorf("%v after %q", err, &out)
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	for _, c := range []struct {
+		signal os.Signal
+		err    error
+		code   int
+		says   string
+	}{
+		{nil, nil, exitOK, ""},
+		{nil, errors.New("no"), exitBad, "hotshard: no\n"},
+		{os.Interrupt, nil, exitOK, ""},
+		{os.Interrupt, fmt.Errorf("the shard map: %w", context.Canceled), 130, "hotshard: interrupted\n"},
+		{syscall.SIGTERM, fmt.Errorf("the shard map: %w", context.Canceled), 143, "hotshard: terminated\n"},
+		{os.Interrupt, errors.New("the stream is not drained"), 130, "hotshard: the stream is not drained\n"},
+		{nil, errors.New("bad \x1b[31m"), exitBad, "hotshard: bad \\x1b[31m\n"},
+	} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		if c.signal != nil {
+			cancel(interruption{c.signal})
+		}
+		var says bytes.Buffer
+		if code := outcome(ctx, c.err, streams{io.Discard, &says}); code != c.code || says.String() != c.says {
+			t.Errorf("%v, %v: exit %d with %q", c.signal, c.err, code, &says)
+		}
+		cancel(nil)
+	}
+}
+
+// TestInterruptedCommands exit with the signal's code, in one line.
+func TestInterruptedCommands(t *testing.T) {
+	_, _, flags := tablesAt(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(interruption{os.Interrupt})
+	target := forgetful(t)
+	for _, args := range [][]string{
+		append([]string{"audit"}, flags...), append([]string{"rebuild", "--all"}, flags...), append([]string{"replay"}, flags...),
+		append([]string{"delete", "--type", "counter", "--name", "x", "--yes"}, flags...),
+		{"load", "--workload", "viral", "--seed", "1", "--target", target}, {"shards", "list", "--target", target},
+	} {
+		var out, says bytes.Buffer
+		code := run(ctx, args, streams{&out, &says})
+		if code != 130 || !strings.HasSuffix(says.String(), "hotshard: interrupted\n") || strings.Contains(says.String(), "unavailable") {
+			t.Errorf("%q: exit %d with %q", args[0], code, &says)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	commit = "0123abc"
+	t.Cleanup(func() { commit = "" })
+	for _, args := range []string{"version", "--version", "version --json"} {
+		code, out, err := hotshard(t, strings.Fields(args)...)
+		if code != exitOK || err != "" || !strings.Contains(out, "0123abc") || !strings.Contains(out, "go1.") || !strings.Contains(out, "devel") {
+			t.Errorf("%s: exit %d with %q, %q", args, code, out, err)
+		}
+	}
+	commit = ""
+	if v := thisVersion(); v.Commit == "" || v.Version == "" {
+		t.Errorf("%+v", v)
+	}
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+// rfc3339 is stricter than package time, which takes an hour of one digit and a comma.
+var rfc3339 = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$`)
+
+// timeFlag reads RFC 3339, and says in plain words where it can't.
+func timeFlag(ctx *kong.DecodeContext, into reflect.Value) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("time", &text); err != nil {
+		return err
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil || !rfc3339.MatchString(text) {
+		return fmt.Errorf("want a time such as 2026-01-05T12:00:00Z, not %q", text)
+	}
+	into.Set(reflect.ValueOf(t))
+	return nil
+}
+
+// durationFlag likewise reads a duration.
+func durationFlag(ctx *kong.DecodeContext, into reflect.Value) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("duration", &text); err != nil {
+		return err
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return fmt.Errorf("want a duration such as 90s, 30m or 1h30m, not %q", text)
+	}
+	into.SetInt(int64(d))
+	return nil
+}
+
+// noValue is how the parser says that a flag lacks its value.
+var noValue = regexp.MustCompile(`expected \w+ value but got "EOL" \(<EOL>\)|missing value, expecting .*$`)
+
+// wrongUsage says what is wrong with a command line, and where to read on.
+func wrongUsage(err error) string {
+	command := "hotshard"
+	if fault, ok := errors.AsType[*kong.ParseError](err); ok && fault.Context != nil {
+		for _, part := range fault.Context.Path {
+			if part.Command != nil {
+				command = part.Command.FullPath()
+			}
+		}
+	}
+	text := noValue.ReplaceAllLiteralString(err.Error(), "it needs a value")
+	return fmt.Sprintf("%s (see %s --help)", text, command)
+}

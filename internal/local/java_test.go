@@ -1,0 +1,32 @@
+package local
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestAJavaThatHangs, with a child that holds on to its output.
+func TestAJavaThatHangs(t *testing.T) {
+	t.Parallel()
+	java := filepath.Join(t.TempDir(), "java")
+	if err := os.WriteFile(java, []byte("#!/bin/sh\nsleep 30\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	_, err := versionOf(t.Context(), java, 100*time.Millisecond)
+	if err == nil || !strings.Contains(err.Error(), "no answer within 100ms") {
+		t.Errorf("error is %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // as Ctrl-C would
+	defer cancel()
+	if _, err := versionOf(ctx, java, time.Hour); err == nil {
+		t.Error("no error when it is interrupted")
+	}
+	if took := time.Since(begun); took > 20*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
