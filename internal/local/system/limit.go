@@ -14,11 +14,22 @@ import (
 )
 
 // Limits put a partition limiter between the functions and the engine. The zero
-// value is no limiter.
+// value is no limiter. [limiter.Options] says what each means.
 type Limits struct {
-	Partitions   int // of each table and index; 0 for no limiter
-	PartitionWCU int // write units a second of each; the detector's threshold scales with it
-	TableWCU     int // of each table; 0 for no such limit
+	Partitions      int           // that each table and index begins with; 0 for no limiter
+	PartitionWCU    int           // write units a second of each; the detector's threshold scales with it
+	TableWCU        int           // of each table; 0 for no such limit
+	Burst           time.Duration // of unused throughput that is saved; 0 is a second
+	SplitAfter      time.Duration // at its limit, until a partition splits; 0 is never
+	TransactionHold time.Duration // for which a transaction has its items; 0 is no time
+}
+
+// options are the limiter's.
+func (l Limits) options() limiter.Options {
+	return limiter.Options{
+		Partitions: l.Partitions, PartitionWCU: l.PartitionWCU, TableWCU: l.TableWCU,
+		Burst: l.Burst, SplitAfter: l.SplitAfter, TransactionHold: l.TransactionHold,
+	}
 }
 
 // limitedBatchingWindow suits limits that are scaled down: a summary is one
@@ -32,12 +43,10 @@ func (s *System) limit() error {
 	if s.options.Limits.Partitions == 0 {
 		return nil
 	}
+	o := s.options.Limits.options()
+	o.Base = local.Transport()
 	var err error
-	s.limiter, err = limiter.New(limiter.Options{
-		Partitions: s.options.Limits.Partitions, PartitionWCU: s.options.Limits.PartitionWCU,
-		TableWCU: s.options.Limits.TableWCU, Base: local.Transport(),
-	})
-	if err != nil {
+	if s.limiter, err = limiter.New(o); err != nil {
 		return err
 	}
 	s.functions = local.DynamoDB(s.endpoint, "", func(o *dynamodb.Options) {

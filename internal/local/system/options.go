@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/local"
-	"github.com/hotshard/hotshard/internal/local/limiter"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -55,7 +54,7 @@ func (o Options) Validate() error {
 		check(fmt.Errorf("quiet time %v: want 1m to 24h", o.Quiet))
 	}
 	if l := o.Limits; l.Partitions != 0 {
-		check(limiter.Options{Partitions: l.Partitions, PartitionWCU: l.PartitionWCU, TableWCU: l.TableWCU}.Validate())
+		check(l.options().Validate())
 	}
 	if faults == nil {
 		return nil
