@@ -119,9 +119,11 @@ func (c *consumer) invocation(ctx context.Context) (context.Context, context.Can
 
 // invoke hands the payload to the handler. As in Lambda, a panic is a failure.
 func (c *consumer) invoke(ctx context.Context) (out []byte, err error) {
-	if err := ctx.Err(); err != nil {
+	release, err := c.m.o.Admit(ctx)
+	if err != nil {
 		return nil, err
 	}
+	defer release()
 	ctx, cancel := c.invocation(ctx)
 	defer cancel()
 	defer func() {
