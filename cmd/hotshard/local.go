@@ -27,11 +27,18 @@ type LocalCmd struct {
 	PartitionWCU int `name:"partition-wcu" default:"1000" help:"With --partitions: write units a second that each takes. Reads are three times that. The threshold scales with it."`
 	TableWCU     int `name:"table-wcu" help:"With --partitions: write units a second that each table takes in all; 0 is no limit."`
 
+	Containers  int           `help:"Lambda's model: each HTTP function has at most this many containers, each with one request at a time; 429 beyond. Without it and --concurrency one process serves all callers."`
+	Concurrency int           `help:"Lambda's model: how many invocations all functions together may have under way; 429 beyond. With --containers alone it is 1000."`
+	ColdStart   time.Duration `default:"250ms" help:"With --containers or --concurrency: how long a new container takes to start."`
+
 	Failures string `placeholder:"FILE" type:"path" help:"Where records go that a function gave up. Default: failures.jsonl in the data or cache folder."`
 }
 
-// awsPartitionWCU is AWS's limit, and the default.
-const awsPartitionWCU = 1000
+// Defaults of which others can't be given alone. A partition's limit is AWS's.
+const (
+	awsPartitionWCU = 1000
+	coldStart       = 250 * time.Millisecond
+)
 
 // Validate finds faults of the command line.
 func (c *LocalCmd) Validate() error {
@@ -44,6 +51,8 @@ func (c *LocalCmd) Validate() error {
 		return errors.New("--partition-wcu needs --partitions")
 	case c.Partitions == 0 && c.TableWCU != 0:
 		return errors.New("--table-wcu needs --partitions")
+	case c.Containers == 0 && c.Concurrency == 0 && c.ColdStart != coldStart:
+		return errors.New("--cold-start needs --containers or --concurrency")
 	}
 	return c.options().Validate()
 }
@@ -53,6 +62,7 @@ func (c *LocalCmd) options() system.Options {
 	return system.Options{
 		Addr: c.Addr, Endpoint: c.Endpoint, DataDir: c.Data, Prefix: c.Prefix, Window: c.Window, Quiet: c.Quiet, Control: c.Control,
 		Limits:   system.Limits{Partitions: c.Partitions, PartitionWCU: c.PartitionWCU, TableWCU: c.TableWCU},
+		Lambda:   system.Lambda{Containers: c.Containers, Concurrency: c.Concurrency, ColdStart: c.ColdStart},
 		Failures: c.Failures,
 	}
 }

@@ -1,7 +1,9 @@
 package system
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -19,6 +21,11 @@ type Limits struct {
 	Partitions   int // of each table and index; 0 for no limiter
 	PartitionWCU int // write units a second of each; the detector's threshold scales with it
 	TableWCU     int // of each table; 0 for no such limit
+	// MapWCU is what a partition of the shard map takes instead; 0 is PartitionWCU.
+	// Limits that are scaled down suit as many containers and hot keys as a fiftieth,
+	// say, of a deployment's: what those cost the shard map does not scale with a
+	// partition. It is for functions in this process; other programs' limit is one.
+	MapWCU int
 }
 
 // limitedBatchingWindow suits limits that are scaled down: a summary is one
@@ -28,7 +35,7 @@ const limitedBatchingWindow = time.Second
 // limit makes the functions' client: the engine's own, or one behind a limiter,
 // which other programs reach through a proxy.
 func (s *System) limit() error {
-	s.functions = s.db
+	s.functions = s.client()
 	if s.options.Limits.Partitions == 0 {
 		return nil
 	}
@@ -40,10 +47,57 @@ func (s *System) limit() error {
 	if err != nil {
 		return err
 	}
-	s.functions = local.DynamoDB(s.endpoint, "", func(o *dynamodb.Options) {
-		o.HTTPClient = &http.Client{Transport: s.limiter}
-	})
+	if s.options.Limits.MapWCU > 0 {
+		s.mapLimiter, err = limiter.New(limiter.Options{
+			Partitions: s.options.Limits.Partitions, PartitionWCU: s.options.Limits.MapWCU, Base: local.Transport(),
+		})
+		if err != nil {
+			return err
+		}
+	}
+	s.functions = s.client()
 	return s.startProxy()
+}
+
+// byTable sends a request through the shard map's limiter, if it is for that table.
+// No request is for it and another.
+type byTable struct {
+	named     []byte // in a request's JSON
+	shardMap  http.RoundTripper
+	allOthers http.RoundTripper
+}
+
+func (b byTable) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, fmt.Errorf("reading a request: %w", err)
+	}
+	if err := r.Body.Close(); err != nil {
+		return nil, fmt.Errorf("reading a request: %w", err)
+	}
+	r = r.Clone(r.Context())
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	if bytes.Contains(body, b.named) {
+		return b.shardMap.RoundTrip(r)
+	}
+	return b.allOthers.RoundTrip(r)
+}
+
+// limited is the way to the engine behind the limiters.
+func (s *System) limited() http.RoundTripper {
+	if s.mapLimiter == nil {
+		return s.limiter
+	}
+	return byTable{fmt.Appendf(nil, `"TableName":%q`, s.names.ShardMap), s.mapLimiter, s.limiter}
+}
+
+// client is a function's own: to the engine, or behind the limiter.
+func (s *System) client() *dynamodb.Client {
+	return local.DynamoDB(s.endpoint, "", func(o *dynamodb.Options) {
+		if s.limiter != nil {
+			o.HTTPClient = &http.Client{Transport: s.limited()}
+		}
+	})
 }
 
 func (s *System) startProxy() error {
@@ -67,12 +121,22 @@ func (s *System) LimitedEndpoint() string {
 	return "http://" + s.proxyListener.Addr().String()
 }
 
-// Charged is what the limiter charged and refused so far.
+// Charged is what the limiter charged and refused so far. Where the shard map has one of
+// its own, its operations and table follow the others; keys are of the others only.
 func (s *System) Charged() limiter.Stats {
 	if s.limiter == nil {
 		return limiter.Stats{}
 	}
-	return s.limiter.Stats()
+	all := s.limiter.Stats()
+	if s.mapLimiter == nil {
+		return all
+	}
+	own := s.mapLimiter.Stats()
+	all.WriteUnits += own.WriteUnits
+	all.ReadUnits += own.ReadUnits
+	all.Operations = append(all.Operations, own.Operations...)
+	all.Spaces = append(all.Spaces, own.Spaces...)
+	return all
 }
 
 func (s *System) partitionWCU() int {
