@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/limiter"
 	"github.com/hotshard/hotshard/internal/local/system"
 )
 
@@ -23,9 +24,12 @@ type LocalCmd struct {
 	Quiet    time.Duration `default:"1h" help:"How long a key must be quiet before its shard count shrinks, 1m to 24h."`
 	Control  string        `default:"act" enum:"act,observe,off" help:"What becomes of hot keys: act raises their shard counts, observe only logs, off does neither."`
 
-	Partitions   int `help:"Put a partition limiter before the engine: each table and index gets this many partitions. Without it nothing throttles."`
-	PartitionWCU int `name:"partition-wcu" default:"1000" help:"With --partitions: write units a second that each takes. Reads are three times that. The threshold scales with it."`
-	TableWCU     int `name:"table-wcu" help:"With --partitions: write units a second that each table takes in all; 0 is no limit."`
+	Partitions      int           `help:"Put a partition limiter before the engine: each table and index begins with this many partitions. A new on-demand table has about 4 on AWS. Without it nothing throttles."`
+	PartitionWCU    int           `name:"partition-wcu" default:"1000" help:"With --partitions: write units a second that each takes. Reads are three times that. The threshold scales with it."`
+	TableWCU        int           `name:"table-wcu" help:"With --partitions: write units a second that each table takes in all; 0 is no limit."`
+	Burst           time.Duration `default:"1s" help:"With --partitions: how much unused throughput a partition saves for a burst, as time at its limit, 1ms to 1h. AWS saves up to 5m, and promises nothing."`
+	SplitAfter      time.Duration `help:"With --partitions: how long a partition is at its limit before it splits in two, 1s to 24h; 0 is never. AWS takes minutes."`
+	TransactionHold time.Duration `default:"5ms" help:"With --partitions: for how long a transaction has its items, up to 1s; others that meet them are refused as a conflict meanwhile. 0 is no time, and no conflicts."`
 
 	Containers  int           `help:"Lambda's model: each HTTP function has at most this many containers, each with one request at a time; 429 beyond. Without it and --concurrency one process serves all callers."`
 	Concurrency int           `help:"Lambda's model: how many invocations all functions together may have under way; 429 beyond. With --containers alone it is 1000."`
@@ -34,9 +38,11 @@ type LocalCmd struct {
 	Failures string `placeholder:"FILE" type:"path" help:"Where records go that a function gave up. Default: failures.jsonl in the data or cache folder."`
 }
 
-// Defaults of which others can't be given alone. A partition's limit is AWS's.
+// Defaults; a partition's write units are AWS's.
 const (
 	awsPartitionWCU = 1000
+	burst           = time.Second
+	transactionHold = 5 * time.Millisecond
 	coldStart       = 250 * time.Millisecond
 )
 
@@ -47,21 +53,51 @@ func (c *LocalCmd) Validate() error {
 		return fmt.Errorf("--duration %v: it must not be negative", c.Duration)
 	case c.PartitionWCU < 1:
 		return fmt.Errorf("--partition-wcu %d: want at least 1", c.PartitionWCU)
-	case c.Partitions == 0 && c.PartitionWCU != awsPartitionWCU:
-		return errors.New("--partition-wcu needs --partitions")
-	case c.Partitions == 0 && c.TableWCU != 0:
-		return errors.New("--table-wcu needs --partitions")
+	case c.Burst < time.Millisecond || c.Burst > limiter.MaxBurst:
+		return fmt.Errorf("--burst %v: want 1ms to %v", c.Burst, limiter.MaxBurst)
+	case c.SplitAfter != 0 && c.SplitAfter < time.Second || c.SplitAfter > limiter.MaxSplitAfter:
+		return fmt.Errorf("--split-after %v: want 0, or 1s to %v", c.SplitAfter, limiter.MaxSplitAfter)
+	case c.TransactionHold < 0 || c.TransactionHold > limiter.MaxTransactionHold:
+		return fmt.Errorf("--transaction-hold %v: want 0 to %v", c.TransactionHold, limiter.MaxTransactionHold)
 	case c.Containers == 0 && c.Concurrency == 0 && c.ColdStart != coldStart:
 		return errors.New("--cold-start needs --containers or --concurrency")
 	}
+	if err := c.needsPartitions(); err != nil {
+		return err
+	}
 	return c.options().Validate()
+}
+
+// needsPartitions refuses a setting of the limiter where there is none.
+func (c *LocalCmd) needsPartitions() error {
+	flag := ""
+	switch {
+	case c.Partitions != 0:
+	case c.PartitionWCU != awsPartitionWCU:
+		flag = "--partition-wcu"
+	case c.TableWCU != 0:
+		flag = "--table-wcu"
+	case c.Burst != burst:
+		flag = "--burst"
+	case c.SplitAfter != 0:
+		flag = "--split-after"
+	case c.TransactionHold != transactionHold:
+		flag = "--transaction-hold"
+	}
+	if flag == "" {
+		return nil
+	}
+	return errors.New(flag + " needs --partitions")
 }
 
 // options are those that the command line gives.
 func (c *LocalCmd) options() system.Options {
 	return system.Options{
 		Addr: c.Addr, Endpoint: c.Endpoint, DataDir: c.Data, Prefix: c.Prefix, Window: c.Window, Quiet: c.Quiet, Control: c.Control,
-		Limits:   system.Limits{Partitions: c.Partitions, PartitionWCU: c.PartitionWCU, TableWCU: c.TableWCU},
+		Limits: system.Limits{
+			Partitions: c.Partitions, PartitionWCU: c.PartitionWCU, TableWCU: c.TableWCU,
+			Burst: c.Burst, SplitAfter: c.SplitAfter, TransactionHold: c.TransactionHold,
+		},
 		Lambda:   system.Lambda{Containers: c.Containers, Concurrency: c.Concurrency, ColdStart: c.ColdStart},
 		Failures: c.Failures,
 	}

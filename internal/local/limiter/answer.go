@@ -1,6 +1,7 @@
 package limiter
 
 import (
+	"cmp"
 	"crypto/rand"
 	"fmt"
 	"net/http"
@@ -17,6 +18,7 @@ const (
 		"DynamoDB is automatically scaling your table or index so please try again shortly. " +
 		"If exceptions persist, check if you have a hot key: " +
 		"https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html"
+	conflictMessage  = "Transaction is ongoing for the item"
 	cancelledMessage = "Transaction cancelled, please refer cancellation reasons for specific reasons [%s]"
 )
 
@@ -62,13 +64,13 @@ func (c *call) refuse(denied []denial) (*http.Response, error) {
 		}
 	}
 	if !provisioned {
-		return c.answer(map[string]any{
+		return c.refusal(map[string]any{
 			"__type":            exceptionPrefix + "ThrottlingException",
 			"message":           onDemandMessage,
 			"throttlingReasons": reasons,
 		})
 	}
-	return c.answer(map[string]any{
+	return c.refusal(map[string]any{
 		"__type":            exceptionPrefix + "ProvisionedThroughputExceededException",
 		"message":           provisionedMessage,
 		"ThrottlingReasons": reasons,
@@ -82,34 +84,68 @@ type cancellationReason struct {
 
 // cancel answers a transaction whose actions were not all admitted.
 func (c *call) cancel(denied [][]denial) (*http.Response, error) {
+	c.l.refused(c.operation, slices.Concat(denied...))
 	reasons := make([]cancellationReason, len(denied))
-	codes := make([]string, len(denied))
-	var all []denial
 	for i, d := range denied {
-		reasons[i].Code = "None"
 		if d != nil {
 			reasons[i] = cancellationReason{"ThrottlingError", onDemandMessage}
 		}
-		codes[i] = reasons[i].Code
-		all = append(all, d...)
 	}
-	c.l.refused(c.operation, all)
-	return c.answer(map[string]any{
+	return c.cancelled(reasons)
+}
+
+// collide answers a transaction that met another, or a write, on some of its items.
+func (c *call) collide(met []bool) (*http.Response, error) {
+	reasons := make([]cancellationReason, len(met))
+	items := 0
+	for i, m := range met {
+		if m {
+			reasons[i] = cancellationReason{"TransactionConflict", conflictMessage}
+			items++
+		}
+	}
+	c.l.collided(c.operation, items)
+	return c.cancelled(reasons)
+}
+
+// cancelled answers a transaction with a reason for each of its actions, if only
+// that it is none.
+func (c *call) cancelled(reasons []cancellationReason) (*http.Response, error) {
+	codes := make([]string, len(reasons))
+	for i := range reasons {
+		reasons[i].Code = cmp.Or(reasons[i].Code, "None")
+		codes[i] = reasons[i].Code
+	}
+	return c.refusal(map[string]any{
 		"__type":              exceptionPrefix + "TransactionCanceledException",
 		"Message":             fmt.Sprintf(cancelledMessage, strings.Join(codes, ", ")),
 		"CancellationReasons": reasons,
 	})
 }
 
-// answer is an error of the limiter's own, as DynamoDB sends errors.
-func (c *call) answer(members any) (*http.Response, error) {
+// conflict answers a write whose item is in a transaction.
+func (c *call) conflict() (*http.Response, error) {
+	c.l.collided(c.operation, 1)
+	return c.refusal(map[string]any{
+		"__type":  exceptionPrefix + "TransactionConflictException",
+		"message": conflictMessage,
+	})
+}
+
+// refusal is an error of the limiter's own, as DynamoDB sends errors.
+func (c *call) refusal(members any) (*http.Response, error) {
+	return c.answer(http.StatusBadRequest, members)
+}
+
+// answer is one of the limiter's own, as DynamoDB sends it.
+func (c *call) answer(status int, members any) (*http.Response, error) {
 	body, err := encode(members)
 	if err != nil {
-		return nil, fmt.Errorf("writing a refusal: %w", err)
+		return nil, fmt.Errorf("writing an answer: %w", err)
 	}
 	resp := &http.Response{
-		Status:     "400 Bad Request",
-		StatusCode: http.StatusBadRequest,
+		Status:     fmt.Sprint(status, " ", http.StatusText(status)),
+		StatusCode: status,
 		Proto:      "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: http.Header{
 			"Content-Type":     {"application/x-amz-json-1.0"},

@@ -11,9 +11,9 @@ import (
 // batchItem is a request in a batch of writes.
 type batchItem struct {
 	*write
-	text   jsontext.Value // as the caller wrote it
-	cost   []charge
-	denied []denial
+	text jsontext.Value // as the caller wrote it
+	cost []charge
+	sent bool
 }
 
 type batchRequest struct {
@@ -35,22 +35,58 @@ func (c *call) batchWrite() (*http.Response, error) {
 	if err != nil {
 		return c.giveUp(err)
 	}
-	held := map[string][]jsontext.Value{}
-	var taken []charge
-	var denied []denial
+	b := c.admitItems(items)
+	if b.taken == nil && b.conflicts == 0 {
+		return c.refuse(b.denied)
+	}
+	c.l.withheld(c.operation, b.throttled, b.denied)
+	c.l.collided(c.operation, b.conflicts)
+	if b.taken == nil {
+		return c.answer(http.StatusOK, map[string]any{"UnprocessedItems": b.held})
+	}
+	defer b.end(c.l)
+	return c.batchSend(b)
+}
+
+// batch is a BatchWriteItem of which some items may be held back.
+type batch struct {
+	items     []*batchItem
+	held      map[string][]jsontext.Value
+	taken     []charge
+	denied    []denial
+	throttled int // items
+	conflicts int // items
+}
+
+// admitItems lets through what no limit and no transaction is in the way of. What
+// is in a transaction goes back to the caller too: BatchWriteItem has no exception for it.
+func (c *call) admitItems(items []*batchItem) *batch {
+	b := &batch{items: items, held: map[string][]jsontext.Value{}}
 	for _, i := range items {
-		if i.denied = c.l.admit(i.cost); i.denied != nil {
-			held[i.name] = append(held[i.name], i.text)
-			denied = append(denied, i.denied...)
-		} else {
-			taken = append(taken, i.cost...)
+		denied := c.l.admit(i.cost)
+		switch {
+		case denied != nil:
+			b.denied = append(b.denied, denied...)
+			b.throttled++
+		case !c.l.beginWrite(i.item()):
+			c.l.settle(c.operation, i.cost, i.cost[:1])
+			b.conflicts++
+		default:
+			i.sent = true
+			b.taken = append(b.taken, i.cost...)
+			continue
+		}
+		b.held[i.name] = append(b.held[i.name], i.text)
+	}
+	return b
+}
+
+func (b *batch) end(l *Limiter) {
+	for _, i := range b.items {
+		if i.sent {
+			l.endWrite(i.item())
 		}
 	}
-	if taken == nil {
-		return c.refuse(denied)
-	}
-	c.l.withheld(c.operation, countAll(held), denied)
-	return c.batchSend(items, held, taken)
 }
 
 // batchItems makes out a batch's writes and what they cost, in the order of the
@@ -105,31 +141,31 @@ func (c *call) batchWriteOf(table string, text jsontext.Value) (*write, error) {
 
 // batchSend sends what was admitted, and adds what was held to the
 // UnprocessedItems of the answer.
-func (c *call) batchSend(items []*batchItem, held map[string][]jsontext.Value, taken []charge) (*http.Response, error) {
+func (c *call) batchSend(b *batch) (*http.Response, error) {
 	sent := map[string][]jsontext.Value{}
-	for _, i := range items {
-		if i.denied == nil {
+	for _, i := range b.items {
+		if i.sent {
 			sent[i.name] = append(sent[i.name], i.text)
 		}
 	}
-	r, err := c.sendPart(sent, len(held) > 0)
+	r, err := c.sendPart(sent, len(b.held) > 0)
 	if err != nil {
-		c.l.settle(c.operation, taken, taken) // it may have been written
+		c.l.settle(c.operation, b.taken, b.taken) // it may have been written
 		return nil, err
 	}
 	var got struct {
 		UnprocessedItems map[string][]jsontext.Value
 	}
 	if !r.ok() || !understood(r.body, &got) {
-		c.l.settle(c.operation, taken, nil)
+		c.l.settle(c.operation, b.taken, nil)
 		return r.response()
 	}
-	c.l.settle(c.operation, taken, c.batchCharges(items, got.UnprocessedItems))
-	if len(held) > 0 {
+	c.l.settle(c.operation, b.taken, c.batchCharges(b.items, got.UnprocessedItems))
+	if len(b.held) > 0 {
 		for name, left := range got.UnprocessedItems {
-			held[name] = append(held[name], left...)
+			b.held[name] = append(b.held[name], left...)
 		}
-		if err := r.set("UnprocessedItems", held); err != nil {
+		if err := r.set("UnprocessedItems", b.held); err != nil {
 			return nil, err
 		}
 	}
@@ -160,17 +196,9 @@ func (c *call) batchCharges(items []*batchItem, left map[string][]jsontext.Value
 	}
 	var charges []charge
 	for _, i := range items {
-		if i.denied == nil && !skip[i.id()] {
+		if i.sent && !skip[i.id()] {
 			charges = append(charges, i.cost...)
 		}
 	}
 	return charges
-}
-
-func countAll[T any](groups map[string][]T) int {
-	n := 0
-	for _, g := range groups {
-		n += len(g)
-	}
-	return n
 }

@@ -13,7 +13,7 @@ import (
 func TestBucketAgainstRationals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		perSecond := rapid.IntRange(1, maxTableWCU).Draw(t, "units a second")
-		burst := time.Duration(rapid.Int64Range(1, int64(maxBurst)).Draw(t, "burst"))
+		burst := time.Duration(rapid.Int64Range(1, int64(MaxBurst)).Draw(t, "burst"))
 		r := newRate(perSecond, burst)
 		now := rapid.Int64Range(0, 1<<62).Draw(t, "start")
 		b := bucket{r.capacity, now}

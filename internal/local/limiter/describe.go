@@ -54,13 +54,15 @@ func (c *call) forget(name string) {
 	delete(c.l.tables, c.tableID(name))
 }
 
-// tableID tells tables of one name apart: engines may have a database for each
-// access key and region.
-func (c *call) tableID(name string) string {
+func (c *call) tableID(name string) string { return c.database() + "\x00" + name }
+
+// database tells databases apart: engines may have one for each access key and
+// region.
+func (c *call) database() string {
 	_, scope, _ := strings.Cut(c.req.Header.Get("Authorization"), "Credential=")
 	scope, _, _ = strings.Cut(scope, ",")
 	parts := append(strings.Split(scope, "/"), "", "", "") // access key, day, region, ...
-	return strings.Join([]string{c.req.URL.Host, parts[0], parts[2], name}, "\x00")
+	return strings.Join([]string{c.req.URL.Host, parts[0], parts[2]}, "\x00")
 }
 
 // changeTable passes a call that makes, changes or deletes a table, and forgets

@@ -22,16 +22,37 @@
 // go below zero, and time makes up for it. A scan needs the mean of all
 // partitions to be positive, and is paid for by all evenly.
 //
+// A partition is a range of hashes of partition keys. One that has refused requests
+// of more than one key for SplitAfter, without five seconds of calm, splits into two
+// equal ranges; each takes as much as the whole did, and half of what was saved or
+// owed. All items of a partition key stay together here. DynamoDB may split those too,
+// by sort key, and looks for the cut that halves the load.
+//
+// # Transactions
+//
+// A TransactWriteItems has its items for TransactionHold from its admission, and is
+// answered no sooner. Whatever meets one of them meanwhile is refused as
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html#transaction-conflict-handling
+// says: another transaction, reading ones too, is cancelled with the reason
+// TransactionConflict, a PutItem, UpdateItem or DeleteItem gets a
+// TransactionConflictException. BatchWriteItem has no such exception, so its
+// items are left unprocessed. A TransactGetItems is also in conflict with a write
+// that the engine is at; a TransactWriteItems is not. Other reads are never refused.
+// A client token that is used again goes to the engine.
+//
 // # Charges
 //
 // PutItem, UpdateItem, DeleteItem, GetItem, Query and Scan cost what the engine
 // says that they consumed, a read of nothing the least a read costs. A failed
 // condition costs the existing item's size in write units, at least 1. Batches
 // cost the sum of their items. The actions of a transaction cost twice their
-// units, from the sizes of the items before and after it; a client token used
-// again costs transactional reads instead. What AWS charges for a transaction
-// whose condition failed is not documented: here it is one unit for each KB of
-// each existing item, at least 1 an action, for the half that prepares.
+// units, from the sizes of the items before and after it, and what they change in
+// indexes once: indexes follow when it is done. A client token used again costs
+// transactional reads instead. A transaction whose condition failed costs twice the
+// units of each existing item, at least 2 an action. AWS documents neither; both
+// were measured there (docs/decisions/0046). What a conflict costs is not known: here a
+// transaction's is as a failed condition, and a write's what it would have cost in its
+// table.
 //
 // What an index write costs which of the index's partitions follows from the
 // item before and after. For single writes to a table with global indexes the

@@ -64,7 +64,9 @@ type bench struct {
 func newBench(t testing.TB, o limiter.Options, tables ...*dynamodb.CreateTableInput) *bench {
 	t.Helper()
 	b := &bench{clock: &clock{now: time.Unix(1_800_000_000, 0)}, key: "t" + rand.Text()}
-	o.Now, o.Base = b.Now, local.Transport()
+	if o.Now = b.Now; o.Base == nil {
+		o.Base = local.Transport()
+	}
 	var err error
 	if b.Limiter, err = limiter.New(o); err != nil {
 		t.Fatal(err)

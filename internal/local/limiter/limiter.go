@@ -19,6 +19,7 @@ type Limiter struct {
 
 	mu     sync.Mutex // guards what follows and every bucket
 	tables map[string]*table
+	holds  *holds
 	stats  *counts
 }
 
@@ -34,6 +35,7 @@ func New(options Options) (*Limiter, error) {
 		readRate:  newRate(o.PartitionRCU, o.Burst),
 		tableRate: newRate(o.TableWCU, o.Burst),
 		tables:    map[string]*table{},
+		holds:     newHolds(),
 		stats:     newCounts(),
 	}, nil
 }

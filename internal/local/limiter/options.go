@@ -2,6 +2,7 @@ package limiter
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,15 +13,19 @@ import (
 const (
 	maxPartitions   = 10_000
 	maxPartitionWCU = 100_000
-	maxTableWCU     = 1_000_000 // for maxBurst fits in 63 bits, in billionths
-	maxBurst        = time.Hour
+	maxTableWCU     = 1_000_000 // for MaxBurst fits in 63 bits, in billionths
 	maxTopKeys      = 10_000
+
+	MaxBurst           = time.Hour
+	MaxSplitAfter      = 24 * time.Hour
+	MaxTransactionHold = time.Second
 )
 
 // Options say what the limits are.
 type Options struct {
-	// Partitions is how many partitions each table and each global index has, 1
-	// to 10,000.
+	// Partitions is how many partitions each table and each global index begins
+	// with, 1 to 10,000. A new on-demand table has about four on AWS: it takes 4,000
+	// write units a second.
 	Partitions int
 	// PartitionWCU is how many write units a second one partition takes, 1 to
 	// 100,000. AWS has 1,000.
@@ -33,8 +38,16 @@ type Options struct {
 	// count. 0 is no limit.
 	TableWCU int
 	// Burst is the time for which a full bucket lasts when nothing refills it, at
-	// most an hour. 0 is a second. Buckets start full.
+	// most an hour. 0 is a second. Buckets start full. AWS saves up to 300 s of
+	// unused throughput, but promises none of it.
 	Burst time.Duration
+	// SplitAfter is how long a partition must be at its limit before it splits in
+	// two, at most a day. 0 is never. AWS takes minutes.
+	SplitAfter time.Duration
+	// TransactionHold is for how long a TransactWriteItems is at work on its items,
+	// at most a second; its answer waits for the end. 0 is no time: nothing is in
+	// conflict then. What AWS takes is not documented; 5 ms is a fair guess.
+	TransactionHold time.Duration
 	// Seed picks one of many placements of keys on partitions. The same seed
 	// always gives the same one; see [Limiter.Partition].
 	Seed uint64
@@ -43,6 +56,8 @@ type Options struct {
 	TopKeys int
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
+	// Sleep waits for a time by that clock, or until the context ends; nil is a timer.
+	Sleep func(context.Context, time.Duration)
 	// Base sends the requests to the engine; nil is http.DefaultTransport.
 	Base http.RoundTripper
 }
@@ -53,6 +68,9 @@ func (o Options) withDefaults() Options {
 	o.TopKeys = cmp.Or(o.TopKeys, 100)
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Sleep == nil {
+		o.Sleep = sleep
 	}
 	if o.Base == nil {
 		o.Base = http.DefaultTransport
@@ -74,8 +92,22 @@ func (o Options) Validate() error {
 	within("a partition's read units a second", o.PartitionRCU, 1, 3*maxPartitionWCU)
 	within("a table's write units a second", o.TableWCU, 0, maxTableWCU)
 	within("the number of keys in statistics", o.TopKeys, 1, maxTopKeys)
-	if o.Burst < 0 || o.Burst > maxBurst {
-		faults = append(faults, fmt.Errorf("the burst is %v: want up to %v", o.Burst, maxBurst))
+	upTo := func(name string, value, high time.Duration) {
+		if value < 0 || value > high {
+			faults = append(faults, fmt.Errorf("%s is %v: want up to %v", name, value, high))
+		}
 	}
+	upTo("the burst", o.Burst, MaxBurst)
+	upTo("the time to a split", o.SplitAfter, MaxSplitAfter)
+	upTo("the hold of a transaction", o.TransactionHold, MaxTransactionHold)
 	return errors.Join(faults...)
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }

@@ -99,7 +99,7 @@ func (c *call) readPlace(t *table, in *readRequest) (place, bool) {
 			return c.l.place(s, key), true
 		}
 	}
-	return place{s, "", everywhere}, true
+	return everywhere(s), true
 }
 
 func (t *table) index(name string) *index {

@@ -9,13 +9,12 @@ import (
 
 // space is what has partitions of its own: a table, or a global index.
 type space struct {
-	tableName string
-	indexName string // "" for the table itself
-	arn       string
-	onDemand  bool
-	writes    []bucket
-	reads     []bucket
-	limit     *bucket // of a table's writes; nil for none
+	tableName  string
+	indexName  string // "" for the table itself
+	arn        string
+	onDemand   bool
+	partitions []partition // in the order of their ranges, which cover all hashes
+	limit      *bucket     // of a table's writes; nil for none
 
 	// dryUntil is when the last of the write buckets is positive again, in
 	// nanoseconds. Before that, some partition may be out of capacity.
@@ -23,33 +22,48 @@ type space struct {
 }
 
 func (l *Limiter) newSpace(of space) *space {
-	now := l.now()
-	full := func(r rate) []bucket {
-		return slices.Repeat([]bucket{{r.capacity, now}}, l.options.Partitions)
+	now, n := l.now(), uint64(l.options.Partitions)
+	for i := range n {
+		low, rest := bits.Div64(i, 0, n)
+		if rest > 0 {
+			low++ // the first hash that Partition maps to i
+		}
+		of.partitions = append(of.partitions, partition{
+			low:    low,
+			writes: lane{bucket: bucket{l.writeRate.capacity, now}},
+			reads:  lane{bucket: bucket{l.readRate.capacity, now}},
+		})
 	}
-	of.writes, of.reads = full(l.writeRate), full(l.readRate)
 	return &of
 }
 
 // place is where a partition key is.
 type place struct {
 	*space
-	key       string
-	partition int // everywhere for all of them evenly
+	key        string
+	hash       uint64
+	everywhere bool // on all partitions evenly; there is no key then
 }
 
-const everywhere = -1
+func (l *Limiter) place(s *space, key string) place {
+	return place{space: s, key: key, hash: l.hash(key)}
+}
 
-func (l *Limiter) place(s *space, key string) place { return place{s, key, l.Partition(key)} }
+func everywhere(s *space) place { return place{space: s, everywhere: true} }
 
-// Partition returns the partition, counted from 0, that a partition key is on in
-// every table and index: key is a string's text, a number's digits (42, -1,
-// 15e-1), or a binary value in base64. It is the key's SHA-256, after the seed in
-// 8 bytes, whose first 64 bits are divided into equal ranges.
-func (l *Limiter) Partition(key string) int {
+// hash is the first 64 bits of the SHA-256 of the seed, in 8 bytes, and the key.
+func (l *Limiter) hash(key string) uint64 {
 	text := binary.BigEndian.AppendUint64(make([]byte, 0, 8+len(key)), l.options.Seed)
 	sum := sha256.Sum256(append(text, key...))
-	partition, _ := bits.Mul64(binary.BigEndian.Uint64(sum[:8]), uint64(l.options.Partitions))
+	return binary.BigEndian.Uint64(sum[:8])
+}
+
+// Partition returns the partition, counted from 0, that a partition key begins on
+// in every table and index: key is a string's text, a number's digits (42, -1,
+// 15e-1), or a binary value in base64. The key's hash says which: partitions begin
+// as equal ranges of hashes. It does not follow splits.
+func (l *Limiter) Partition(key string) int {
+	partition, _ := bits.Mul64(l.hash(key), uint64(l.options.Partitions))
 	return int(partition)
 }
 
@@ -108,18 +122,23 @@ func (l *Limiter) settle(operation string, taken, charges []charge) {
 	}
 }
 
-// check returns the limits that a charge meets.
+// check returns the limits that a charge meets. A partition that meets its own for
+// long enough splits.
 func (l *Limiter) check(c charge, now int64) []denial {
-	buckets, r := l.buckets(c)
-	each := units(len(buckets))
+	over, r := c.over(), l.rate(c)
+	each := units(len(over))
 	var mean units
-	for i := range buckets {
-		buckets[i].refill(r, now)
-		mean += buckets[i].tokens / each
+	for i := range over {
+		b := over[i].lane(c.write)
+		b.refill(r, now)
+		mean += b.tokens / each
 	}
 	var denied []denial
 	if mean <= 0 {
 		denied = append(denied, denial{c, false})
+	}
+	if !c.everywhere && over[0].lane(c.write).met(c.hash, mean <= 0, now, l.options.SplitAfter) {
+		l.split(c.space, c.hash, now)
 	}
 	if c.write && c.limit != nil {
 		c.limit.refill(l.tableRate, now)
@@ -132,10 +151,10 @@ func (l *Limiter) check(c charge, now int64) []denial {
 
 // take debits u of a charge, or credits it when u is negative.
 func (l *Limiter) take(c charge, u units, now int64) {
-	buckets, r := l.buckets(c)
-	each := units(len(buckets))
-	for i := range buckets {
-		b := &buckets[i]
+	over, r := c.over(), l.rate(c)
+	each := units(len(over))
+	for i := range over {
+		b := over[i].lane(c.write)
 		b.refill(r, now)
 		b.take(r, u/each)
 		if c.write {
@@ -148,16 +167,21 @@ func (l *Limiter) take(c charge, u units, now int64) {
 	}
 }
 
-// buckets are the ones that a charge is for, and what fills them.
-func (l *Limiter) buckets(c charge) ([]bucket, rate) {
-	buckets, r := c.reads, l.readRate
+// over are the partitions that a charge is for.
+func (p place) over() []partition {
+	if p.everywhere {
+		return p.partitions
+	}
+	i := p.at(p.hash)
+	return p.partitions[i : i+1]
+}
+
+// rate is what fills the buckets that a charge is for.
+func (l *Limiter) rate(c charge) rate {
 	if c.write {
-		buckets, r = c.writes, l.writeRate
+		return l.writeRate
 	}
-	if c.partition == everywhere {
-		return buckets, r
-	}
-	return buckets[c.partition : c.partition+1], r
+	return l.readRate
 }
 
 // dry tells whether a partition of one of the spaces may be out of write

@@ -25,6 +25,7 @@ type OperationStats struct {
 	ReadUnits         float64 `json:"read_units"`
 	ThrottledRequests int64   `json:"throttled_requests"` // refused as a whole
 	ThrottledItems    int64   `json:"throttled_items"`    // left unprocessed in batches that were not
+	Conflicts         int64   `json:"conflicts"`          // items refused, being in a transaction; CloudWatch's TransactionConflict
 }
 
 // SpaceStats are those of a table, or of one of its global indexes. A local index
@@ -34,7 +35,8 @@ type SpaceStats struct {
 	Index      string  `json:"index,omitempty"`
 	WriteUnits float64 `json:"write_units"`
 	ReadUnits  float64 `json:"read_units"`
-	Throttled  int64   `json:"throttled"` // limits met here, several by one request perhaps
+	Throttled  int64   `json:"throttled"`  // limits met here, several by one request perhaps
+	Partitions int     `json:"partitions"` // now
 }
 
 // KeyStats list the heaviest partition keys of each kind, heaviest first.
@@ -47,12 +49,11 @@ type KeyStats struct {
 // KeyUnits are those of one partition key. Scans belong to none. Key is as
 // [Limiter.Partition] takes it, Table and Index as in [SpaceStats].
 type KeyUnits struct {
-	Table     string  `json:"table"`
-	Index     string  `json:"index,omitempty"`
-	Key       string  `json:"key"`
-	Partition int     `json:"partition"`
-	Units     float64 `json:"units"`           // at least this
-	Error     float64 `json:"error,omitempty"` // and at most this more; 0 until thousands of keys were seen
+	Table string  `json:"table"`
+	Index string  `json:"index,omitempty"`
+	Key   string  `json:"key"`
+	Units float64 `json:"units"`           // at least this
+	Error float64 `json:"error,omitempty"` // and at most this more; 0 until thousands of keys were seen
 }
 
 // Bounds of what is counted.
@@ -72,6 +73,8 @@ type counts struct {
 }
 
 type spaceName struct{ table, index string }
+
+func (s *space) names() spaceName { return spaceName{s.tableName, s.indexName} }
 
 func newCounts() *counts {
 	limits := topk.Limits{Entries: maxKeys, Bytes: maxKeyBytes}
@@ -94,7 +97,7 @@ func (c *counts) operation(name string) *OperationStats {
 // space returns the counters of one; those beyond the bound share one without a
 // name.
 func (c *counts) space(s *space) *SpaceStats {
-	name := spaceName{s.tableName, s.indexName}
+	name := s.names()
 	if c.spaces[name] == nil && len(c.spaces) >= maxSpaces {
 		name = spaceName{}
 	}
@@ -114,7 +117,7 @@ func (c *counts) charged(operation string, paid charge) {
 		o.ReadUnits += paid.units.float()
 		s.ReadUnits += paid.units.float()
 	}
-	if paid.partition != everywhere {
+	if !paid.everywhere {
 		sketch.Add(paid.name(), uint64(paid.units/(unit/2)), 0)
 	}
 }
@@ -135,10 +138,17 @@ func (l *Limiter) withheld(operation string, items int, denied []denial) {
 	l.stats.denied(denied)
 }
 
+// collided counts items that were refused because they are in a transaction.
+func (l *Limiter) collided(operation string, items int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stats.operation(operation).Conflicts += int64(items)
+}
+
 func (c *counts) denied(denied []denial) {
 	for _, d := range denied {
 		c.space(d.space).Throttled++
-		if d.partition != everywhere {
+		if !d.everywhere {
 			c.throttled.Add(d.name(), 2, 0)
 		}
 	}
@@ -159,8 +169,10 @@ func (l *Limiter) Stats() Stats {
 		s.ReadUnits += o.ReadUnits
 	}
 	slices.SortFunc(s.Operations, func(a, b OperationStats) int { return strings.Compare(a.Operation, b.Operation) })
-	for _, space := range l.stats.spaces {
-		s.Spaces = append(s.Spaces, *space)
+	for name, space := range l.stats.spaces {
+		one := *space
+		one.Partitions = l.partitions(name)
+		s.Spaces = append(s.Spaces, one)
 	}
 	slices.SortFunc(s.Spaces, func(a, b SpaceStats) int {
 		return cmp.Or(strings.Compare(a.Table, b.Table), strings.Compare(a.Index, b.Index))
@@ -176,7 +188,7 @@ func (l *Limiter) top(sketch *topk.Sketch) []KeyUnits {
 	for i, e := range entries {
 		table, rest, _ := strings.Cut(e.Key, "\x00")
 		index, key, _ := strings.Cut(rest, "\x00")
-		keys[i] = KeyUnits{table, index, key, l.Partition(key), float64(e.Low()) / 2, float64(e.Err) / 2}
+		keys[i] = KeyUnits{table, index, key, float64(e.Low()) / 2, float64(e.Err) / 2}
 	}
 	return keys
 }

@@ -43,16 +43,16 @@ func TestStats(t *testing.T) {
 			{Operation: "PutItem", WriteUnits: 11, ThrottledRequests: 1},
 		},
 		Spaces: []limiter.SpaceStats{
-			{Table: tableName, WriteUnits: 10, ReadUnits: 0.5, Throttled: 1},
-			{Table: tableName, Index: byGroup, WriteUnits: 1},
+			{Table: tableName, WriteUnits: 10, ReadUnits: 0.5, Throttled: 1, Partitions: 1000},
+			{Table: tableName, Index: byGroup, WriteUnits: 1, Partitions: 1000},
 		},
 		Keys: limiter.KeyStats{
 			Writes: []limiter.KeyUnits{
-				{Table: tableName, Key: keys[0], Partition: b.Partition(keys[0]), Units: 6},
-				{Table: tableName, Key: keys[1], Partition: b.Partition(keys[1]), Units: 2},
+				{Table: tableName, Key: keys[0], Units: 6},
+				{Table: tableName, Key: keys[1], Units: 2},
 			},
-			Reads:     []limiter.KeyUnits{{Table: tableName, Key: keys[1], Partition: b.Partition(keys[1]), Units: 0.5}},
-			Throttled: []limiter.KeyUnits{{Table: tableName, Key: keys[0], Partition: b.Partition(keys[0]), Units: 1}},
+			Reads:     []limiter.KeyUnits{{Table: tableName, Key: keys[1], Units: 0.5}},
+			Throttled: []limiter.KeyUnits{{Table: tableName, Key: keys[0], Units: 1}},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -25,13 +25,17 @@ func (c *call) transactGet() (*http.Response, error) {
 	if !understood(c.body, &body) {
 		return c.pass()
 	}
-	least, err := c.transactReads(body.TransactItems)
+	least, items, err := c.transactReads(body.TransactItems)
 	if err != nil {
 		return c.giveUp(err)
 	}
 	groups := slices.Collect(slices.Chunk(least, 1))
 	if denied := c.l.admitAll(groups); slices.ContainsFunc(denied, func(d []denial) bool { return d != nil }) {
 		return c.cancel(denied)
+	}
+	if met := c.l.busy(items); met != nil {
+		c.l.settle(c.operation, least, least)
+		return c.collide(met)
 	}
 	changed := object{}
 	askCapacity(changed, body.ReturnConsumedCapacity, totalCapacity)
@@ -47,28 +51,29 @@ func (c *call) transactGet() (*http.Response, error) {
 	return r.response()
 }
 
-// transactReads are what the reads cost at least. It fails with errRefused for
-// what the engine will not take.
-func (c *call) transactReads(reads []transactRead) ([]charge, error) {
+// transactReads are what the reads cost at least, and their items. It fails with
+// errRefused for what the engine will not take.
+func (c *call) transactReads(reads []transactRead) ([]charge, []itemID, error) {
 	if len(reads) == 0 || len(reads) > maxTransaction {
-		return nil, errRefused
+		return nil, nil, errRefused
 	}
-	least := make([]charge, len(reads))
+	least, items := make([]charge, len(reads)), make([]itemID, len(reads))
 	for i, read := range reads {
 		t, err := c.describe(read.Get.TableName)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if t == nil {
-			return nil, errRefused
+			return nil, nil, errRefused
 		}
-		hash, _, ok := t.key.of(read.Get.Key)
+		hash, whole, ok := t.key.of(read.Get.Key)
 		if !ok {
-			return nil, errRefused
+			return nil, nil, errRefused
 		}
 		least[i] = charge{place: c.l.place(t.space, hash), units: transaction * unit}
+		items[i] = itemID{t.space, whole}
 	}
-	return least, nil
+	return least, items, nil
 }
 
 // transactReadCharges go by the items' sizes. Where a projection hides one, what

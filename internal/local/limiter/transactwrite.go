@@ -8,10 +8,7 @@ import (
 // transactWrite charges the sizes of the items before and after. The engine's own
 // figure is of no use: DynamoDB Local's is twice AWS's.
 func (c *call) transactWrite() (*http.Response, error) {
-	var body struct {
-		TransactItems          []map[string]writeBody
-		ReturnConsumedCapacity string
-	}
+	var body transactBody
 	if !understood(c.body, &body) {
 		return c.pass()
 	}
@@ -23,15 +20,54 @@ func (c *call) transactWrite() (*http.Response, error) {
 	if denied := c.l.admitAll(taken); slices.ContainsFunc(denied, func(d []denial) bool { return d != nil }) {
 		return c.cancel(denied)
 	}
+	token := c.token(body.ClientRequestToken)
+	until, met := c.l.begin(token, items(writes))
+	all := slices.Concat(taken...)
+	if met != nil {
+		c.l.settle(c.operation, all, c.l.cancelledCosts(writes))
+		return c.collide(met)
+	}
+	defer c.l.wait(c.req.Context(), until)
+	return c.transact(&body, writes, all, token)
+}
+
+// transactBody is what is read of a TransactWriteItems.
+type transactBody struct {
+	TransactItems          []map[string]writeBody
+	ClientRequestToken     string
+	ReturnConsumedCapacity string
+}
+
+// token is a client token for one database; "" is none.
+func (c *call) token(token string) string {
+	if token == "" {
+		return ""
+	}
+	return c.database() + "\x00" + token
+}
+
+func items(writes []*write) []itemID {
+	ids := make([]itemID, len(writes))
+	for i, w := range writes {
+		ids[i] = w.item()
+	}
+	return ids
+}
+
+// transact sends a transaction that was admitted.
+func (c *call) transact(body *transactBody, writes []*write, taken []charge, token string) (*http.Response, error) {
 	changed := object{}
 	askCapacity(changed, body.ReturnConsumedCapacity, totalCapacity)
 	r, err := c.send(changed)
-	all := slices.Concat(taken...)
 	if err != nil {
-		c.l.settle(c.operation, all, all) // it may have been written
+		c.l.settle(c.operation, taken, taken) // it may have been written
+		c.l.done(token)
 		return nil, err
 	}
-	c.l.settle(c.operation, all, c.transactCharges(r, writes))
+	if r.ok() {
+		c.l.done(token)
+	}
+	c.l.settle(c.operation, taken, c.transactCharges(r, writes))
 	if err := r.hideCapacity(body.ReturnConsumedCapacity, totalCapacity); err != nil {
 		return nil, err
 	}
@@ -76,14 +112,13 @@ func (c *call) transactWrites(actions []map[string]writeBody) ([]*write, error) 
 	return writes, nil
 }
 
-// transactCosts are what the actions cost, each by itself.
+// transactCosts are what the actions cost, each by itself. Indexes follow when the
+// transaction is done, with one write.
 func (l *Limiter) transactCosts(writes []*write) [][]charge {
 	costs := make([][]charge, len(writes))
 	for i, w := range writes {
 		costs[i] = l.cost(w.table, w.hash, w.before.item, w.after.item)
-		for j := range costs[i] {
-			costs[i][j].units *= transaction
-		}
+		costs[i][0].units *= transaction
 	}
 	return costs
 }
@@ -112,8 +147,8 @@ func (c *call) lookAgain(writes []*write) {
 	}
 }
 
-// cancelledCharges are those of a transaction whose condition failed: for what
-// AWS charges there is no documentation. Other errors cost nothing.
+// cancelledCharges are those of a transaction that the engine refused. Only one
+// whose condition failed costs anything.
 func (c *call) cancelledCharges(r *reply, writes []*write) []charge {
 	var e struct{ CancellationReasons []struct{ Code string } }
 	if r.exception() != "TransactionCanceledException" || !understood(r.body, &e) {
@@ -122,10 +157,14 @@ func (c *call) cancelledCharges(r *reply, writes []*write) []charge {
 	if !slices.Contains(e.CancellationReasons, struct{ Code string }{"ConditionalCheckFailed"}) {
 		return nil
 	}
-	var charges []charge
-	for _, w := range writes {
-		cost := blocks(w.before.item.size(), writeBlock)
-		charges = append(charges, charge{c.l.place(w.space, w.hash), true, cost})
+	return c.l.cancelledCosts(writes)
+}
+
+// cancelledCosts go by the items as they are.
+func (l *Limiter) cancelledCosts(writes []*write) []charge {
+	charges := make([]charge, len(writes))
+	for i, w := range writes {
+		charges[i] = charge{l.place(w.space, w.hash), true, transaction * blocks(w.before.item.size(), writeBlock)}
 	}
 	return charges
 }

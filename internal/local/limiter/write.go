@@ -105,8 +105,10 @@ func (t *table) globalHash(name string) bool {
 	return false
 }
 
-// id tells items of all tables apart.
+// id tells items of all tables apart, by the names that the caller wrote.
 func (w *write) id() string { return w.name + "\x00" + w.whole }
+
+func (w *write) item() itemID { return itemID{w.space, w.whole} }
 
 // fetch reads the items of writes from the engine as they are now, up to 100 a
 // call, by the writes' ids.

@@ -52,6 +52,11 @@ func (s *single) do() (*http.Response, error) {
 	if denied := s.l.admit(taken); denied != nil {
 		return s.refuse(denied)
 	}
+	if !s.l.beginWrite(s.item()) {
+		s.l.settle(s.operation, taken, taken[:1])
+		return s.conflict()
+	}
+	defer s.l.endWrite(s.item())
 	r, err := s.send(s.question())
 	if err != nil {
 		s.l.settle(s.operation, taken, taken) // it may have been written
@@ -173,7 +178,7 @@ func (s *single) indexCharges(r *reply, consumed map[string]used) []charge {
 // nothing is known but the total.
 func spread(costs []charge, total units, s *space) []charge {
 	if len(costs) == 0 {
-		return []charge{{place{s, "", everywhere}, true, total}}
+		return []charge{{everywhere(s), true, total}}
 	}
 	last := len(costs) - 1
 	for i := range costs[:last] {

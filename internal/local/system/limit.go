@@ -16,16 +16,34 @@ import (
 )
 
 // Limits put a partition limiter between the functions and the engine. The zero
-// value is no limiter.
+// value is no limiter. [limiter.Options] says what each means.
 type Limits struct {
-	Partitions   int // of each table and index; 0 for no limiter
-	PartitionWCU int // write units a second of each; the detector's threshold scales with it
-	TableWCU     int // of each table; 0 for no such limit
+	Partitions      int           // that each table and index begins with; 0 for no limiter
+	PartitionWCU    int           // write units a second of each; the detector's threshold scales with it
+	TableWCU        int           // of each table; 0 for no such limit
+	Burst           time.Duration // of unused throughput that is saved; 0 is a second
+	SplitAfter      time.Duration // at its limit, until a partition splits; 0 is never
+	TransactionHold time.Duration // for which a transaction has its items; 0 is no time
 	// MapWCU is what a partition of the shard map takes instead; 0 is PartitionWCU.
 	// Limits that are scaled down suit as many containers and hot keys as a fiftieth,
 	// say, of a deployment's: what those cost the shard map does not scale with a
 	// partition. It is for functions in this process; other programs' limit is one.
 	MapWCU int
+}
+
+// options are the limiter's.
+func (l Limits) options() limiter.Options {
+	return limiter.Options{
+		Partitions: l.Partitions, PartitionWCU: l.PartitionWCU, TableWCU: l.TableWCU,
+		Burst: l.Burst, SplitAfter: l.SplitAfter, TransactionHold: l.TransactionHold,
+	}
+}
+
+// mapOptions are those of the shard map's own.
+func (l Limits) mapOptions() limiter.Options {
+	o := l.options()
+	o.PartitionWCU, o.TableWCU = l.MapWCU, 0
+	return o
 }
 
 // limitedBatchingWindow suits limits that are scaled down: a summary is one
@@ -39,19 +57,14 @@ func (s *System) limit() error {
 	if s.options.Limits.Partitions == 0 {
 		return nil
 	}
+	o, ofMap := s.options.Limits.options(), s.options.Limits.mapOptions()
+	o.Base, ofMap.Base = local.Transport(), local.Transport()
 	var err error
-	s.limiter, err = limiter.New(limiter.Options{
-		Partitions: s.options.Limits.Partitions, PartitionWCU: s.options.Limits.PartitionWCU,
-		TableWCU: s.options.Limits.TableWCU, Base: local.Transport(),
-	})
-	if err != nil {
+	if s.limiter, err = limiter.New(o); err != nil {
 		return err
 	}
-	if s.options.Limits.MapWCU > 0 {
-		s.mapLimiter, err = limiter.New(limiter.Options{
-			Partitions: s.options.Limits.Partitions, PartitionWCU: s.options.Limits.MapWCU, Base: local.Transport(),
-		})
-		if err != nil {
+	if ofMap.PartitionWCU > 0 {
+		if s.mapLimiter, err = limiter.New(ofMap); err != nil {
 			return err
 		}
 	}

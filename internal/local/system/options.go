@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/local"
-	"github.com/hotshard/hotshard/internal/local/limiter"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -56,9 +55,9 @@ func (o Options) Validate() error {
 		check(fmt.Errorf("quiet time %v: want 1m to 24h", o.Quiet))
 	}
 	if l := o.Limits; l.Partitions != 0 {
-		check(limiter.Options{Partitions: l.Partitions, PartitionWCU: l.PartitionWCU, TableWCU: l.TableWCU}.Validate())
+		check(l.options().Validate())
 		if l.MapWCU != 0 {
-			check(limiter.Options{Partitions: l.Partitions, PartitionWCU: l.MapWCU}.Validate())
+			check(l.mapOptions().Validate())
 		}
 		if l.MapWCU != 0 && len(o.Lambda.Binaries) > 0 {
 			check(errors.New("the shard map has no limit of its own beside processes of built functions"))

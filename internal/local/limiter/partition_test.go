@@ -1,0 +1,201 @@
+package limiter
+
+import (
+	"math"
+	"math/big"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// plainRange is a partition as plain as can be: exact tokens and all that happened.
+type plainRange struct {
+	low, last uint64
+	tokens    [2]*big.Rat // reads, writes
+	at        [2]int64
+	log       [2][]visit
+}
+
+type visit struct {
+	at      int64
+	key     uint64
+	refused bool
+}
+
+// plainSpace is a list of ranges in no order.
+type plainSpace struct {
+	ranges []*plainRange
+	rates  [2]rate
+	split  int64
+}
+
+func unitsAsRat(u units) *big.Rat { return new(big.Rat).SetFrac64(int64(u), int64(unit)) }
+
+func (r *plainRange) refill(lane int, by rate, now int64) {
+	if now <= r.at[lane] {
+		return
+	}
+	more := new(big.Rat).Mul(big.NewRat(now-r.at[lane], int64(time.Second)), big.NewRat(by.perSecond, 1))
+	r.tokens[lane] = lesser(more.Add(more, r.tokens[lane]), unitsAsRat(by.capacity))
+	r.at[lane] = now
+}
+
+// longAtLimit looks back for the refusal that none came before for a while, and
+// wants it long ago, and another key after it.
+func (r *plainRange) longAtLimit(lane int, split, now int64) bool {
+	log := r.log[lane]
+	if !log[len(log)-1].refused {
+		return false
+	}
+	first := len(log) - 1
+	for i := first; i >= 0; i-- {
+		if log[i].refused && log[first].at-log[i].at <= int64(calm) {
+			first = i
+		}
+	}
+	return now-log[first].at >= split &&
+		slices.ContainsFunc(log[first:], func(v visit) bool { return v.key != log[first].key })
+}
+
+func (p *plainSpace) find(hash uint64) *plainRange {
+	i := slices.IndexFunc(p.ranges, func(r *plainRange) bool { return r.low <= hash && hash <= r.last })
+	return p.ranges[i]
+}
+
+// request tells whether it is admitted.
+func (p *plainSpace) request(lane int, hash uint64, cost units, now int64) bool {
+	r := p.find(hash)
+	r.refill(lane, p.rates[lane], now)
+	refused := r.tokens[lane].Sign() <= 0
+	r.log[lane] = append(r.log[lane], visit{now, hash, refused})
+	if r.longAtLimit(lane, p.split, now) {
+		p.cut(r, now)
+	}
+	if !refused {
+		r.tokens[lane] = new(big.Rat).Sub(r.tokens[lane], unitsAsRat(cost))
+	}
+	return !refused
+}
+
+func (p *plainSpace) cut(r *plainRange, now int64) {
+	upper := &plainRange{low: r.low + (r.last-r.low)/2 + 1, last: r.last, at: [2]int64{now, now}}
+	r.last = upper.low - 1
+	r.log = [2][]visit{}
+	for lane := range 2 {
+		r.refill(lane, p.rates[lane], now)
+		billionths := new(big.Rat).Mul(r.tokens[lane], big.NewRat(int64(unit), 1)).Num().Int64()
+		upper.tokens[lane] = unitsAsRat(units(billionths / 2))
+		r.tokens[lane] = new(big.Rat).Sub(r.tokens[lane], upper.tokens[lane])
+	}
+	p.ranges = append(p.ranges, upper)
+}
+
+// TestSplitsAgainstPlainModel wants each request admitted or refused as a model
+// does that keeps all of the past, and the same ranges and tokens in the end.
+func TestSplitsAgainstPlainModel(t *testing.T) {
+	splits := 0
+	rapid.Check(t, func(t *rapid.T) {
+		now := time.Unix(1_800_000_000, 0)
+		o := Options{
+			Partitions: rapid.IntRange(1, 2).Draw(t, "partitions"), PartitionWCU: rapid.IntRange(1, 2).Draw(t, "WCU"),
+			Burst:      rapid.SampledFrom([]time.Duration{time.Second / 3, time.Second, 5 * time.Second}).Draw(t, "burst"),
+			SplitAfter: time.Second, Now: func() time.Time { return now },
+		}
+		l, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := l.newSpace(space{})
+		model := &plainSpace{rates: [2]rate{l.readRate, l.writeRate}, split: int64(o.SplitAfter)}
+		for i, part := range s.partitions {
+			last := uint64(math.MaxUint64)
+			if i+1 < len(s.partitions) {
+				last = s.partitions[i+1].low - 1
+			}
+			model.ranges = append(model.ranges, &plainRange{low: part.low, last: last, at: [2]int64{l.now(), l.now()},
+				tokens: [2]*big.Rat{unitsAsRat(l.readRate.capacity), unitsAsRat(l.writeRate.capacity)}})
+		}
+		hashes := rapid.SliceOfN(rapid.Uint64(), 1, 5).Draw(t, "keys")
+		for range rapid.IntRange(100, 300).Draw(t, "steps") {
+			now = now.Add(time.Duration(rapid.OneOf(rapid.Int64Range(0, 1e8), rapid.Int64Range(0, 1e8), rapid.Int64Range(0, 1e8), rapid.Int64Range(0, 12e9)).Draw(t, "wait")))
+			lane := min(1, rapid.IntRange(0, 3).Draw(t, "lane")) // mostly writes
+			hash := rapid.SampledFrom(hashes).Draw(t, "key")
+			cost := rapid.SampledFrom([]units{unit / 2, unit, 2 * unit}).Draw(t, "cost")
+			c := charge{place{space: s, hash: hash}, lane == 1, cost}
+			if got, want := l.admit([]charge{c}) == nil, model.request(lane, hash, cost, l.now()); got != want {
+				t.Fatalf("admitted: %v, want %v", got, want)
+			}
+		}
+		compare(t, s, model)
+		splits += len(s.partitions) - o.Partitions
+	})
+	if splits < 20 {
+		t.Errorf("the runs had %d splits in all", splits)
+	}
+}
+
+func compare(t *rapid.T, s *space, model *plainSpace) {
+	if len(s.partitions) != len(model.ranges) {
+		t.Fatalf("%d partitions, want %d", len(s.partitions), len(model.ranges))
+	}
+	for _, p := range s.partitions {
+		want := model.find(p.low)
+		if want.low != p.low {
+			t.Fatalf("a partition begins at %x, want %x", p.low, want.low)
+		}
+		for lane, got := range []bucket{p.reads.bucket, p.writes.bucket} {
+			if unitsAsRat(got.tokens).Cmp(want.tokens[lane]) != 0 {
+				t.Fatalf("%v tokens in lane %d, want %v", got.tokens.float(), lane, want.tokens[lane])
+			}
+		}
+	}
+}
+
+// TestFirstPartitions wants the ranges to agree with Partition, and equal ones.
+func TestFirstPartitions(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l, err := New(Options{Partitions: rapid.IntRange(1, maxPartitions).Draw(t, "partitions"), PartitionWCU: 1, Seed: rapid.Uint64().Draw(t, "seed")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := l.newSpace(space{})
+		if n := len(s.partitions); n != l.options.Partitions || s.partitions[0].low != 0 {
+			t.Fatalf("%d partitions, the first from %d", n, s.partitions[0].low)
+		}
+		for _, key := range rapid.SliceOfN(rapid.String(), 1, 20).Draw(t, "keys") {
+			if got, want := s.at(l.hash(key)), l.Partition(key); got != want {
+				t.Fatalf("%q is on %d, want %d", key, got, want)
+			}
+		}
+		for _, p := range s.partitions[1:] {
+			if i := s.at(p.low); s.at(p.low-1) != i-1 {
+				t.Fatalf("no range ends before %x", p.low)
+			}
+		}
+	})
+}
+
+// TestSplitsEnd wants no range split beyond one hash, nor more partitions than there
+// may be.
+func TestSplitsEnd(t *testing.T) {
+	l, err := New(Options{Partitions: 1, PartitionWCU: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := l.newSpace(space{})
+	for range 100 {
+		l.split(s, 0, l.now())
+	}
+	if len(s.partitions) != 65 {
+		t.Errorf("%d partitions, want 65: 64 halvings leave one hash", len(s.partitions))
+	}
+	for i := 0; len(s.partitions) < maxPartitions && i < 2*maxPartitions; i++ {
+		l.split(s, l.hash(time.Duration(i).String()), l.now())
+	}
+	l.split(s, math.MaxUint64/3, l.now())
+	if len(s.partitions) != maxPartitions {
+		t.Errorf("%d partitions, want %d", len(s.partitions), maxPartitions)
+	}
+}
