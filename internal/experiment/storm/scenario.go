@@ -66,6 +66,9 @@ const (
 	partitionWCU = 20
 )
 
+// hold is for how long a transaction has its items.
+const hold = 5 * time.Millisecond
+
 // lasting is a storm's length, and before it comes half of what a partition takes, for
 // a while: the storm is on top of that.
 const (
@@ -77,7 +80,7 @@ const (
 // scaled are limits of partitions that take so many write units. What the map's
 // partitions take is scaled, too, which suits containers and keys that are.
 func scaled(partitions, wcu int) system.Limits {
-	return system.Limits{Partitions: partitions, PartitionWCU: wcu}
+	return system.Limits{Partitions: partitions, PartitionWCU: wcu, TransactionHold: hold}
 }
 
 // apart are the same, with the shard map's as on AWS: for as many containers or hot
@@ -146,6 +149,19 @@ func ramp() []phase {
 	}
 }
 
+// splits are the same limits with partitions that split. AWS takes minutes for it.
+func splits(limits system.Limits, after time.Duration) system.Limits {
+	limits.SplitAfter = after
+	return limits
+}
+
+// splitting is a storm that is long enough for several splits.
+func splitting() []phase {
+	phases := onTop(10, half, before)
+	phases[1].Lasting = 2 * time.Minute
+	return phases
+}
+
 // special are those of a kind of their own.
 func special() []scenario {
 	list := []scenario{
@@ -162,10 +178,11 @@ func special() []scenario {
 		},
 		{
 			Name: "counter10x-table", Kind: counter, Served: few, Phases: onTop(10, half, before),
-			Limits: system.Limits{Partitions: partitions, PartitionWCU: 1000, TableWCU: partitionWCU},
+			Limits: system.Limits{Partitions: partitions, PartitionWCU: 1000, TableWCU: partitionWCU, TransactionHold: hold},
 		},
 		{Name: "again2x-40", Kind: again, Phases: onTop(2, half, before), Served: few, Limits: scaled(partitions, partitionWCU)},
 		{Name: "backfill10x-40", Kind: backfill, Phases: onTop(10, half, before), Served: few, Limits: scaled(partitions, partitionWCU)},
+		{Name: "counter10x-split", Kind: counter, Phases: splitting(), Served: many, Limits: splits(apart(4, partitionWCU), 10*time.Second)},
 		{Name: "counter10x-4partitions", Kind: counter, Phases: onTop(10, half, before), Served: many, Limits: apart(4, partitionWCU)},
 	}
 	for _, n := range []int{4, 8, 16} {
@@ -189,6 +206,9 @@ func (s scenario) about() string {
 			text += fmt.Sprintf(" to %g", p.To)
 		}
 		text += " a second"
+	}
+	if s.Limits.SplitAfter > 0 {
+		text += fmt.Sprintf("; partitions split after %v", s.Limits.SplitAfter)
 	}
 	if s.Quiet > 0 {
 		text += fmt.Sprintf(", beside %d counters at %g", quietKeys, s.Quiet)

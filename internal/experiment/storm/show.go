@@ -125,7 +125,7 @@ func (m measurement) rows(t table.Writer) {
 		right, grown := 0, 0
 		for _, r := range runs {
 			grown = max(grown, r.GrownToo)
-			if r.Found == r.Accepted || r.Found < 0 {
+			if r.right() {
 				right++
 			}
 		}

@@ -51,6 +51,16 @@ type run struct {
 	Quota      lambda.QuotaStats       `json:"quota"`
 }
 
+// right says whether strong reads tell what was accepted. What was answered by neither
+// may have been done.
+func (r run) right() bool {
+	others := 0
+	for _, s := range r.Seconds {
+		others += s.Other
+	}
+	return r.Found < 0 || r.Found >= r.Accepted && r.Found <= r.Accepted+others
+}
+
 // outcome is one storm's.
 type outcome struct {
 	At           int     `json:"at_s"`
