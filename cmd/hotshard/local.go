@@ -31,14 +31,19 @@ type LocalCmd struct {
 	SplitAfter      time.Duration `help:"With --partitions: how long a partition is at its limit before it splits in two, 1s to 24h; 0 is never. AWS takes minutes."`
 	TransactionHold time.Duration `default:"5ms" help:"With --partitions: for how long a transaction has its items, up to 1s; others that meet them are refused as a conflict meanwhile. 0 is no time, and no conflicts."`
 
+	Containers  int           `help:"Lambda's model: each HTTP function has at most this many containers, each with one request at a time; 429 beyond. Without it and --concurrency one process serves all callers."`
+	Concurrency int           `help:"Lambda's model: how many invocations all functions together may have under way; 429 beyond. With --containers alone it is 1000."`
+	ColdStart   time.Duration `default:"250ms" help:"With --containers or --concurrency: how long a new container takes to start."`
+
 	Failures string `placeholder:"FILE" type:"path" help:"Where records go that a function gave up. Default: failures.jsonl in the data or cache folder."`
 }
 
-// Defaults of the limiter; a partition's write units are AWS's.
+// Defaults; a partition's write units are AWS's.
 const (
 	awsPartitionWCU = 1000
 	burst           = time.Second
 	transactionHold = 5 * time.Millisecond
+	coldStart       = 250 * time.Millisecond
 )
 
 // Validate finds faults of the command line.
@@ -54,6 +59,8 @@ func (c *LocalCmd) Validate() error {
 		return fmt.Errorf("--split-after %v: want 0, or 1s to %v", c.SplitAfter, limiter.MaxSplitAfter)
 	case c.TransactionHold < 0 || c.TransactionHold > limiter.MaxTransactionHold:
 		return fmt.Errorf("--transaction-hold %v: want 0 to %v", c.TransactionHold, limiter.MaxTransactionHold)
+	case c.Containers == 0 && c.Concurrency == 0 && c.ColdStart != coldStart:
+		return errors.New("--cold-start needs --containers or --concurrency")
 	}
 	if err := c.needsPartitions(); err != nil {
 		return err
@@ -91,6 +98,7 @@ func (c *LocalCmd) options() system.Options {
 			Partitions: c.Partitions, PartitionWCU: c.PartitionWCU, TableWCU: c.TableWCU,
 			Burst: c.Burst, SplitAfter: c.SplitAfter, TransactionHold: c.TransactionHold,
 		},
+		Lambda:   system.Lambda{Containers: c.Containers, Concurrency: c.Concurrency, ColdStart: c.ColdStart},
 		Failures: c.Failures,
 	}
 }

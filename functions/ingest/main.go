@@ -17,9 +17,9 @@ func build(_ context.Context, settings ingest.Settings, log *slog.Logger) (any, 
 	if err != nil {
 		return nil, err
 	}
-	service, err := ingest.New(settings, client, log)
+	handler, err := ingest.Handler(settings, client, log)
 	if err != nil {
 		return nil, err
 	}
-	return httpapi.Lambda(httpapi.New(log, ingest.Routes(service))), nil
+	return httpapi.Lambda(handler), nil
 }

@@ -19,10 +19,9 @@ func build(_ context.Context, settings query.Settings, log *slog.Logger) (any, e
 	if err != nil {
 		return nil, err
 	}
-	service, err := query.New(settings, client)
+	handler, err := query.Handler(settings, client, log, ingest.Routes(nil))
 	if err != nil {
 		return nil, err
 	}
-	reads := query.Routes(service)
-	return httpapi.Lambda(httpapi.WithDocs(httpapi.New(log, reads), ingest.Routes(nil), reads)), nil
+	return httpapi.Lambda(handler), nil
 }

@@ -50,7 +50,7 @@ func TestDoubt(t *testing.T) {
 	for _, c := range []struct{ file, from, to, want string }{
 		{top, read, `s.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: new(strings.ToUpper(name)),`, "which come from no setting"},
 		{top, read, `s.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: new("items"),`, "which come from no setting"},
-		{"functions/query/main.go", "reads := query.Routes(service)", "reads := nothing", "undefined: nothing"},
+		{"functions/query/main.go", "query.Handler(", "nothing(", "undefined: nothing"},
 	} {
 		overlay := replaced(t, c.file, c.from, c.to)
 		if strings.Contains(c.to, "strings.") {

@@ -3,10 +3,12 @@ package ingest
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/oklog/ulid/v2"
 
+	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
@@ -53,6 +55,16 @@ func New(settings Settings, client Client, log *slog.Logger) (*Service, error) {
 		changer:  changer,
 		now:      time.Now,
 	}, nil
+}
+
+// Handler is the function: what it makes once, in its init phase, to answer all
+// requests of a container.
+func Handler(settings Settings, client Client, log *slog.Logger) (http.Handler, error) {
+	service, err := New(settings, client, log)
+	if err != nil {
+		return nil, err
+	}
+	return httpapi.New(log, Routes(service)), nil
 }
 
 func newGrowth(settings Settings, client SightingClient, changer *ddb.MapChanger, log *slog.Logger) *growth {

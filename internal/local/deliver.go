@@ -117,9 +117,11 @@ func outlasting(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // invoke hands the payload to the handler. As in Lambda, a panic is a failure.
 func (c *consumer) invoke(ctx context.Context) (out []byte, err error) {
-	if err := ctx.Err(); err != nil {
+	release, err := c.m.o.Admit(ctx)
+	if err != nil {
 		return nil, err
 	}
+	defer release()
 	ctx, cancel := context.WithTimeout(c.own, c.m.o.Timeout)
 	defer cancel()
 	defer func() {

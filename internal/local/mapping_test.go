@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -148,6 +149,56 @@ func TestAnUnknownItemFailsTheBatch(t *testing.T) {
 	b.drain(t)
 	if f := b.failures(t); len(f) != 1 || f[0].BatchInfo.Size != 2 || !strings.Contains(f[0].RequestContext.Error, "not in the batch") {
 		t.Errorf("failures are %+v", f)
+	}
+}
+
+// patient is a recorder that wants the time that an invocation is given.
+type patient struct {
+	*recorder
+	timeout time.Duration
+	late    atomic.Int64
+}
+
+func (p *patient) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	if end, ok := ctx.Deadline(); !ok || time.Until(end) < p.timeout/2 {
+		p.late.Add(1)
+	}
+	return p.recorder.Invoke(ctx, payload)
+}
+
+// TestDeliveriesWaitToBeAdmitted: the wait is no attempt that failed, and takes none of
+// an invocation's time.
+func TestDeliveriesWaitToBeAdmitted(t *testing.T) {
+	const timeout = time.Second
+	h := &patient{recorder: &recorder{}, timeout: timeout}
+	b := newBench(t, h)
+	open, asked := make(chan struct{}), make(chan struct{}, 100)
+	var under, most atomic.Int64
+	b.options.Timeout = timeout
+	b.options.Admit = func(ctx context.Context) (func(), error) {
+		asked <- struct{}{}
+		<-open
+		most.Store(max(most.Load(), under.Add(1)))
+		return func() { under.Add(-1) }, ctx.Err()
+	}
+	want := b.put(t, 0, 5)
+	drained := make(chan error, 1)
+	m := b.mapping(t)
+	go func() { drained <- m.Drain(t.Context()) }()
+	<-asked
+	time.Sleep(timeout * 3 / 4)
+	if n := len(h.events()); n > 0 {
+		t.Errorf("%d invocations before one was admitted", n)
+	}
+	close(open)
+	if err := <-drained; err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, h.items()); diff != "" || m.Stats().GivenUp > 0 {
+		t.Errorf("%d given up, delivered (-want +got):\n%s", m.Stats().GivenUp, diff)
+	}
+	if under.Load() != 0 || most.Load() != 1 || h.late.Load() > 0 {
+		t.Errorf("%d are not released, at most %d at a time, %d had too little time", under.Load(), most.Load(), h.late.Load())
 	}
 }
 

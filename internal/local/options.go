@@ -48,6 +48,12 @@ type MappingOptions struct {
 	// (ReportBatchItemFailures). Otherwise a batch fails as a whole.
 	PartialFailures bool
 
+	// Admit is called before each invocation, which begins when it returns and is
+	// released at its end: a delivery waits there for concurrency that it shares with
+	// other functions. It counts neither as an attempt nor towards Timeout, as with
+	// Lambda. An error is that of ctx. Default: nothing is waited for.
+	Admit func(ctx context.Context) (release func(), err error)
+
 	Timeout      time.Duration // of one invocation; default 60 s, at most 900 s
 	BackOff      time.Duration // before the second attempt, then doubled up to 50 times that; default 100 ms
 	PollInterval time.Duration // between reads of an empty stream; default 20 ms, then grows to 5 times that
@@ -69,6 +75,9 @@ func (o MappingOptions) withDefaults() (MappingOptions, error) {
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Admit == nil {
+		o.Admit = func(ctx context.Context) (func(), error) { return func() {}, ctx.Err() }
 	}
 	if err := o.validate(); err != nil {
 		return o, fmt.Errorf("mapping %q: %w", o.Name, err)

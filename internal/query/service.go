@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -89,6 +90,18 @@ func New(settings Settings, client Client) (*Service, error) {
 		summaries: ddb.NewCachedSummaries(ddb.NewSummaries(client, settings.RollupsTable, shards), settings.SummaryAge),
 		now:       time.Now,
 	}, nil
+}
+
+// Handler is the function: what it makes once, in its init phase, to answer all
+// requests of a container. It has the document of the whole API, of which the others
+// are the calls of other functions.
+func Handler(settings Settings, client Client, log *slog.Logger, others ...httpapi.Routes) (http.Handler, error) {
+	service, err := New(settings, client)
+	if err != nil {
+		return nil, err
+	}
+	reads := Routes(service)
+	return httpapi.WithDocs(httpapi.New(log, reads), append(others, reads)...), nil
 }
 
 // Routes registers the service's calls. A nil service serves to document them.

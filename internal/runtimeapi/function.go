@@ -88,6 +88,7 @@ func start(o Options) (*Function, error) {
 	f.cmd.Dir = filepath.Dir(o.Binary)
 	f.cmd.Env = append(lambdaEnv(listener.Addr().String(), o.Name, f.cmd.Dir), o.Env...)
 	f.cmd.Stdout, f.cmd.Stderr = o.Log, o.Log
+	dieWithParent(f.cmd)
 	if err := f.cmd.Start(); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
@@ -199,6 +200,10 @@ func requestID() string {
 
 // Pid is the process's id.
 func (f *Function) Pid() int { return f.cmd.Process.Pid }
+
+// Signal sends the process a signal, as SIGSTOP and SIGCONT to freeze it between
+// invocations. One that has ended is os.ErrProcessDone.
+func (f *Function) Signal(s os.Signal) error { return f.cmd.Process.Signal(s) }
 
 // Done is closed when the process has ended.
 func (f *Function) Done() <-chan struct{} { return f.done }

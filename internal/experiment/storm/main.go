@@ -1,63 +1,105 @@
-// Command storm measures how callers fare when one key is offered more than a
-// partition takes: with a fixed shard count, with one that grows by one, and with
-// hotshard's own control. It writes what it measured, and charts of it, to a
-// folder:
+// Command storm measures how callers fare when keys are offered more than a partition
+// takes. The API is served as Lambda serves it: containers with one request at a time,
+// cold starts, and one quota for all functions. Each scenario runs three times, on a
+// system of its own each time:
 //
-//	go run ./internal/experiment/storm docs/performance
+//	go run ./internal/experiment/storm -list
+//	go run ./internal/experiment/storm -only counter10x-40,event10x-40 -out docs/performance/storm
 //
-// With a text after the folder it runs only the storms whose names begin with it,
-// and writes no files.
+// It prints a table for each run. With -out it also writes them all, raw, to
+// FOLDER/SCENARIO.json, and a summary and a chart of all files of that folder to
+// FOLDER/summary.md and FOLDER/storm.svg. An interrupted run leaves nothing behind.
 package main
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
+	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
+	"slices"
 	"strings"
 )
 
 func main() {
-	if len(os.Args) != 2 && len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: storm FOLDER [NAME]")
-		os.Exit(2)
-	}
-	only := strings.Join(os.Args[2:], "")
+	var o options
+	flag.BoolVar(&o.list, "list", false, "list the scenarios")
+	flag.StringVar(&o.only, "only", "", "`names` of scenarios, with commas between them; * at the end stands for anything (default: all)")
+	flag.IntVar(&o.runs, "runs", 3, "runs of each scenario")
+	flag.StringVar(&o.out, "out", "", "`folder` for the raw results and the summary")
+	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1], only); err != nil {
+	if err := o.run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "storm:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, folder, only string) error {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return err
+type options struct {
+	list bool
+	only string
+	runs int
+	out  string
+}
+
+func (o options) run(ctx context.Context) error {
+	if o.runs < 1 || flag.NArg() > 0 {
+		return errors.New("want at least one run, and nothing but flags; see -help")
 	}
-	var results []result
-	for _, s := range scenarios {
-		if !strings.HasPrefix(s.Name, only) {
-			continue
-		}
-		r, err := s.run(ctx)
-		if err != nil {
-			return fmt.Errorf("%s: %w", s.Name, err)
-		}
-		r.print(os.Stdout)
-		results = append(results, r)
-	}
-	if only != "" {
-		return nil
-	}
-	text, err := json.MarshalIndent(results, "", " ")
+	chosen, err := choose(scenarios(), o.only)
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(folder, "storm.json"), append(text, '\n'), 0o644); err != nil {
-		return err
+	for _, s := range chosen {
+		if o.list {
+			fmt.Printf("%-28s %s\n", s.Name, s.about())
+			continue
+		}
+		if err := o.measure(ctx, s); err != nil {
+			return fmt.Errorf("%s: %w", s.Name, err)
+		}
 	}
-	return draw(filepath.Join(folder, "storm.svg"), results)
+	return nil
+}
+
+// measure runs one scenario as often as it is asked for.
+func (o options) measure(ctx context.Context, s scenario) error {
+	measured := measurement{Scenario: s.Name, About: s.about()}
+	for n := range o.runs {
+		r, err := s.run(ctx)
+		if err != nil {
+			return fmt.Errorf("run %d: %w", n+1, err)
+		}
+		r.print(os.Stdout, fmt.Sprintf("%s, run %d", s.Name, n+1))
+		measured.Runs = append(measured.Runs, r)
+	}
+	if o.out == "" {
+		return nil
+	}
+	return measured.write(o.out)
+}
+
+// choose returns the scenarios of these names, in their order.
+func choose(all []scenario, names string) ([]scenario, error) {
+	if names == "" {
+		return all, nil
+	}
+	var chosen []scenario
+	for name := range strings.SplitSeq(names, ",") {
+		before := len(chosen)
+		for _, s := range all {
+			prefix, some := strings.CutSuffix(name, "*")
+			if s.Name == name || some && strings.HasPrefix(s.Name, prefix) {
+				chosen = append(chosen, s)
+			}
+		}
+		if len(chosen) == before {
+			return nil, fmt.Errorf("there is no scenario %q; -list lists them", name)
+		}
+	}
+	slices.SortFunc(chosen, func(a, b scenario) int { return cmp.Compare(a.order, b.order) })
+	return slices.CompactFunc(chosen, func(a, b scenario) bool { return a.Name == b.Name }), nil
 }

@@ -1,7 +1,9 @@
 package system
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -22,6 +24,11 @@ type Limits struct {
 	Burst           time.Duration // of unused throughput that is saved; 0 is a second
 	SplitAfter      time.Duration // at its limit, until a partition splits; 0 is never
 	TransactionHold time.Duration // for which a transaction has its items; 0 is no time
+	// MapWCU is what a partition of the shard map takes instead; 0 is PartitionWCU.
+	// Limits that are scaled down suit as many containers and hot keys as a fiftieth,
+	// say, of a deployment's: what those cost the shard map does not scale with a
+	// partition. It is for functions in this process; other programs' limit is one.
+	MapWCU int
 }
 
 // options are the limiter's.
@@ -32,6 +39,13 @@ func (l Limits) options() limiter.Options {
 	}
 }
 
+// mapOptions are those of the shard map's own.
+func (l Limits) mapOptions() limiter.Options {
+	o := l.options()
+	o.PartitionWCU, o.TableWCU = l.MapWCU, 0
+	return o
+}
+
 // limitedBatchingWindow suits limits that are scaled down: a summary is one
 // partition key, and takes a write each window.
 const limitedBatchingWindow = time.Second
@@ -39,20 +53,64 @@ const limitedBatchingWindow = time.Second
 // limit makes the functions' client: the engine's own, or one behind a limiter,
 // which other programs reach through a proxy.
 func (s *System) limit() error {
-	s.functions = s.db
+	s.functions = s.client()
 	if s.options.Limits.Partitions == 0 {
 		return nil
 	}
-	o := s.options.Limits.options()
-	o.Base = local.Transport()
+	o, ofMap := s.options.Limits.options(), s.options.Limits.mapOptions()
+	o.Base, ofMap.Base = local.Transport(), local.Transport()
 	var err error
 	if s.limiter, err = limiter.New(o); err != nil {
 		return err
 	}
-	s.functions = local.DynamoDB(s.endpoint, "", func(o *dynamodb.Options) {
-		o.HTTPClient = &http.Client{Transport: s.limiter}
-	})
+	if ofMap.PartitionWCU > 0 {
+		if s.mapLimiter, err = limiter.New(ofMap); err != nil {
+			return err
+		}
+	}
+	s.functions = s.client()
 	return s.startProxy()
+}
+
+// byTable sends a request through the shard map's limiter, if it is for that table.
+// No request is for it and another.
+type byTable struct {
+	named     []byte // in a request's JSON
+	shardMap  http.RoundTripper
+	allOthers http.RoundTripper
+}
+
+func (b byTable) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, fmt.Errorf("reading a request: %w", err)
+	}
+	if err := r.Body.Close(); err != nil {
+		return nil, fmt.Errorf("reading a request: %w", err)
+	}
+	r = r.Clone(r.Context())
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	if bytes.Contains(body, b.named) {
+		return b.shardMap.RoundTrip(r)
+	}
+	return b.allOthers.RoundTrip(r)
+}
+
+// limited is the way to the engine behind the limiters.
+func (s *System) limited() http.RoundTripper {
+	if s.mapLimiter == nil {
+		return s.limiter
+	}
+	return byTable{fmt.Appendf(nil, `"TableName":%q`, s.names.ShardMap), s.mapLimiter, s.limiter}
+}
+
+// client is a function's own: to the engine, or behind the limiter.
+func (s *System) client() *dynamodb.Client {
+	return local.DynamoDB(s.endpoint, "", func(o *dynamodb.Options) {
+		if s.limiter != nil {
+			o.HTTPClient = &http.Client{Transport: s.limited()}
+		}
+	})
 }
 
 func (s *System) startProxy() error {
@@ -76,12 +134,22 @@ func (s *System) LimitedEndpoint() string {
 	return "http://" + s.proxyListener.Addr().String()
 }
 
-// Charged is what the limiter charged and refused so far.
+// Charged is what the limiter charged and refused so far. Where the shard map has one of
+// its own, its operations and table follow the others; keys are of the others only.
 func (s *System) Charged() limiter.Stats {
 	if s.limiter == nil {
 		return limiter.Stats{}
 	}
-	return s.limiter.Stats()
+	all := s.limiter.Stats()
+	if s.mapLimiter == nil {
+		return all
+	}
+	own := s.mapLimiter.Stats()
+	all.WriteUnits += own.WriteUnits
+	all.ReadUnits += own.ReadUnits
+	all.Operations = append(all.Operations, own.Operations...)
+	all.Spaces = append(all.Spaces, own.Spaces...)
+	return all
 }
 
 func (s *System) partitionWCU() int {

@@ -26,6 +26,7 @@ type Options struct {
 	Quiet    time.Duration // without much load, after which shard counts shrink; 0 is the function's default
 	Control  string        // of shard counts: act, observe or off
 	Limits   Limits        // between the functions and the engine
+	Lambda   Lambda        // Lambda's model of who serves the API
 	Failures string        // file for the records that a function gave up; its folder is made
 	Notices  io.Writer     // progress and the engine's licence line
 	Log      *slog.Logger
@@ -55,7 +56,14 @@ func (o Options) Validate() error {
 	}
 	if l := o.Limits; l.Partitions != 0 {
 		check(l.options().Validate())
+		if l.MapWCU != 0 {
+			check(l.mapOptions().Validate())
+		}
+		if l.MapWCU != 0 && len(o.Lambda.Binaries) > 0 {
+			check(errors.New("the shard map has no limit of its own beside processes of built functions"))
+		}
 	}
+	check(o.Lambda.validate())
 	if faults == nil {
 		return nil
 	}

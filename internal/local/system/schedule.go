@@ -54,6 +54,13 @@ func (sc *schedule) run(ctx context.Context, s *System) {
 func (sc *schedule) once(ctx context.Context, s *System) {
 	bounded, cancel := context.WithTimeout(ctx, sc.every)
 	defer cancel()
+	if s.quota != nil {
+		release, err := s.quota.Admit(bounded)
+		if err != nil {
+			return // ended, or the next one is due
+		}
+		defer release()
+	}
 	if _, err := sc.handler.Invoke(bounded, []byte(sc.payload)); err != nil && ctx.Err() == nil {
 		s.options.Log.Warn("scheduled task failed", "payload", sc.payload, "error", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/lambda"
 	"github.com/hotshard/hotshard/internal/local/limiter"
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -32,8 +33,12 @@ type System struct {
 	schedules []*schedule
 	patience  time.Duration // with an engine that does not answer, at the end
 
+	quota *lambda.Quota           // of all functions; nil when one process serves all callers
+	pools map[string]*lambda.Pool // of the HTTP functions, by name; none likewise
+
 	functions     *dynamodb.Client // what the functions use; behind the limiter if there is one
 	limiter       *limiter.Limiter
+	mapLimiter    *limiter.Limiter // of the shard map, where it has one of its own
 	proxy         *http.Server
 	proxyListener net.Listener
 }
@@ -231,10 +236,14 @@ func (s *System) close() error {
 	if s.proxyListener != nil {
 		_ = s.proxyListener.Close() // likewise
 	}
-	if s.engine == nil {
-		return nil
+	var err error
+	for _, p := range s.pools {
+		err = errors.Join(err, p.Stop())
 	}
-	return s.engine.Stop()
+	if s.engine == nil {
+		return err
+	}
+	return errors.Join(err, s.engine.Stop())
 }
 
 // GivenUp is how many records the functions have given up; they are in the

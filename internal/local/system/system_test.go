@@ -25,12 +25,20 @@ import (
 // start runs a system on tables of its own; stop ends it and waits.
 func start(t *testing.T, window time.Duration) (s *System, stop func()) {
 	t.Helper()
+	return startWith(t, func(o *Options) { o.Window = window })
+}
+
+// startWith is start with other options.
+func startWith(t *testing.T, set func(*Options)) (s *System, stop func()) {
+	t.Helper()
 	prefix := "system" + strings.ReplaceAll(time.Now().Format("150405.000000"), ".", "-") + "-"
 	ctx, cancel := context.WithCancel(t.Context())
-	s, err := Start(ctx, Options{
-		Addr: "127.0.0.1:0", Endpoint: enginetest.Endpoint(t), Prefix: prefix, Window: window, Control: "act",
+	o := Options{
+		Addr: "127.0.0.1:0", Endpoint: enginetest.Endpoint(t), Prefix: prefix, Window: time.Second, Control: "act",
 		Failures: filepath.Join(t.TempDir(), "failures.jsonl"), Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
-	})
+	}
+	set(&o)
+	s, err := Start(ctx, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ const (
 // them.
 func (s *System) wire(ctx context.Context) error {
 	s.server = &http.Server{ReadHeaderTimeout: headerTime, IdleTimeout: idleTime}
-	api, err := s.api()
+	api, err := s.serves()
 	if err != nil {
 		return err
 	}
@@ -83,6 +83,7 @@ func (s *System) detector() (*hotkey.Handler, error) {
 // maxMetrics bounds the metric values kept in memory.
 const maxMetrics = 10_000
 
+// api is the handler of one process that serves all callers.
 func (s *System) api() (http.Handler, error) {
 	writeSettings, err := settings[ingest.Settings](s)
 	if err != nil {
@@ -104,9 +105,13 @@ func (s *System) api() (http.Handler, error) {
 	return httpapi.WithDocs(httpapi.New(s.options.Log, routes...), routes...), nil
 }
 
-// settings reads a function's settings as the function does, from what the stack
-// would set.
+// settings reads a function's settings as the function does.
 func settings[T any](s *System) (T, error) {
+	return env.ParseAsWithOptions[T](env.Options{Environment: s.environment()})
+}
+
+// environment is what the stack would set for the functions.
+func (s *System) environment() map[string]string {
 	set := map[string]string{
 		"HOTSHARD_ITEMS_TABLE":     s.names.Items,
 		"HOTSHARD_ROLLUPS_TABLE":   s.names.Rollups,
@@ -118,12 +123,16 @@ func settings[T any](s *System) (T, error) {
 	if s.options.Quiet > 0 {
 		set["HOTSHARD_QUIET"] = s.options.Quiet.String()
 	}
-	return env.ParseAsWithOptions[T](env.Options{Environment: set})
+	return set
 }
 
 func (s *System) mapping(name string, source local.Source, handler local.Handler) (*local.Mapping, error) {
+	var admit func(context.Context) (func(), error)
+	if s.quota != nil {
+		admit = s.quota.Admit
+	}
 	return local.NewMapping(local.MappingOptions{
-		Name: name, Source: source, Handler: handler,
+		Name: name, Admit: admit, Source: source, Handler: handler,
 		Checkpoints: s.db, CheckpointTable: local.CheckpointTable(s.names), FailureFile: s.options.Failures,
 		BatchSize: 1000, BatchingWindow: s.batchingWindow(), TumblingWindow: s.options.Window,
 		Attempts: 10, Bisect: true, PartialFailures: true, Logger: s.options.Log,

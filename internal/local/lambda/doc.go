@@ -1,0 +1,26 @@
+// Package lambda is how Lambda runs the functions of an HTTP API, on one machine:
+// a pool of containers (Lambda calls them execution environments) for each function,
+// one request at a time in each, cold starts, and one quota of concurrency for all
+// functions.
+//
+//	quota := lambda.NewQuota(lambda.AccountQuota)
+//	pool, err := lambda.NewPool(lambda.Options{Name: "ingest", Quota: quota, Start: start})
+//	if err != nil {
+//		return err
+//	}
+//	server := &http.Server{Handler: pool}
+//	...
+//	err = pool.Stop() // after the server's end
+//
+// A container is a handler of its own in this process ([InProcess]), or a process of
+// the function's built binary ([StartProcess]), which is frozen between requests as
+// Lambda does it. Goroutines can't be frozen: a handler in this process must leave
+// none running when it has answered, and a test sees to it that hotshard's don't.
+//
+// What it follows:
+// https://docs.aws.amazon.com/lambda/latest/dg/lambda-concurrency.html and
+// https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html. What
+// is not documented, such as which of several idle containers gets a request, is an
+// option. That new containers come at a rate (1,000 in ten seconds for each function)
+// is left out.
+package lambda

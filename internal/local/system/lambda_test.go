@@ -1,0 +1,171 @@
+package system
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/local/lambda"
+)
+
+// increments makes n increments of a counter, all at a time, and returns how many were
+// accepted, and how many found no container.
+func increments(t *testing.T, s *System, n int) (accepted, refused int64) {
+	t.Helper()
+	var group sync.WaitGroup
+	var ok, none atomic.Int64
+	for range n {
+		group.Go(func() {
+			answer, err := http.Post(s.URL()+"/v1/counters", "application/json", strings.NewReader(`{"increments":[{"counter":"pages","delta":1}]}`))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer answer.Body.Close()
+			switch {
+			case answer.StatusCode == http.StatusOK:
+				ok.Add(1)
+			case answer.StatusCode == http.StatusTooManyRequests && answer.Header.Get(lambda.ErrorHeader) == lambda.TooManyRequests:
+				none.Add(1)
+			default:
+				t.Errorf("%s", answer.Status)
+			}
+		})
+	}
+	group.Wait()
+	return ok.Load(), none.Load()
+}
+
+// TestLambdasModel: what finds no container is refused and not counted; all else is
+// as with one process, also the summaries, whose function needs its part of the quota.
+func TestLambdasModel(t *testing.T) {
+	s, stop := startWith(t, func(o *Options) {
+		o.Lambda = Lambda{Containers: 4, Concurrency: 4, ColdStart: 100 * time.Millisecond}
+	})
+	defer stop()
+	accepted, refused := increments(t, s, 40)
+	if accepted < 1 || refused < 1 {
+		t.Errorf("%d were accepted, %d found no container", accepted, refused)
+	}
+	if got := s.Containers()[ingestName]; got.Containers > 4 || got.ColdStarts != int64(got.Containers) || got.Refused() != refused || got.Requests != 40 {
+		t.Errorf("%+v", got)
+	}
+	if got := s.Concurrency(); got.Peak < 1 || got.Peak > 4 {
+		t.Errorf("%+v", got)
+	}
+	var answer struct{ Value int64 }
+	eventually(t, func() bool {
+		get(t, s.URL()+"/v1/counters?name=pages", &answer)
+		return answer.Value == accepted
+	})
+	for path, want := range map[string]int{"/openapi.json": 200, "/docs/": 200, "/healthz": 200, "/nothing": 404} {
+		if status, text := send(t, http.MethodGet, s.URL()+path, ""); status != want {
+			t.Errorf("%s: %d %.100s", path, status, text)
+		}
+	}
+}
+
+// TestNothingRunsBetweenRequests: a container in this process can't be frozen, so it
+// must have come to rest when it has answered. Each kind of call is made in several
+// containers, cold and warm.
+func TestNothingRunsBetweenRequests(t *testing.T) {
+	s := &System{options: good(), endpoint: enginetest.Endpoint(t), names: enginetest.Tables(t, local.DynamoDB(enginetest.Endpoint(t), ""))}
+	s.options.Lambda, s.options.Log = Lambda{Containers: 3}, slog.New(slog.NewTextHandler(t.Output(), nil))
+	api, err := s.serves()
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := goleak.IgnoreCurrent()
+	for range 2 {
+		var group sync.WaitGroup
+		for n := range 3 {
+			group.Go(func() { everyKind(t, api, n) })
+		}
+		group.Wait()
+	}
+	if got := s.Containers(); got[ingestName].Containers < 2 || got[queryName].Containers < 1 {
+		t.Errorf("%+v", got)
+	}
+	noLeak(t, before)
+}
+
+// everyKind makes one call of each kind.
+func everyKind(t *testing.T, api http.Handler, n int) {
+	for _, c := range []struct{ method, path, body string }{
+		{"PUT", "/v1/leaderboards", `{"board":"b","mode":"sum","size":10,"periods":["all"]}`},
+		{"POST", "/v1/counters", fmt.Sprintf(`{"increments":[{"counter":"c%d","delta":1},{"counter":"d","delta":1}]}`, n)},
+		{"POST", "/v1/events", fmt.Sprintf(`{"events":[{"entity":"e%d"},{"entity":"f"}]}`, n)},
+		{"POST", "/v1/scores", fmt.Sprintf(`{"board":"b","scores":[{"player":"p%d","score":1}]}`, n)},
+		{"POST", "/v1/limits", fmt.Sprintf(`{"key":"l%d","limit":5,"window":"1h"}`, n)},
+		{"PUT", "/v1/sessions", fmt.Sprintf(`{"group":"g","id":"s%d","ttl":"30m"}`, n)},
+		{"GET", "/v1/counters?consistency=strong&name=d", ""},
+		{"GET", "/v1/events?entity=f", ""},
+		{"GET", "/v1/sessions?group=g", ""},
+		{"GET", "/v1/shards", ""},
+		{"GET", "/v1/hot-keys", ""},
+	} {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest(c.method, c.path, strings.NewReader(c.body))
+		r.Header.Set("Content-Type", "application/json")
+		api.ServeHTTP(w, r)
+		if w.Code != http.StatusOK {
+			t.Errorf("%s %s: %d %s", c.method, c.path, w.Code, w.Body)
+		}
+	}
+}
+
+// TestBinaries: containers that are processes of the built function work on the same
+// tables, behind the limiter.
+func TestBinaries(t *testing.T) {
+	binary, err := lambda.Build(t.Context(), "../../..", t.TempDir(), ingestName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, stop := startWith(t, func(o *Options) {
+		o.Limits = Limits{Partitions: 4, PartitionWCU: 1000}
+		o.Lambda = Lambda{Containers: 2, Binaries: map[string]string{ingestName: binary}}
+	})
+	defer stop()
+	accepted, _ := increments(t, s, 10)
+	var answer struct{ Value int64 }
+	get(t, s.URL()+"/v1/counters?consistency=strong&name=pages", &answer)
+	if accepted < 1 || answer.Value != accepted || s.Charged().WriteUnits < float64(accepted) {
+		t.Errorf("%d of %d, %.0f write units", answer.Value, accepted, s.Charged().WriteUnits)
+	}
+}
+
+// TestScheduleWaitsForConcurrency, too.
+func TestScheduleWaitsForConcurrency(t *testing.T) {
+	s := &System{options: good(), quota: lambda.NewQuota(1)}
+	release, err := s.quota.Admit(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var runs atomic.Int64
+	sc := schedule{every: time.Hour, handler: handlerFunc(func(context.Context, []byte) ([]byte, error) {
+		runs.Add(1)
+		return nil, nil
+	})}
+	done := make(chan struct{})
+	go func() { defer close(done); sc.once(t.Context(), s) }()
+	eventually(t, func() bool { return s.Concurrency().Delayed > 0 })
+	if runs.Load() > 0 {
+		t.Error("it ran beyond the quota")
+	}
+	release()
+	<-done
+	if runs.Load() != 1 || s.Concurrency().Used != 0 {
+		t.Errorf("%d runs, %+v", runs.Load(), s.Concurrency())
+	}
+}
