@@ -5,6 +5,7 @@
 #                     destroy: more flags of the CDK's
 #   TESTFLAGS         for test: more flags of `go test`
 #   FUZZTIME          for fuzz: how long for each target
+#   CLOCKS            for test-clock: the moments, as RFC 3339
 #   ROUNDS            for bench: turns of each decoder on each payload
 #   FN, EVENT         for invoke: a function's name and an event's file
 #   CONTEXT           for bootstrap, synth, deploy and destroy: settings, as -c key=value,
@@ -21,6 +22,7 @@ INFRA       := infra
 CDK         := node_modules/.bin/cdk
 APPROVAL    := any-change
 FUZZTIME    := 30s
+CLOCKS      := $(foreach day,2027-01-01 2028-02-29 2033-06-15,$(foreach hour,00:00:30 10:30:00 23:58:00,$(day)T$(hour)Z))
 ROUNDS      := 9
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
@@ -40,7 +42,7 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 # belongs to another user, which would fail every build.
 export GOFLAGS := $(filter-out -buildvcs=false,$(GOFLAGS)) -buildvcs=false
 
-.PHONY: help run test build functions cli lint bench fuzz invoke bootstrap synth deploy destroy check-extra clean need-go need-cc need-node need-cdk need-npm need-staticcheck need-engine
+.PHONY: help run test test-clock build functions cli lint bench fuzz invoke bootstrap synth deploy destroy check-extra clean need-go need-cc need-node need-cdk need-npm need-staticcheck need-engine
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -53,6 +55,10 @@ test: need-go need-cc need-node need-engine ## run go vet and every test, with t
 	go vet ./...
 	go test -race -timeout 30m $(TESTFLAGS) ./...
 	go -C $(INFRA) test -timeout 30m $(TESTFLAGS) ./...
+
+# The engine is started once before, as for test.
+test-clock: need-engine ## run what reckons with time as if it were the moments of CLOCKS
+	go run ./internal/clocktest $(CLOCKS)
 
 build: functions cli ## build dist/<function>/bootstrap (arm64; amd64 below dist/amd64) and bin/hotshard
 
@@ -122,7 +128,7 @@ check-extra: need-cdk ## check the templates with the CDK's validator, and with 
 	go -C $(INFRA) test -count=1 -tags extra -v -run Extra .
 
 clean: ## delete what was built; the fetched engine stays
-	rm -rf dist bin $(INFRA)/cdk.out .cache/functions .cache/fetchengine .cache/invoke
+	rm -rf dist bin $(INFRA)/cdk.out .cache/functions .cache/fetchengine .cache/invoke .cache/clocktest
 
 # One line for each thing that is missing: need,command,what to install.
 define need
