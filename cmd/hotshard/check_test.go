@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -23,7 +22,7 @@ func tablesAt(t *testing.T) (db *dynamodb.Client, names schema.Names, flags []st
 	t.Helper()
 	endpoint := enginetest.Endpoint(t)
 	db = local.DynamoDB(endpoint, "")
-	prefix := "cli" + strings.ReplaceAll(time.Now().Format("150405.000000"), ".", "-") + "-"
+	prefix := enginetest.Prefix("cli")
 	names = schema.NamesFor(prefix)
 	if err := local.CreateTables(t.Context(), db, names); err != nil {
 		t.Fatal(err)
@@ -55,7 +54,7 @@ func TestShardsCheck(t *testing.T) {
 		"pk": text("E#sensor"), "version": &types.AttributeValueMemberN{Value: "1"},
 		"shard_history": &types.AttributeValueMemberL{Value: []types.AttributeValue{text("1:3")}},
 	})
-	at := time.Now().UTC().Add(-time.Hour)
+	at := enginetest.Yesterday()
 	for i := range 60 {
 		key := schema.Key{Base: schema.BaseKey{Type: schema.Entity, Name: "sensor"}, Bucket: schema.EventBucket.Label(at, 0), Shard: i % 6 / 5}
 		putItem(t, db, names.Items, map[string]types.AttributeValue{"pk": text(key.String()), "sk": text(schema.EventSortKey(at, fmt.Sprint(i)))})

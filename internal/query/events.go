@@ -15,7 +15,7 @@ import (
 
 type eventsInput struct {
 	Entity httpapi.Name `query:"entity" required:"true"`
-	From   time.Time    `query:"from" doc:"RFC 3339; included. Default: as long ago as events are kept, 30 days unless set otherwise"`
+	From   time.Time    `query:"from" doc:"RFC 3339; included. Default: as long before now, or before an earlier to, as events are kept; 30 days unless set otherwise"`
 	To     time.Time    `query:"to" doc:"RFC 3339; not included. Default: everything from from on"`
 	Limit  int          `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Events a page. A page may hold fewer and still have a cursor: it ends at about 5 MB"`
 	Order  string       `query:"order" enum:"asc,desc" default:"asc" doc:"By time, then id"`
@@ -94,10 +94,7 @@ func (s *Service) rangeOf(in *eventsInput, now time.Time) (ddb.Range, error) {
 		r.To = now.Add(ahead)
 	}
 	if r.From.IsZero() {
-		r.From = now.Add(-s.settings.DefaultSpan)
-		if r.To.Before(now) {
-			r.From = r.To.Add(-s.settings.DefaultSpan)
-		}
+		r.From = s.defaultFrom(in.To, now)
 	}
 	if !in.From.IsZero() && !in.To.IsZero() && in.To.Before(in.From) {
 		return r, invalid("query.to", "it is before from", httpapi.FormatTime(in.To))
@@ -111,6 +108,15 @@ func (s *Service) rangeOf(in *eventsInput, now time.Time) (ddb.Range, error) {
 		r.After = after
 	}
 	return r, nil
+}
+
+// defaultFrom is where a range begins that names no start: the default span before its
+// end or now, whichever is earlier.
+func (s *Service) defaultFrom(to, now time.Time) time.Time {
+	if to.IsZero() {
+		to = now
+	}
+	return earlier(to, now).Add(-s.settings.DefaultSpan)
 }
 
 var epoch = time.Unix(0, 0).UTC()

@@ -112,7 +112,7 @@ func (s *Service) spanOf(in *rollupsInput, now time.Time) (*span, error) {
 	}
 	to = ceil(later(to, epoch), every)
 	if from.IsZero() {
-		from = later(to.Add(-s.settings.DefaultSpan), to.Add(-maxBuckets*every))
+		from = later(s.defaultFrom(in.To, now), to.Add(-maxBuckets*every))
 	}
 	from = later(from, epoch).UTC().Truncate(every)
 	if to.Sub(from) > maxBuckets*every {

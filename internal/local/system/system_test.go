@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"path/filepath"
 	"sort"
-	"strings"
 	"testing"
 	"time"
 
@@ -25,7 +24,7 @@ import (
 // start runs a system on tables of its own; stop ends it and waits.
 func start(t *testing.T, window time.Duration) (s *System, stop func()) {
 	t.Helper()
-	prefix := "system" + strings.ReplaceAll(time.Now().Format("150405.000000"), ".", "-") + "-"
+	prefix := enginetest.Prefix("system")
 	ctx, cancel := context.WithCancel(t.Context())
 	s, err := Start(ctx, Options{
 		Addr: "127.0.0.1:0", Endpoint: enginetest.Endpoint(t), Prefix: prefix, Window: window, Control: "act",
