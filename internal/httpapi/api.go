@@ -46,7 +46,9 @@ func WithDocs(handler http.Handler, routes ...Routes) http.Handler {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = w.Write(document) // the client may be gone
 		case strings.HasPrefix(r.URL.Path+"/", docsPath):
-			page.ServeHTTP(w, r)
+			if files := (&found{ResponseWriter: w}); !files.serve(page, r) {
+				handler.ServeHTTP(w, r)
+			}
 		default:
 			handler.ServeHTTP(w, r)
 		}
@@ -55,16 +57,42 @@ func WithDocs(handler http.Handler, routes ...Routes) http.Handler {
 
 const docsPath = "/docs/"
 
+// found passes an answer on, unless it is that there is nothing.
+type found struct {
+	http.ResponseWriter
+	missing bool
+}
+
+// serve returns false if there was nothing, and then nothing was written.
+func (f *found) serve(from http.Handler, r *http.Request) bool {
+	from.ServeHTTP(f, r)
+	return !f.missing
+}
+
+func (f *found) WriteHeader(status int) {
+	if f.missing = status == http.StatusNotFound; !f.missing {
+		f.ResponseWriter.WriteHeader(status)
+	}
+}
+
+func (f *found) Write(text []byte) (int, error) {
+	if f.missing {
+		return len(text), nil
+	}
+	return f.ResponseWriter.Write(text)
+}
+
 // The framework's defaults take ENTITY for entity when it checks, though not when
 // it reads, take null for a list, and write large bounds with an exponent.
 func init() {
+	huma.NewError, huma.NewErrorWithContext = newProblem, newProblemFor
 	huma.ValidateStrictCasing, huma.DefaultArrayNullable = true, false
 	validation.MsgExpectedMinimumNumber, validation.MsgExpectedMaximumNumber = "it must be at least %.0f", "it must be at most %.0f"
 }
 
 func register(mux *http.ServeMux, routes []Routes) huma.API {
-	api := humago.New(mux, config())
-	api.UseMiddleware(onlyKnown(api))
+	api := onlyJSON{humago.New(mux, config())}
+	api.UseMiddleware(onlyJSONBodies(api), onlyKnown(api))
 	health(api)
 	for _, r := range routes {
 		r(api)
@@ -98,9 +126,7 @@ func config() huma.Config {
 	c.Info.Description = "Writes and reads that stay ahead of DynamoDB's hot keys."
 	c.OpenAPIPath, c.DocsPath, c.SchemasPath = "", "", ""
 	c.CreateHooks = nil // no $schema members in answers
-	format := huma.Format{Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: unmarshal}
-	c.Formats = map[string]huma.Format{"application/json": format, "json": format}
-	c.Transformers = []huma.Transformer{trimProblem}
+	c.Transformers = nil
 	return c
 }
 

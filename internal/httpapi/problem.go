@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"path"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -65,9 +66,6 @@ func internalError(ctx context.Context) huma.StatusError {
 }
 
 func writeProblem(w http.ResponseWriter, p huma.StatusError) {
-	if model, ok := p.(*huma.ErrorModel); ok {
-		tidy(model)
-	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.Header().Del("Content-Length")
 	w.WriteHeader(p.GetStatus())
@@ -75,11 +73,12 @@ func writeProblem(w http.ResponseWriter, p huma.StatusError) {
 }
 
 // problems answers what the mux refuses (no such path, wrong method) as problem
-// JSON, like everything else. A path that it would redirect to is another one.
+// JSON, like everything else. A path that it would redirect to is another one, and so is
+// what doesn't begin with a slash.
 func problems(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		at := cut(route(r.URL.Path))
-		if escaped := r.URL.EscapedPath(); path.Clean(escaped) != escaped {
+		if escaped := r.URL.EscapedPath(); path.Clean(escaped) != escaped || !strings.HasPrefix(escaped, "/") {
 			writeProblem(w, huma.NewError(http.StatusNotFound, "there is no "+at))
 			return
 		}

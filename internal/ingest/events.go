@@ -16,7 +16,7 @@ import (
 type newEvent struct {
 	Entity httpapi.Name   `json:"entity"`
 	ID     httpapi.Name   `json:"id,omitempty" doc:"Default: a ULID with the event's time"`
-	Time   *time.Time     `json:"time,omitempty" doc:"RFC 3339, kept to the millisecond, at most 5 s ahead. Default: the time in the id, which must be a ULID then; without an id now"`
+	Time   *httpapi.Time  `json:"time,omitempty" doc:"RFC 3339, kept to the millisecond, at most 5 s ahead. Default: the time in the id, which must be a ULID then; without an id now"`
 	Data   httpapi.Object `json:"data,omitempty" doc:"Numbers keep all their digits, 38 at most"`
 }
 

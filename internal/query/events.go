@@ -15,8 +15,8 @@ import (
 
 type eventsInput struct {
 	Entity httpapi.Name `query:"entity" required:"true"`
-	From   time.Time    `query:"from" doc:"RFC 3339; included. Default: as long ago as events are kept, 30 days unless set otherwise"`
-	To     time.Time    `query:"to" doc:"RFC 3339; not included. Default: everything from from on"`
+	From   httpapi.Time `query:"from" doc:"RFC 3339; included. Default: as long ago as events are kept, 30 days unless set otherwise"`
+	To     httpapi.Time `query:"to" doc:"RFC 3339; not included. Default: everything from from on"`
 	Limit  int          `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Events a page. A page may hold fewer and still have a cursor: it ends at about 5 MB"`
 	Order  string       `query:"order" enum:"asc,desc" default:"asc" doc:"By time, then id"`
 	Cursor string       `query:"cursor" doc:"From the page before, with the same entity, range and order"`
@@ -89,7 +89,7 @@ func (e event) weight() int {
 }
 
 func (s *Service) rangeOf(in *eventsInput, now time.Time) (ddb.Range, error) {
-	r := ddb.Range{Entity: string(in.Entity), From: in.From, To: in.To, Limit: in.Limit, Bytes: httpapi.MaxAnswer, Desc: in.Order == "desc"}
+	r := ddb.Range{Entity: string(in.Entity), From: in.From.Time, To: in.To.Time, Limit: in.Limit, Bytes: httpapi.MaxAnswer, Desc: in.Order == "desc"}
 	if r.To.IsZero() {
 		r.To = now.Add(ahead)
 	}
@@ -99,8 +99,8 @@ func (s *Service) rangeOf(in *eventsInput, now time.Time) (ddb.Range, error) {
 			r.From = r.To.Add(-s.settings.DefaultSpan)
 		}
 	}
-	if !in.From.IsZero() && !in.To.IsZero() && in.To.Before(in.From) {
-		return r, invalid("query.to", "it is before from", httpapi.FormatTime(in.To))
+	if !in.From.IsZero() && !in.To.IsZero() && in.To.Before(in.From.Time) {
+		return r, invalid("query.to", "it is before from", httpapi.FormatTime(in.To.Time))
 	}
 	r.From, r.To = later(r.From, epoch), earlier(r.To, now.Add(ahead)) // no event lies outside
 	if in.Cursor != "" {
@@ -140,7 +140,7 @@ func present(ev ddb.Event) (event, error) {
 type eventInput struct {
 	ID     httpapi.PathName `path:"id" doc:"Percent-encoded"`
 	Entity httpapi.Name     `query:"entity" required:"true"`
-	Time   time.Time        `query:"time" doc:"RFC 3339; needed unless the id is a ULID"`
+	Time   httpapi.Time     `query:"time" doc:"RFC 3339; needed unless the id is a ULID"`
 }
 
 type eventOutput struct{ Body event }
@@ -153,7 +153,7 @@ func (s *Service) getEvent(ctx context.Context, in *eventInput) (*eventOutput, e
 		if err != nil {
 			return nil, invalid("query.time", "an event whose id is not a ULID is found by its time", nil)
 		}
-		in.Time = id.Timestamp()
+		in.Time.Time = id.Timestamp()
 	}
 	ev, err := s.events.Get(ctx, string(in.Entity), string(in.ID), in.Time.Truncate(time.Millisecond), s.now())
 	if err != nil {

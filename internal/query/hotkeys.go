@@ -11,13 +11,15 @@ import (
 
 // Bounds of since. A day is 24 hours of 8 partitions each to query.
 const (
+	defaultSince = 15 * time.Minute
+
 	minSince = time.Second
 	maxSince = 24 * time.Hour
 )
 
 type hotKeysInput struct {
-	Since string `query:"since" default:"15m" doc:"How far back to look, 1s to 24h"`
-	Limit int    `query:"limit" minimum:"1" maximum:"200" default:"20"`
+	Since httpapi.Duration `query:"since" doc:"How far back to look, 1s to 24h. Default: 15m"`
+	Limit int              `query:"limit" minimum:"1" maximum:"200" default:"20"`
 }
 
 type hotKey struct {
@@ -45,14 +47,16 @@ type hotKeysOutput struct {
 }
 
 func (s *Service) listHotKeys(ctx context.Context, in *hotKeysInput) (*hotKeysOutput, error) {
-	since, err := time.ParseDuration(in.Since)
-	if err != nil || since < minSince || since > maxSince {
-		return nil, invalid("query.since", "it must be a duration from 1s to 24h, such as 15m", in.Since)
+	if in.Since.Duration == 0 {
+		in.Since.Duration = defaultSince
+	}
+	if fault := in.Since.Within(minSince, maxSince, time.Millisecond); fault != "" {
+		return nil, invalid("query.since", fault, in.Since)
 	}
 	ctx, cancel := s.deadline(ctx)
 	defer cancel()
 	now := s.now()
-	rows, err := s.readHeat(ctx, now.Add(-since), now.Add(ahead))
+	rows, err := s.readHeat(ctx, now.Add(-in.Since.Duration), now.Add(ahead))
 	if err != nil {
 		return nil, err
 	}
