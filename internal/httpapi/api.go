@@ -1,11 +1,9 @@
 package httpapi
 
 import (
-	"encoding/json"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
-	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -33,10 +31,7 @@ func New(log *slog.Logger, routes ...Routes) http.Handler {
 // WithDocs adds the OpenAPI document of all the routes at /openapi.json, and the
 // same to read at /docs.
 func WithDocs(handler http.Handler, routes ...Routes) http.Handler {
-	document, err := json.Marshal(register(http.NewServeMux(), routes).OpenAPI())
-	if err != nil {
-		panic(err) // the document depends on the code alone
-	}
+	document := document(register(http.NewServeMux(), routes))
 	page := v5emb.New("hotshard", "/openapi.json", docsPath)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -97,33 +92,12 @@ func register(mux *http.ServeMux, routes []Routes) huma.API {
 	for _, r := range routes {
 		r(api)
 	}
-	for _, path := range api.OpenAPI().Paths {
-		for _, op := range []*huma.Operation{path.Get, path.Post, path.Put, path.Delete} {
-			if op != nil {
-				amend(op)
-			}
-		}
-	}
 	return api
-}
-
-// amend puts right what the framework says of an operation.
-func amend(op *huma.Operation) {
-	if op.RequestBody != nil {
-		delete(op.RequestBody.Content, "application/octet-stream") // the same body as bytes
-	}
-	for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
-		if answer := op.Responses[strconv.Itoa(status)]; answer != nil {
-			answer.Headers = map[string]*huma.Param{"Retry-After": {
-				Description: "Seconds to wait before the call is sent again", Schema: &huma.Schema{Type: huma.TypeInteger},
-			}}
-		}
-	}
 }
 
 func config() huma.Config {
 	c := huma.DefaultConfig("hotshard", "1")
-	c.Info.Description = "Writes and reads that stay ahead of DynamoDB's hot keys."
+	c.Info.Description = "Writes and reads that stay ahead of DynamoDB's hot keys. Bodies are JSON, times are RFC 3339, and errors are RFC 9457 problems that name each field."
 	c.OpenAPIPath, c.DocsPath, c.SchemasPath = "", "", ""
 	c.CreateHooks = nil // no $schema members in answers
 	c.Transformers = nil
@@ -131,17 +105,17 @@ func config() huma.Config {
 }
 
 // Operation describes a call of the API.
-func Operation(method, path, id, summary string) huma.Operation {
+func Operation(method, path, id, summary, description string) huma.Operation {
 	tag := "writes"
 	if method == http.MethodGet {
 		tag = "reads"
 	}
 	op := huma.Operation{
-		OperationID: id, Method: method, Path: path, Summary: summary, Tags: []string{tag},
+		OperationID: id, Method: method, Path: path, Summary: summary, Description: description, Tags: []string{tag},
 		MaxBodyBytes: MaxBody, Errors: []int{400, 405, 422, 429, 500, 503},
 	}
 	if method == http.MethodPost || method == http.MethodPut {
-		op.Errors = append(op.Errors, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
+		op.Errors = append(op.Errors, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
 	}
 	return op
 }

@@ -58,3 +58,18 @@ func shown(d time.Duration) string {
 	}
 	return text
 }
+
+// DurationText is a Duration in a parameter, which may have a default.
+type DurationText string
+
+// Schema describes it in the OpenAPI document.
+func (DurationText) Schema(r huma.Registry) *huma.Schema { return Duration{}.Schema(r) }
+
+// Within reads the duration, or says why there is none, or none within these bounds.
+func (t DurationText) Within(least, most, step time.Duration) (time.Duration, string) {
+	var d Duration
+	if err := d.UnmarshalText([]byte(t)); err != nil {
+		return 0, err.Error()
+	}
+	return d.Duration, d.Within(least, most, step)
+}

@@ -63,7 +63,8 @@ func onlyJSONBodies(api huma.API) func(huma.Context, func(huma.Context)) {
 func isJSON(contentType string) bool {
 	kind, parameters, err := mime.ParseMediaType(contentType)
 	charset := parameters["charset"]
-	return err == nil && kind == jsonType && (charset == "" || strings.EqualFold(charset, "utf-8"))
+	json := kind == jsonType || strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json")
+	return err == nil && json && (charset == "" || strings.EqualFold(charset, "utf-8"))
 }
 
 func isPlain(encoding string) bool { return encoding == "" || strings.EqualFold(encoding, "identity") }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"path"
 	"strings"
@@ -44,7 +45,17 @@ func ProblemWith(ctx context.Context, err error, detail string) error {
 		return patience(http.StatusServiceUnavailable, detail)
 	}
 	loggerOf(ctx).Error("internal error", "error", err)
+	if item, ok := errors.AsType[*ddb.ItemError](err); ok {
+		return unreadable(ctx, item)
+	}
 	return internalError(ctx)
+}
+
+// unreadable is the answer where an item that somebody else wrote is in the way: a read
+// that left it out would not be whole, and only those who know what it is can remove it.
+func unreadable(ctx context.Context, e *ddb.ItemError) huma.StatusError {
+	return huma.NewError(http.StatusInternalServerError, fmt.Sprintf(
+		"the item with the sort key %q in the table can't be read, and must be mended or deleted there; the request's id is %s", cutTo(e.SK, maxPlace), RequestID(ctx)))
 }
 
 // Detail says in words that suit a caller what kind of error it is.

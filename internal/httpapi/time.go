@@ -2,10 +2,12 @@ package httpapi
 
 import (
 	"bytes"
+	"regexp"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -19,21 +21,31 @@ type Time struct{ time.Time }
 
 const errNotTime fault = "it must be a time as RFC 3339 has it, such as 2026-01-05T12:00:00Z"
 
+// timeForm is narrower than what the standard library takes.
+var timeForm = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`)
+
 // UnmarshalText reads a time.
 func (t *Time) UnmarshalText(text []byte) error {
-	if t.Time.UnmarshalText(bytes.ToUpper(text)) != nil {
+	text = bytes.ToUpper(text)
+	if !timeForm.Match(text) || t.Time.UnmarshalText(text) != nil {
 		return errNotTime
 	}
 	return nil
 }
 
-// UnmarshalJSON reads a time from a JSON string.
-func (t *Time) UnmarshalJSON(value []byte) error {
-	var text string
-	if json.Unmarshal(value, &text) != nil {
-		return errNotTime
+// UnmarshalJSONFrom reads a time from a JSON string, in place of the standard library's
+// way.
+func (t *Time) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	value, err := d.ReadValue()
+	if err != nil {
+		return err
 	}
-	return t.UnmarshalText([]byte(text))
+	value = value.Clone()
+	var text string
+	if json.Unmarshal(value, &text) != nil || t.UnmarshalText([]byte(text)) != nil {
+		return &json.SemanticError{JSONValue: value, Err: errNotTime}
+	}
+	return nil
 }
 
 // Schema describes it in the OpenAPI document. The type alone reads it: what checks the

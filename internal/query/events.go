@@ -14,7 +14,7 @@ import (
 )
 
 type eventsInput struct {
-	Entity httpapi.Name `query:"entity" required:"true"`
+	Entity httpapi.Name `query:"entity" required:"true" example:"sensor-1"`
 	From   httpapi.Time `query:"from" doc:"RFC 3339; included. Default: as long ago as events are kept, 30 days unless set otherwise"`
 	To     httpapi.Time `query:"to" doc:"RFC 3339; not included. Default: everything from from on"`
 	Limit  int          `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Events a page. A page may hold fewer and still have a cursor: it ends at about 5 MB"`
@@ -23,14 +23,14 @@ type eventsInput struct {
 }
 
 type event struct {
-	ID   string         `json:"id"`
-	Time string         `json:"time" format:"date-time"`
-	Data httpapi.Object `json:"data"`
+	ID   string         `json:"id" doc:"One event's among those of its entity and time"`
+	Time string         `json:"time" format:"date-time" doc:"In UTC, to the millisecond"`
+	Data httpapi.Object `json:"data" doc:"As it was written; {} if it had none"`
 }
 
 type eventsOutput struct {
 	Body struct {
-		Events []event `json:"events"`
+		Events []event `json:"events" doc:"In the order asked for"`
 		Cursor string  `json:"cursor,omitempty" doc:"Asks for the next page; absent on the last"`
 	}
 }
@@ -132,14 +132,14 @@ func earlier(a, b time.Time) time.Time {
 func present(ev ddb.Event) (event, error) {
 	data, err := document.Append(nil, ev.Data)
 	if err != nil {
-		return event{}, fmt.Errorf("event %q of %q: %w", ev.ID, ev.Entity, err)
+		return event{}, fmt.Errorf("event %q of %q: %w", ev.ID, ev.Entity, &ddb.ItemError{SK: schema.EventSortKey(ev.Time, ev.ID), Err: err})
 	}
 	return event{ID: ev.ID, Time: httpapi.FormatTime(ev.Time), Data: httpapi.Object{RawMessage: data}}, nil
 }
 
 type eventInput struct {
-	ID     httpapi.PathName `path:"id" doc:"Percent-encoded"`
-	Entity httpapi.Name     `query:"entity" required:"true"`
+	ID     httpapi.PathName `path:"id" doc:"The event's id, percent-encoded" example:"r-1"`
+	Entity httpapi.Name     `query:"entity" required:"true" example:"sensor-1"`
 	Time   httpapi.Time     `query:"time" doc:"RFC 3339; needed unless the id is a ULID"`
 }
 

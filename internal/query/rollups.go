@@ -30,14 +30,14 @@ const maxBuckets = 1000
 const oneDay = 24 * time.Hour
 
 type rollupsInput struct {
-	Entity httpapi.Name `query:"entity" required:"true"`
+	Entity httpapi.Name `query:"entity" required:"true" example:"sensor-1"`
 	From   httpapi.Time `query:"from" doc:"RFC 3339; the bucket that holds it is the first. Default: as for events, but at most 1,000 buckets"`
 	To     httpapi.Time `query:"to" doc:"RFC 3339; the last bucket starts before it. Default: now"`
 	Every  string       `query:"every" enum:"1h,2h,3h,4h,6h,8h,12h,1d" default:"1h" doc:"A bucket's length. What is rolled up by day needs 1d"`
 }
 
 type rollupAnswer struct {
-	Start    string                   `json:"start" format:"date-time"`
+	Start    string                   `json:"start" format:"date-time" doc:"Of the bucket"`
 	Count    int64                    `json:"count" doc:"Events"`
 	Measures map[string]measureAnswer `json:"measures" doc:"By top-level field of the events' data"`
 	Skipped  int64                    `json:"skipped,omitempty" doc:"Numbers that are in events and not in measures: of more than 15 digits, above 1e15, or of too many fields"`
@@ -46,9 +46,9 @@ type rollupAnswer struct {
 
 type measureAnswer struct {
 	Count int64 `json:"count" doc:"Events that have the number"`
-	Sum   exact `json:"sum"`
-	Min   exact `json:"min"`
-	Max   exact `json:"max"`
+	Sum   exact `json:"sum" doc:"Of the numbers"`
+	Min   exact `json:"min" doc:"The least of them"`
+	Max   exact `json:"max" doc:"The largest of them"`
 	Avg   exact `json:"avg" doc:"To 15 decimal places"`
 }
 
@@ -56,7 +56,7 @@ type measureAnswer struct {
 type exact struct{ partial.Decimal }
 
 // Schema describes it in the OpenAPI document.
-func (exact) Schema(huma.Registry) *huma.Schema { return &huma.Schema{Type: huma.TypeNumber} }
+func (exact) Schema(huma.Registry) *huma.Schema { return httpapi.NumberSchema("With all its digits") }
 
 type rollupsOutput struct {
 	Body struct {

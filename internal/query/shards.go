@@ -16,7 +16,7 @@ import (
 
 type shardsInput struct {
 	Type   schema.Type  `query:"type" enum:"counter,entity,board,sessions,limit" doc:"With a name. Without both: all keys that the shard map holds"`
-	Name   httpapi.Name `query:"name"`
+	Name   httpapi.Name `query:"name" example:"page/home"`
 	Cursor string       `query:"cursor" doc:"Of a list, from the page before"`
 }
 
@@ -30,7 +30,7 @@ type shardsAnswer struct {
 }
 
 type shardsList struct {
-	Keys   []httpapi.ShardCount `json:"keys"`
+	Keys   []httpapi.ShardCount `json:"keys" doc:"In the order of the stored keys"`
 	Cursor string               `json:"cursor,omitempty" doc:"Asks for the next page, where there are more than about 5 MB of them"`
 }
 
