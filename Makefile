@@ -54,7 +54,7 @@ run: cli ## run the whole system on this machine: make run ARGS="--addr 127.0.0.
 # One engine serves all test processes. More of them at a time than there are processors, since
 # tests wait for the engine and for folds.
 WITH_ENGINE := .cache/withengine
-PARALLEL    := 4
+PARALLEL    := 3
 
 test: need-engine ## run the tests: every kind of promise, against DynamoDB Local
 	$(WITH_ENGINE) go test -p $(PARALLEL) -timeout 15m $(TESTFLAGS) ./...

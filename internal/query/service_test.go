@@ -78,7 +78,13 @@ func TestBadParameters(t *testing.T) {
 		"/v1/events/x":           "query.entity",
 		"/v1/hot-keys?since=1y":  "query.since",
 		"/v1/hot-keys?since=25h": "query.since",
-		"/v1/hot-keys?limit=201": "query.limit",
+		"/v1/hot-keys?since=0s":  "query.since",
+		"/v1/shards?cursor=e30":  "query.cursor",
+		"/v1/shards?cursor=eyJ2IjoxLCJyIjoiWCIsImEiOiIyMDI2LTAxLTA1VDAwOjAwOjAwLjAwMFp4In0": "query.cursor",
+		"/v1/shards?cursor=eyJ2IjoxLCJrIjoibm9uZSJ9":                                        "query.cursor",
+		"/v1/shards?type=counter&name=a&cursor=eyJ2IjoxLCJrIjoiQyN4In0":                     "query.cursor",
+		"/v1/events?entity=e&from=2026-01-05T1:00:00Z":                                      "query.from",
+		"/v1/hot-keys?limit=201":                                                            "query.limit",
 	} {
 		var problem struct {
 			Status int

@@ -3,6 +3,8 @@ package query
 import (
 	"testing"
 	"time"
+
+	"github.com/hotshard/hotshard/internal/httpapi"
 )
 
 // TestDefaultRanges: without from, events and rollups go back the same, from now or an
@@ -17,12 +19,12 @@ func TestDefaultRanges(t *testing.T) {
 				end = earlier(to, now)
 			}
 			want := end.Add(-720 * time.Hour)
-			r, err := s.rangeOf(&eventsInput{To: to}, now)
+			r, err := s.rangeOf(&eventsInput{To: httpapi.Time{Time: to}}, now)
 			if err != nil || !r.From.Equal(want) {
 				t.Errorf("events at %s to %s: from %s, %v; want %s", now, to, r.From, err, want)
 			}
 			for text, every := range map[string]time.Duration{"1h": time.Hour, "8h": 8 * time.Hour, "1d": oneDay} {
-				span, err := s.spanOf(&rollupsInput{To: to, Every: text}, now)
+				span, err := s.spanOf(&rollupsInput{To: httpapi.Time{Time: to}, Every: text}, now)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -102,7 +102,7 @@ const margin = 15 * time.Second
 func parseEvent(entity string, it item) (Event, error) {
 	t, id, err := schema.ParseEventSortKey(text(it, schema.SK))
 	if err != nil {
-		return Event{}, err
+		return Event{}, &ItemError{text(it, schema.PK), text(it, schema.SK), err}
 	}
 	ev := Event{Entity: entity, ID: id, Time: t}
 	if m, ok := it["data"].(*types.AttributeValueMemberM); ok {
