@@ -5,6 +5,7 @@
 #                     destroy: more flags of the CDK's
 #   TESTFLAGS         for test and test-long: more flags of `go test`
 #   FUZZTIME          for fuzz: how long for each target
+#   CLOCKS            for test-clock: the moments, as RFC 3339
 #   ROUNDS            for bench: turns of each decoder on each payload
 #   FN, EVENT         for invoke: a function's name and an event's file
 #   CONTEXT           for bootstrap, synth, deploy and destroy: settings, as -c key=value,
@@ -21,6 +22,7 @@ INFRA       := infra
 CDK         := node_modules/.bin/cdk
 APPROVAL    := any-change
 FUZZTIME    := 30s
+CLOCKS      := $(foreach day,2027-01-01 2028-02-29 2033-06-15,$(foreach hour,00:00:30 10:30:00 23:58:00,$(day)T$(hour)Z))
 ROUNDS      := 9
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
@@ -41,7 +43,7 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 COMMIT := git describe --always --dirty --abbrev=40 --exclude='*' 2>/dev/null
 export GOFLAGS := $(filter-out -buildvcs=false,$(GOFLAGS)) -buildvcs=false
 
-.PHONY: help run test test-long build functions cli lint bench fuzz invoke bootstrap synth deploy destroy check-extra clean need-go need-cc need-node need-cdk need-npm need-staticcheck need-engine
+.PHONY: help run test test-long test-clock build functions cli lint bench fuzz invoke bootstrap synth deploy destroy check-extra clean need-go need-cc need-node need-cdk need-npm need-staticcheck need-engine
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -52,7 +54,7 @@ run: cli ## run the whole system on this machine: make run ARGS="--addr 127.0.0.
 # One engine serves all test processes. More of them at a time than there are processors, since
 # tests wait for the engine and for folds.
 WITH_ENGINE := .cache/withengine
-PARALLEL    := 4
+PARALLEL    := 3
 
 test: need-engine ## run the tests: every kind of promise, against DynamoDB Local
 	$(WITH_ENGINE) go test -p $(PARALLEL) -timeout 15m $(TESTFLAGS) ./...
@@ -62,6 +64,10 @@ test: need-engine ## run the tests: every kind of promise, against DynamoDB Loca
 test-long: need-cc need-node need-engine ## run all tests with the race detector and many seeds, the CDK app's too
 	$(WITH_ENGINE) go test -race -tags long -p $(PARALLEL) -timeout 40m $(TESTFLAGS) ./...
 	go -C $(INFRA) test -timeout 30m $(TESTFLAGS) ./...
+	$(MAKE) --no-print-directory test-clock
+
+test-clock: need-engine ## run what reckons with time as if it were the moments of CLOCKS
+	$(WITH_ENGINE) go run ./internal/clocktest $(CLOCKS)
 
 build: functions cli ## build dist/<function>/bootstrap (arm64; amd64 below dist/amd64) and bin/hotshard
 
@@ -132,7 +138,7 @@ check-extra: need-cdk ## check the templates with the CDK's validator, and with 
 	go -C $(INFRA) test -count=1 -tags extra -v -run Extra .
 
 clean: ## delete what was built; the fetched engine stays
-	rm -rf dist bin $(INFRA)/cdk.out .cache/functions .cache/withengine .cache/invoke
+	rm -rf dist bin $(INFRA)/cdk.out .cache/functions .cache/withengine .cache/invoke .cache/clocktest
 
 # One line for each thing that is missing: need,command,what to install.
 define need

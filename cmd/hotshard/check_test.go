@@ -23,7 +23,7 @@ func tablesAt(t *testing.T) (db *dynamodb.Client, names schema.Names, flags []st
 	t.Helper()
 	endpoint := enginetest.Endpoint(t)
 	db = local.DynamoDB(endpoint, "")
-	prefix := "cli" + strings.ReplaceAll(time.Now().Format("150405.000000"), ".", "-") + "-"
+	prefix := enginetest.Prefix("cli")
 	names = schema.NamesFor(prefix)
 	if err := local.CreateTables(t.Context(), db, names); err != nil {
 		t.Fatal(err)
@@ -55,12 +55,12 @@ func TestShardsCheck(t *testing.T) {
 		"pk": text("E#sensor"), "version": &types.AttributeValueMemberN{Value: "1"},
 		"shard_history": &types.AttributeValueMemberL{Value: []types.AttributeValue{text("1:3")}},
 	})
-	at := time.Now().UTC().Add(-time.Hour)
+	at := enginetest.Yesterday()
 	for i := range 60 {
 		key := schema.Key{Base: schema.BaseKey{Type: schema.Entity, Name: "sensor"}, Bucket: schema.EventBucket.Label(at, 0), Shard: i % 6 / 5}
 		putItem(t, db, names.Items, map[string]types.AttributeValue{"pk": text(key.String()), "sk": text(schema.EventSortKey(at, fmt.Sprint(i)))})
 	}
-	args := append([]string{"shards", "check", "--type", "entity", "--name", "sensor"}, flags...)
+	args := append([]string{"shards", "check", "--type", "entity", "--name", "sensor", "--from", at.Add(-time.Hour).Format(time.RFC3339), "--to", at.Add(time.Hour).Format(time.RFC3339)}, flags...)
 	code, out, err := hotshard(t, args...)
 	if code != exitBad || err != "hotshard: 1 of 1 spreads are uneven\n" {
 		t.Errorf("exit %d with %q", code, err)

@@ -32,7 +32,7 @@ type deployed struct {
 func deploy(t *testing.T) *deployed {
 	t.Helper()
 	endpoint := enginetest.Endpoint(t)
-	prefix := "audit" + strings.ReplaceAll(time.Now().Format("150405.000000"), ".", "-") + "-"
+	prefix := enginetest.Prefix("audit")
 	s, err := system.Start(t.Context(), system.Options{
 		Addr: "127.0.0.1:0", Endpoint: endpoint, Prefix: prefix, Window: time.Second, Control: "off",
 		Failures: filepath.Join(t.TempDir(), "failures.jsonl"), Notices: os.Stderr, Log: slog.New(slog.DiscardHandler),

@@ -100,7 +100,7 @@ func TestKilledAndStartedAgain(t *testing.T) {
 	binary, addr := build(t), freeAddr(t)
 	args := []string{
 		"--addr", addr, "--endpoint", enginetest.Endpoint(t), "--window", "1s",
-		"--prefix", "killed" + strings.ReplaceAll(time.Now().Format("150405.000000"), ".", "-") + "-",
+		"--prefix", enginetest.Prefix("killed"),
 		"--failures", filepath.Join(t.TempDir(), "failures.jsonl"),
 	}
 	source, err := workload.Synthetic{Kind: workload.Zipf, Seed: 7, Count: count, Keys: 200}.Source()

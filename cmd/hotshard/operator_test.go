@@ -21,7 +21,7 @@ import (
 // TestAuditRebuildReplay goes through an operator's day.
 func TestAuditRebuildReplay(t *testing.T) {
 	d := deploy(t)
-	at := time.Now().UTC().Truncate(time.Hour).Add(-time.Hour)
+	at := enginetest.Yesterday()
 	d.post("/v1/counters", `{"increments":[{"counter":"a","delta":7},{"counter":"b","delta":3}]}`)
 	d.post("/v1/events", fmt.Sprintf(`{"events":[{"entity":"room/1","id":"x","time":%q,"data":{"t":1.5}},{"entity":"room/1","id":"y","time":%[1]q},`+
 		`{"entity":"old","id":"x","time":"2020-01-05T12:00:00Z"}]}`, at.Format(time.RFC3339)))
@@ -93,7 +93,7 @@ func TestAuditRebuildReplay(t *testing.T) {
 // TestReplayPrintsWhatItHas, also when a call fails in the end.
 func TestReplayPrintsWhatItHas(t *testing.T) {
 	endpoint := enginetest.Endpoint(t)
-	prefix := "replay" + strings.ReplaceAll(time.Now().Format("150405.000000"), ".", "-") + "-"
+	prefix := enginetest.Prefix("replay")
 	d := &deployed{t: t, db: local.DynamoDB(endpoint, ""), names: schema.NamesFor(prefix), flags: []string{"--endpoint", endpoint, "--prefix", prefix}}
 	if err := local.CreateTables(t.Context(), d.db, d.names); err != nil {
 		t.Fatal(err)

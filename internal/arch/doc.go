@@ -7,4 +7,6 @@
 //
 // Imports run one way: cmd and functions use the domain packages (ingest, query,
 // hotkey, rollup), which use the leaves. Test files are exempt.
+//
+// Another rule is for test files alone: which may look at the machine's clock, and for what.
 package arch

@@ -26,10 +26,12 @@ import (
 type Object = map[string]types.AttributeValue
 
 // Error says which part of a document DynamoDB can't hold. Path is relative to
-// the document, as in "readings[3].value"; "" is the document itself.
+// the document, as in "readings[3].value"; "" is the document itself. Value is the
+// number there, nil for what is none.
 type Error struct {
 	Path   string
 	Reason string
+	Value  any
 }
 
 func (e *Error) Error() string {
@@ -75,12 +77,12 @@ func convert(value any, path string, depth int) (types.AttributeValue, error) {
 		return &types.AttributeValueMemberS{Value: v}, nil
 	case json.Number:
 		if reason := unfit(v.String()); reason != "" {
-			return nil, &Error{path, reason}
+			return nil, &Error{path, reason, v.String()}
 		}
-		return &types.AttributeValueMemberN{Value: v.String()}, nil
+		return &types.AttributeValueMemberN{Value: plainZero(v.String())}, nil
 	}
 	if depth == 0 {
-		return nil, &Error{path, fmt.Sprintf("it is nested deeper than %d levels", maxDepth)}
+		return nil, &Error{Path: path, Reason: fmt.Sprintf("it is nested deeper than %d levels", maxDepth)}
 	}
 	if list, ok := value.([]any); ok {
 		return convertList(list, path, depth-1)
@@ -104,7 +106,7 @@ func convertObject(object map[string]any, path string, depth int) (*types.Attrib
 	out := make(Object, len(object))
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		if name == "" {
-			return nil, &Error{path, "a field's name is empty"}
+			return nil, &Error{Path: path, Reason: "a field's name is empty"}
 		}
 		av, err := convert(object[name], strings.TrimPrefix(path+"."+name, "."), depth)
 		if err != nil {
@@ -113,6 +115,16 @@ func convertObject(object map[string]any, path string, depth int) (*types.Attrib
 		out[name] = av
 	}
 	return &types.AttributeValueMemberM{Value: out}, nil
+}
+
+// plainZero is 0 for a number that is zero in any form. An exponent of any length is
+// one of JSON's forms, and no reader of items needs to take it.
+func plainZero(number string) string {
+	mantissa, _, _ := strings.Cut(strings.ToLower(number), "e")
+	if strings.Trim(mantissa, "-0.") == "" {
+		return "0"
+	}
+	return number
 }
 
 // Bounds of DynamoDB's numbers.

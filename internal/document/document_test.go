@@ -28,7 +28,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		_, err := Parse([]byte(text))
 		fault, ok := errors.AsType[*Error](err)
-		if !ok || fault.Path != path || fault.Reason == "" {
+		if _, number := fault.Value.(string); !ok || fault.Path != path || fault.Reason == "" || number != strings.Contains(fault.Reason, "the number") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -67,6 +67,18 @@ func TestTheEngineTakesWhatParseTakes(t *testing.T) {
 		if err != nil || !sameJSON(t, []byte(text), back) {
 			t.Errorf("%.80s came back as %.80s, %v", text, back, err)
 		}
+	}
+}
+
+// TestZerosAreStoredAsZero: an exponent of a zero may be of any size.
+func TestZerosAreStoredAsZero(t *testing.T) {
+	object, err := Parse([]byte(`{"a":0e9999,"b":-0,"c":0.000,"d":-0.0E-999999999999,"e":10,"f":0.10}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := Append(nil, object)
+	if err != nil || string(text) != `{"a":0,"b":0,"c":0,"d":0,"e":10,"f":0.10}` {
+		t.Errorf("%s, %v", text, err)
 	}
 }
 

@@ -76,7 +76,7 @@ func playBoards(t *testing.T, db *dynamodb.Client, names schema.Names) {
 			t.Fatal(err)
 		}
 		for n := range 40 {
-			player, now := fmt.Sprint(rng.IntN(10)), time.Now()
+			player, now := fmt.Sprint(rng.IntN(10)), enginetest.Later
 			score, err := ddb.ParseScore(fmt.Sprint(rng.IntN(20) - 5))
 			if err == nil && n == 20 {
 				_, err = insist(func() (ddb.Entry, error) { return changer.Pin(t.Context(), "L#"+board, 3, ddb.Note{}, now) })

@@ -1,11 +1,9 @@
 package httpapi
 
 import (
-	"encoding/json"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
-	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -33,10 +31,7 @@ func New(log *slog.Logger, routes ...Routes) http.Handler {
 // WithDocs adds the OpenAPI document of all the routes at /openapi.json, and the
 // same to read at /docs.
 func WithDocs(handler http.Handler, routes ...Routes) http.Handler {
-	document, err := json.Marshal(register(http.NewServeMux(), routes).OpenAPI())
-	if err != nil {
-		panic(err) // the document depends on the code alone
-	}
+	document := document(register(http.NewServeMux(), routes))
 	page := v5emb.New("hotshard", "/openapi.json", docsPath)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -46,7 +41,9 @@ func WithDocs(handler http.Handler, routes ...Routes) http.Handler {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = w.Write(document) // the client may be gone
 		case strings.HasPrefix(r.URL.Path+"/", docsPath):
-			page.ServeHTTP(w, r)
+			if files := (&found{ResponseWriter: w}); !files.serve(page, r) {
+				handler.ServeHTTP(w, r)
+			}
 		default:
 			handler.ServeHTTP(w, r)
 		}
@@ -55,67 +52,70 @@ func WithDocs(handler http.Handler, routes ...Routes) http.Handler {
 
 const docsPath = "/docs/"
 
+// found passes an answer on, unless it is that there is nothing.
+type found struct {
+	http.ResponseWriter
+	missing bool
+}
+
+// serve returns false if there was nothing, and then nothing was written.
+func (f *found) serve(from http.Handler, r *http.Request) bool {
+	from.ServeHTTP(f, r)
+	return !f.missing
+}
+
+func (f *found) WriteHeader(status int) {
+	if f.missing = status == http.StatusNotFound; !f.missing {
+		f.ResponseWriter.WriteHeader(status)
+	}
+}
+
+func (f *found) Write(text []byte) (int, error) {
+	if f.missing {
+		return len(text), nil
+	}
+	return f.ResponseWriter.Write(text)
+}
+
 // The framework's defaults take ENTITY for entity when it checks, though not when
 // it reads, take null for a list, and write large bounds with an exponent.
 func init() {
+	huma.NewError, huma.NewErrorWithContext = newProblem, newProblemFor
 	huma.ValidateStrictCasing, huma.DefaultArrayNullable = true, false
 	validation.MsgExpectedMinimumNumber, validation.MsgExpectedMaximumNumber = "it must be at least %.0f", "it must be at most %.0f"
 }
 
 func register(mux *http.ServeMux, routes []Routes) huma.API {
-	api := humago.New(mux, config())
-	api.UseMiddleware(onlyKnown(api))
+	api := onlyJSON{humago.New(mux, config())}
+	api.UseMiddleware(onlyJSONBodies(api), onlyKnown(api))
 	health(api)
 	for _, r := range routes {
 		r(api)
 	}
-	for _, path := range api.OpenAPI().Paths {
-		for _, op := range []*huma.Operation{path.Get, path.Post, path.Put, path.Delete} {
-			if op != nil {
-				amend(op)
-			}
-		}
-	}
 	return api
-}
-
-// amend puts right what the framework says of an operation.
-func amend(op *huma.Operation) {
-	if op.RequestBody != nil {
-		delete(op.RequestBody.Content, "application/octet-stream") // the same body as bytes
-	}
-	for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
-		if answer := op.Responses[strconv.Itoa(status)]; answer != nil {
-			answer.Headers = map[string]*huma.Param{"Retry-After": {
-				Description: "Seconds to wait before the call is sent again", Schema: &huma.Schema{Type: huma.TypeInteger},
-			}}
-		}
-	}
 }
 
 func config() huma.Config {
 	c := huma.DefaultConfig("hotshard", "1")
-	c.Info.Description = "Writes and reads that stay ahead of DynamoDB's hot keys."
+	c.Info.Description = "Writes and reads that stay ahead of DynamoDB's hot keys. Bodies are JSON, times are RFC 3339, and errors are RFC 9457 problems that name each field."
 	c.OpenAPIPath, c.DocsPath, c.SchemasPath = "", "", ""
 	c.CreateHooks = nil // no $schema members in answers
-	format := huma.Format{Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: unmarshal}
-	c.Formats = map[string]huma.Format{"application/json": format, "json": format}
-	c.Transformers = []huma.Transformer{trimProblem}
+	c.Transformers = nil
 	return c
 }
 
 // Operation describes a call of the API.
-func Operation(method, path, id, summary string) huma.Operation {
+func Operation(method, path, id, summary, description string) huma.Operation {
 	tag := "writes"
 	if method == http.MethodGet {
 		tag = "reads"
 	}
 	op := huma.Operation{
-		OperationID: id, Method: method, Path: path, Summary: summary, Tags: []string{tag},
+		OperationID: id, Method: method, Path: path, Summary: summary, Description: description, Tags: []string{tag},
 		MaxBodyBytes: MaxBody, Errors: []int{400, 405, 422, 429, 500, 503},
 	}
 	if method == http.MethodPost || method == http.MethodPut {
-		op.Errors = append(op.Errors, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
+		op.Errors = append(op.Errors, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
 	}
 	return op
 }

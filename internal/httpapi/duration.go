@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -14,17 +15,19 @@ type Duration struct{ time.Duration }
 // Schema describes it in the OpenAPI document.
 func (Duration) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{
-		Type: huma.TypeString, Examples: []any{"30m"}, Pattern: `^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`,
-		PatternDescription: "a duration such as 90s, 30m or 1h30m",
-		Description:        "A duration such as 90s, 30m or 1h30m, of hours (h), minutes (m), seconds (s) and milliseconds (ms)",
+		Type: huma.TypeString, Examples: []any{"30m"}, Extensions: map[string]any{"pattern": durationForm.String()},
+		Description: "A duration such as 90s, 30m or 1h30m, of hours (h), minutes (m), seconds (s) and milliseconds (ms)",
 	}
 }
+
+// durationForm is what the document says, and UnmarshalText goes by.
+var durationForm = regexp.MustCompile(`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`)
 
 // UnmarshalText reads a duration.
 func (d *Duration) UnmarshalText(text []byte) error {
 	parsed, err := time.ParseDuration(string(text))
-	if err != nil {
-		return fmt.Errorf("%.40q is not a duration such as 90s, 30m or 1h30m", text)
+	if err != nil || !durationForm.Match(text) {
+		return fault("it must be a duration such as 90s, 30m or 1h30m")
 	}
 	d.Duration = parsed
 	return nil
@@ -54,4 +57,19 @@ func shown(d time.Duration) string {
 		}
 	}
 	return text
+}
+
+// DurationText is a Duration in a parameter, which may have a default.
+type DurationText string
+
+// Schema describes it in the OpenAPI document.
+func (DurationText) Schema(r huma.Registry) *huma.Schema { return Duration{}.Schema(r) }
+
+// Within reads the duration, or says why there is none, or none within these bounds.
+func (t DurationText) Within(least, most, step time.Duration) (time.Duration, string) {
+	var d Duration
+	if err := d.UnmarshalText([]byte(t)); err != nil {
+		return 0, err.Error()
+	}
+	return d.Duration, d.Within(least, most, step)
 }

@@ -9,12 +9,12 @@ import (
 
 type healthOutput struct {
 	Body struct {
-		Status string `json:"status" enum:"ok"`
+		Status string `json:"status" enum:"ok" doc:"It answers"`
 	}
 }
 
 func health(api huma.API) {
-	huma.Register(api, Operation(http.MethodGet, "/healthz", "health", "Is the function up?"),
+	huma.Register(api, Operation(http.MethodGet, "/healthz", "health", "Is the function up?", "Answers without a look at DynamoDB."),
 		func(context.Context, *struct{}) (*healthOutput, error) {
 			out := &healthOutput{}
 			out.Body.Status = "ok"

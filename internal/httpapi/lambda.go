@@ -19,7 +19,7 @@ func Lambda(handler http.Handler) func(context.Context, events.APIGatewayV2HTTPR
 			return events.APIGatewayV2HTTPResponse{}, fmt.Errorf("the event is not an HTTP API request of payload format 2.0")
 		}
 		path := request.RawPath
-		request.RawPath = escaped(path)
+		request.RawPath, request.RawQueryString = escaped(path), printable(request.RawQueryString)
 		answer, err := adapter.ProxyWithContext(ctx, request)
 		if decoded := (&url.URL{Path: path}).EscapedPath(); answer.StatusCode == http.StatusNotFound && decoded != request.RawPath {
 			request.RawPath = decoded
@@ -38,5 +38,24 @@ func escaped(path string) string {
 	if _, err := url.PathUnescape(path); err != nil {
 		return (&url.URL{Path: path}).EscapedPath()
 	}
-	return strings.NewReplacer("?", "%3F", "#", "%23", " ", "%20").Replace(path)
+	return printable(strings.NewReplacer("?", "%3F", "#", "%23", " ", "%20").Replace(path))
 }
+
+// printable escapes the control characters of a part of a URL, with which it would not
+// parse: they are the caller's mistake, and not the function's.
+func printable(text string) string {
+	if strings.IndexFunc(text, isControl) < 0 {
+		return text
+	}
+	var out strings.Builder
+	for _, c := range []byte(text) {
+		if isControl(rune(c)) {
+			fmt.Fprintf(&out, "%%%02X", c)
+		} else {
+			out.WriteByte(c)
+		}
+	}
+	return out.String()
+}
+
+func isControl(c rune) bool { return c < ' ' || c == 0x7F }

@@ -18,7 +18,7 @@ func echo(known ...string) Routes {
 	}
 	type output struct{ Body []string }
 	return func(api huma.API) {
-		huma.Register(api, Operation(http.MethodGet, "/v1/events/{id}", "echo", "Echo"),
+		huma.Register(api, Operation(http.MethodGet, "/v1/events/{id}", "echo", "Echo", ""),
 			func(_ context.Context, in *input) (*output, error) {
 				out := &output{Body: []string{string(in.ID)}}
 				for _, n := range in.Name {
@@ -50,6 +50,15 @@ func TestLambdaPaths(t *testing.T) {
 		got, err := handler(t.Context(), request)
 		if err != nil || got.StatusCode != 200 || got.Body != c.want+"\n" {
 			t.Errorf("%s: %d %s, %v", c.path, got.StatusCode, got.Body, err)
+		}
+	}
+	for _, c := range []events.APIGatewayV2HTTPRequest{
+		{RawPath: "/v1/events/\x00"}, {RawPath: "/v1/events/a\nb"}, {RawPath: "/v1/events/\x7f"}, {RawPath: "/v1/events/%00"},
+		{RawPath: "/v1/events/x y", RawQueryString: "name=a\x01"},
+	} {
+		c.RequestContext.HTTP.Method = http.MethodGet
+		if got, err := handler(t.Context(), c); err != nil || got.StatusCode != http.StatusUnprocessableEntity {
+			t.Errorf("control characters in %q, %q: %d %s, %v", c.RawPath, c.RawQueryString, got.StatusCode, got.Body, err)
 		}
 	}
 	if _, err := handler(t.Context(), events.APIGatewayV2HTTPRequest{}); err == nil {

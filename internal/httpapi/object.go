@@ -11,5 +11,5 @@ type Object struct{ json.RawMessage }
 
 // Schema describes it in the OpenAPI document.
 func (Object) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
+	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true, Description: "Any JSON object of up to 400 KB"}
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"path"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -43,7 +45,17 @@ func ProblemWith(ctx context.Context, err error, detail string) error {
 		return patience(http.StatusServiceUnavailable, detail)
 	}
 	loggerOf(ctx).Error("internal error", "error", err)
+	if item, ok := errors.AsType[*ddb.ItemError](err); ok {
+		return unreadable(ctx, item)
+	}
 	return internalError(ctx)
+}
+
+// unreadable is the answer where an item that somebody else wrote is in the way: a read
+// that left it out would not be whole, and only those who know what it is can remove it.
+func unreadable(ctx context.Context, e *ddb.ItemError) huma.StatusError {
+	return huma.NewError(http.StatusInternalServerError, fmt.Sprintf(
+		"the item with the sort key %q in the table can't be read, and must be mended or deleted there; the request's id is %s", cutTo(e.SK, maxPlace), RequestID(ctx)))
 }
 
 // Detail says in words that suit a caller what kind of error it is.
@@ -65,9 +77,6 @@ func internalError(ctx context.Context) huma.StatusError {
 }
 
 func writeProblem(w http.ResponseWriter, p huma.StatusError) {
-	if model, ok := p.(*huma.ErrorModel); ok {
-		tidy(model)
-	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.Header().Del("Content-Length")
 	w.WriteHeader(p.GetStatus())
@@ -75,11 +84,12 @@ func writeProblem(w http.ResponseWriter, p huma.StatusError) {
 }
 
 // problems answers what the mux refuses (no such path, wrong method) as problem
-// JSON, like everything else. A path that it would redirect to is another one.
+// JSON, like everything else. A path that it would redirect to is another one, and so is
+// what doesn't begin with a slash.
 func problems(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		at := cut(route(r.URL.Path))
-		if escaped := r.URL.EscapedPath(); path.Clean(escaped) != escaped {
+		if escaped := r.URL.EscapedPath(); path.Clean(escaped) != escaped || !strings.HasPrefix(escaped, "/") {
 			writeProblem(w, huma.NewError(http.StatusNotFound, "there is no "+at))
 			return
 		}

@@ -11,7 +11,7 @@ type Score struct{ ddb.Score }
 
 // Schema describes it in the OpenAPI document.
 func (Score) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeNumber, Description: "Below 10^18, above -10^18, with up to nine decimal places, all of which are kept"}
+	return NumberSchema("Below 10^18, above -10^18, with up to nine decimal places, all of which are kept")
 }
 
 // UnmarshalJSON reads a number's text.

@@ -7,8 +7,8 @@ import (
 
 // BaseKey names a base key in a request.
 type BaseKey struct {
-	Type schema.Type `json:"type" enum:"counter,entity,board,sessions,limit"`
-	Name Name        `json:"name"`
+	Type schema.Type `json:"type" enum:"counter,entity,board,sessions,limit" doc:"What the key is a name of" example:"counter"`
+	Name Name        `json:"name" example:"page/home"`
 }
 
 // Base returns it as the schema has it.
@@ -16,8 +16,8 @@ func (k BaseKey) Base() schema.BaseKey { return schema.BaseKey{Type: k.Type, Nam
 
 // ShardCount is what callers see of a base key's entry in the shard map.
 type ShardCount struct {
-	Type    schema.Type   `json:"type"`
-	Name    Name          `json:"name"`
+	Type    schema.Type   `json:"type" enum:"counter,entity,board,sessions,limit" doc:"What the key is a name of"`
+	Name    Name          `json:"name" example:"page/home"`
 	Shards  int           `json:"shards" doc:"The newest shard count"`
 	Max     int           `json:"max_shards" doc:"The largest it ever was"`
 	Pinned  bool          `json:"pinned" doc:"Set by a person: the controller leaves it alone"`
@@ -27,9 +27,9 @@ type ShardCount struct {
 // ShardChange is one change of a shard count.
 type ShardChange struct {
 	Time   string `json:"time" format:"date-time" doc:"When it comes into force for events and sessions; for counters, boards and limits it is in force at once"`
-	Shards int    `json:"shards"`
-	By     string `json:"by"`
-	Why    string `json:"why"`
+	Shards int    `json:"shards" doc:"The shard count from then on"`
+	By     string `json:"by" doc:"Who changed it: api, ingest, hotkeys or a person"`
+	Why    string `json:"why" doc:"The reason, in words"`
 }
 
 // ShowShards returns what callers see of an entry.

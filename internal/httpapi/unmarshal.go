@@ -18,10 +18,10 @@ import (
 func unmarshal(text []byte, into any) error {
 	err := json.Unmarshal(text, into, wholes)
 	if e, ok := errors.AsType[*json.SemanticError](err); ok {
-		return &placedError{location(e.JSONPointer), misfit(e), string(e.JSONValue)}
+		return &placedError{location(e.JSONPointer), misfit(e), stdjson.RawMessage(e.JSONValue)}
 	}
 	if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
-		return &placedError{location(e.JSONPointer), e.Err.Error() + " at byte " + strconv.FormatInt(e.ByteOffset, 10), ""}
+		return &placedError{location(e.JSONPointer), e.Err.Error() + " at byte " + strconv.FormatInt(e.ByteOffset, 10), nil}
 	}
 	return err
 }
@@ -37,7 +37,12 @@ var wholes = json.WithUnmarshalers(json.JoinUnmarshalers(
 	}),
 ))
 
-var errNotWhole = errors.New("it must be a whole number of at most 64 bits")
+// fault is an error in a caller's words: what is wrong with a value.
+type fault string
+
+func (f fault) Error() string { return string(f) }
+
+const errNotWhole fault = "it must be a whole number of at most 64 bits"
 
 func readWhole(d *jsontext.Decoder, into *int64) error {
 	if d.PeekKind() != '0' {
@@ -79,8 +84,8 @@ func whole(text string) (int64, bool) {
 
 // misfit says in a caller's words why a value doesn't fit.
 func misfit(e *json.SemanticError) string {
-	if errors.Is(e, errNotWhole) {
-		return errNotWhole.Error()
+	if own, ok := errors.AsType[fault](e); ok {
+		return own.Error()
 	}
 	if kind := e.GoType.Kind(); kind == reflect.Float64 || kind == reflect.Interface {
 		return "it is out of a number's range"
@@ -92,29 +97,39 @@ func misfit(e *json.SemanticError) string {
 	return reason
 }
 
-// placedError says where in the body something is wrong, and what is there, "" if that
-// can't be said. The framework makes its own error of this one's text and puts "body"
-// as the place, so the rest travels in the text, and splitPlace takes it out again.
-type placedError struct{ location, reason, value string }
-
-const placeMark = "\x00"
-
-func (e *placedError) Error() string {
-	return strings.Join([]string{e.location, e.reason, e.value}, placeMark)
+// placedError says where in the body something is wrong, and what is there. The
+// framework keeps its text alone and puts "body" as the place, so its text is all of it,
+// as JSON, and readPlaced takes it apart again.
+type placedError struct {
+	Location string             `json:"location"`
+	Message  string             `json:"message"`
+	Value    stdjson.RawMessage `json:"value,omitzero"` // nil if it can't be said
 }
 
-func splitPlace(e *huma.ErrorDetail) bool {
-	parts := strings.SplitN(e.Message, placeMark, 3)
-	if len(parts) < 3 {
-		return false
+func (e *placedError) Error() string {
+	text, err := json.Marshal(e, jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		return placedMark + "{}" // can't be: the value was read as JSON
 	}
-	e.Location, e.Message, e.Value = parts[0], parts[1], nil
-	if _, err := strconv.ParseFloat(parts[2], 64); errors.Is(err, strconv.ErrRange) {
-		e.Value = cut(parts[2]) // as a number it would be out of the reader's range too
-	} else if parts[2] != "" {
-		e.Value = echoed(stdjson.RawMessage(parts[2]))
+	return placedMark + string(text)
+}
+
+// placedMark begins the text of a placedError, and of no other.
+const placedMark = "placed:"
+
+func readPlaced(text string) (fault huma.ErrorDetail, ok bool) {
+	text, ok = strings.CutPrefix(text, placedMark)
+	var e placedError
+	if !ok || stdjson.Unmarshal([]byte(text), &e) != nil {
+		return fault, false
 	}
-	return true
+	fault.Location, fault.Message = e.Location, e.Message
+	if _, err := strconv.ParseFloat(string(e.Value), 64); errors.Is(err, strconv.ErrRange) {
+		fault.Value = cut(string(e.Value)) // as a number it would be out of the reader's range too
+	} else if e.Value != nil {
+		fault.Value = echoed(e.Value)
+	}
+	return fault, true
 }
 
 // location turns a JSON pointer into the form that validation errors have:

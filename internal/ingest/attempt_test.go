@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
@@ -18,7 +19,7 @@ import (
 // rev + 1, so the second attempt must start beyond that.
 func TestALateAttemptStartsAboveATombstone(t *testing.T) {
 	r := newRig(t)
-	begin := time.Now()
+	begin := enginetest.Later
 	clock, tombstone := begin, int64(0)
 	f := &faults{Client: r.client}
 	f.before = func(operation string) error {

@@ -8,7 +8,7 @@ import (
 )
 
 type board struct {
-	Board   httpapi.Name `json:"board"`
+	Board   httpapi.Name `json:"board" example:"game/1"`
 	Mode    ddb.Mode     `json:"mode,omitempty" enum:"best,latest,sum" default:"best" doc:"What a new score does: the best counts, the latest, or the sum of all. Settled by the board's first score"`
 	Size    int          `json:"size,omitempty" minimum:"1" maximum:"1000" default:"100" doc:"Entries of the top that are kept at hand"`
 	Periods []ddb.Period `json:"periods,omitempty" minItems:"1" maxItems:"3" enum:"all,day,week" doc:"What is ranked: all time, each UTC day, each ISO week. Default: all"`
@@ -20,27 +20,35 @@ type boardInput struct {
 	RawBody []byte
 }
 
-type boardOutput struct{ Body board }
+// boardAnswer is what a board is set to: all of it, and clients take what is new in it.
+type boardAnswer struct {
+	Board   httpapi.Name `json:"board"`
+	Mode    ddb.Mode     `json:"mode" enum:"best,latest,sum" doc:"What a new score does"`
+	Size    int          `json:"size" doc:"Entries of the top that are kept at hand"`
+	Periods []ddb.Period `json:"periods" enum:"all,day,week" doc:"What is ranked"`
+}
+
+type boardOutput struct{ Body boardAnswer }
 
 // putBoard sets a board's settings; what is left out is set to its default.
 func (s *Service) putBoard(ctx context.Context, in *boardInput) (*boardOutput, error) {
 	ctx, cancel := s.deadline(ctx)
 	defer cancel()
-	set, err := setOnce(ctx, s, &in.CallKey, in.RawBody, s.now(), func(ctx context.Context) (board, error) {
+	set, err := setOnce(ctx, s, &in.CallKey, in.RawBody, s.now(), func(ctx context.Context) (boardAnswer, error) {
 		return s.configure(ctx, in.Body)
 	})
 	return &boardOutput{set}, err
 }
 
-func (s *Service) configure(ctx context.Context, to board) (board, error) {
+func (s *Service) configure(ctx context.Context, to board) (answer boardAnswer, err error) {
 	name := string(to.Board)
-	err := s.boards.Configure(ctx, name, ddb.BoardSettings{Mode: to.Mode, Size: to.Size, Periods: to.Periods})
+	err = s.boards.Configure(ctx, name, ddb.BoardSettings{Mode: to.Mode, Size: to.Size, Periods: to.Periods})
 	if err != nil {
-		return to, httpapi.Problem(ctx, err)
+		return answer, httpapi.Problem(ctx, err)
 	}
 	set, err := s.boards.Settings(ctx, name, s.now())
 	if err != nil {
-		return to, httpapi.Problem(ctx, afterSet(err))
+		return answer, httpapi.Problem(ctx, afterSet(err))
 	}
-	return board{to.Board, set.Mode, set.Size, set.Periods}, nil
+	return boardAnswer{to.Board, set.Mode, set.Size, set.Periods}, nil
 }

@@ -19,14 +19,14 @@ import (
 const maxUpdates = 32
 
 type increment struct {
-	Counter httpapi.Name `json:"counter"`
-	Delta   int64        `json:"delta" doc:"A whole number but 0"`
+	Counter httpapi.Name `json:"counter" example:"page/home"`
+	Delta   int64        `json:"delta" doc:"A whole number but 0" example:"1"`
 }
 
 type countersInput struct {
 	CallKey
 	Body struct {
-		Increments []increment `json:"increments" minItems:"1" maxItems:"500"`
+		Increments []increment `json:"increments" minItems:"1" maxItems:"500" doc:"At most 99 with an Idempotency-Key"`
 	}
 	RawBody []byte
 }
@@ -34,13 +34,13 @@ type countersInput struct {
 type counterResult struct {
 	Counter httpapi.Name `json:"counter"`
 	Status  Status       `json:"status"`
-	Detail  string       `json:"detail,omitempty"`
+	Detail  string       `json:"detail,omitempty" doc:"Why it was rejected"`
 }
 
 type countersAnswer struct {
-	Accepted int             `json:"accepted"`
-	Rejected int             `json:"rejected"`
-	Results  []counterResult `json:"results"`
+	Accepted int             `json:"accepted" doc:"Items that were taken"`
+	Rejected int             `json:"rejected" doc:"Items that were not; each says why"`
+	Results  []counterResult `json:"results" doc:"One for each item, in their order"`
 }
 
 type countersOutput struct{ Body countersAnswer }

@@ -14,31 +14,31 @@ import (
 )
 
 type newEvent struct {
-	Entity httpapi.Name   `json:"entity"`
-	ID     httpapi.Name   `json:"id,omitempty" doc:"Default: a ULID with the event's time"`
-	Time   *time.Time     `json:"time,omitempty" doc:"RFC 3339, kept to the millisecond, at most 5 s ahead. Default: the time in the id, which must be a ULID then; without an id now"`
-	Data   httpapi.Object `json:"data,omitempty" doc:"Numbers keep all their digits, 38 at most"`
+	Entity httpapi.Name   `json:"entity" example:"sensor-1"`
+	ID     httpapi.Name   `json:"id,omitempty" example:"r-1" doc:"Default: a ULID with the event's time"`
+	Time   *httpapi.Time  `json:"time,omitempty" doc:"RFC 3339, kept to the millisecond, at most 5 s ahead. Default: the time in the id, which must be a ULID then; without an id now"`
+	Data   httpapi.Object `json:"data,omitempty" example:"{\"temperature\":21.5}" doc:"Numbers keep all their digits, 38 at most"`
 }
 
 type eventsInput struct {
 	CallKey
 	Body struct {
-		Events []newEvent `json:"events" minItems:"1" maxItems:"500"`
+		Events []newEvent `json:"events" minItems:"1" maxItems:"500" doc:"At most 99 with an Idempotency-Key"`
 	}
 	RawBody []byte
 }
 
 type eventResult struct {
-	ID     string `json:"id"`
-	Time   string `json:"time" format:"date-time"`
+	ID     string `json:"id" doc:"The given one, or the one that was made"`
+	Time   string `json:"time" format:"date-time" doc:"As it is stored: in UTC, to the millisecond"`
 	Status Status `json:"status"`
-	Detail string `json:"detail,omitempty"`
+	Detail string `json:"detail,omitempty" doc:"Why it was rejected"`
 }
 
 type eventsAnswer struct {
-	Accepted int           `json:"accepted"`
-	Rejected int           `json:"rejected"`
-	Results  []eventResult `json:"results"`
+	Accepted int           `json:"accepted" doc:"Items that were taken"`
+	Rejected int           `json:"rejected" doc:"Items that were not; each says why"`
+	Results  []eventResult `json:"results" doc:"One for each item, in their order"`
 }
 
 type eventsOutput struct{ Body eventsAnswer }

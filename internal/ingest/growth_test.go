@@ -13,6 +13,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
@@ -102,7 +103,7 @@ func (r *rig) controller(control Control) *controller {
 	r.t.Helper()
 	settings := Settings{ItemsTable: r.names.Items, ShardMapTable: r.names.ShardMap, Control: control, PartitionWCU: 20, Window: 10 * time.Second, MetricNames: heat.Plain}
 	changer := ddb.NewMapChanger(r.client, ddb.NewMap(r.client, r.names.ShardMap), ddb.ChangerOptions{})
-	c := &controller{t: r.t, clock: time.Now(), growth: newGrowth(settings, r.client, changer, slog.New(slog.NewTextHandler(r.log, nil)))}
+	c := &controller{t: r.t, clock: enginetest.Later, growth: newGrowth(settings, r.client, changer, slog.New(slog.NewTextHandler(r.log, nil)))}
 	c.now = func() time.Time { return c.clock }
 	return c
 }

@@ -49,7 +49,7 @@ func (e newEvent) timeField() string {
 // time is the given time, else the id's, else now.
 func (e newEvent) time(now time.Time) (time.Time, *huma.ErrorDetail) {
 	if e.Time != nil {
-		return *e.Time, nil
+		return e.Time.Time, nil
 	}
 	if e.ID == "" {
 		return now, nil
@@ -75,7 +75,7 @@ func parseData(text json.RawMessage) (document.Object, *huma.ErrorDetail) {
 			if e.Path != "" {
 				at += "." + e.Path
 			}
-			return nil, &huma.ErrorDetail{Location: at, Message: e.Reason}
+			return nil, &huma.ErrorDetail{Location: at, Message: e.Reason, Value: e.Value}
 		}
 		return nil, &huma.ErrorDetail{Location: at, Message: err.Error()}
 	}

@@ -25,8 +25,16 @@ const keyName = "Idempotency-Key"
 
 // CallKey is the header that makes a call apply once.
 type CallKey struct {
-	Key  string `header:"Idempotency-Key" doc:"Applies the call once within 24 hours, whatever is retried, and gives the same answer again: 1 to 255 letters, digits, or any of -._~:/+=. At most 99 items then. It stands for the body to the byte: the same JSON with other white space is another call, which is a 409."`
+	Key  keyText `header:"Idempotency-Key" doc:"Applies the call once within 24 hours, whatever is retried, and gives the same answer again: 1 to 255 letters, digits, or any of -._~:/+=. At most 99 items then. It stands for the body to the byte: the same JSON with other white space is another call, which is a 409."`
 	path string
+}
+
+// keyText is a key as it is sent.
+type keyText string
+
+// Schema describes it in the OpenAPI document; Resolve checks it.
+func (keyText) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Extensions: map[string]any{"pattern": `^[A-Za-z0-9._~:/+=-]{1,255}$`, "minLength": 1, "maxLength": 255}}
 }
 
 // Resolve checks the key as part of the request's validation. A list of keys is
@@ -152,7 +160,7 @@ func firstOr[A any](ctx context.Context, first []byte, err error, this A) (A, er
 }
 
 func (k *CallKey) call(body []byte) ddb.Call {
-	return ddb.Call{Key: k.Key, Digest: digest(k.path, body)}
+	return ddb.Call{Key: string(k.Key), Digest: digest(k.path, body)}
 }
 
 func digest(path string, body []byte) []byte {

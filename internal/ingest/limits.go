@@ -14,15 +14,15 @@ import (
 type limitInput struct {
 	CallKey
 	Body struct {
-		Key    httpapi.Name     `json:"key"`
-		Limit  int64            `json:"limit" minimum:"1" maximum:"1000000000" doc:"Hits that are allowed in a window"`
+		Key    httpapi.Name     `json:"key" example:"login/ann"`
+		Limit  int64            `json:"limit" minimum:"1" maximum:"1000000000" example:"100" doc:"Hits that are allowed in a window"`
 		Window httpapi.Duration `json:"window" doc:"Whole seconds, 1s to 720h. Windows are multiples of it since the Unix epoch"`
 	}
 	RawBody []byte
 }
 
 type limitAnswer struct {
-	Allowed   bool   `json:"allowed"`
+	Allowed   bool   `json:"allowed" doc:"Whether the hit may pass"`
 	Used      int64  `json:"used" doc:"Hits allowed in the window, this one included. With several write shards others' hits of the last second may be missing"`
 	Remaining int64  `json:"remaining" doc:"What used leaves of the limit"`
 	ResetsAt  string `json:"resets_at" format:"date-time" doc:"The window's end"`

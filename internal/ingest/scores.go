@@ -14,14 +14,14 @@ import (
 )
 
 type score struct {
-	Player httpapi.Name  `json:"player"`
-	Score  httpapi.Score `json:"score"`
+	Player httpapi.Name  `json:"player" example:"ann"`
+	Score  httpapi.Score `json:"score" example:"12.5"`
 }
 
 type scoresInput struct {
 	CallKey
 	Body struct {
-		Board  httpapi.Name `json:"board"`
+		Board  httpapi.Name `json:"board" example:"game/1"`
 		Scores []score      `json:"scores" minItems:"1" maxItems:"500" doc:"With an Idempotency-Key at most 99, whose players times the board's periods are at most 99 too: 33 players of a board with three"`
 	}
 	RawBody []byte
@@ -30,13 +30,13 @@ type scoresInput struct {
 type scoreResult struct {
 	Player httpapi.Name `json:"player"`
 	Status Status       `json:"status"`
-	Detail string       `json:"detail,omitempty"`
+	Detail string       `json:"detail,omitempty" doc:"Why it was rejected"`
 }
 
 type scoresAnswer struct {
-	Accepted int           `json:"accepted"`
-	Rejected int           `json:"rejected"`
-	Results  []scoreResult `json:"results"`
+	Accepted int           `json:"accepted" doc:"Items that were taken"`
+	Rejected int           `json:"rejected" doc:"Items that were not; each says why"`
+	Results  []scoreResult `json:"results" doc:"One for each item, in their order"`
 }
 
 type scoresOutput struct{ Body scoresAnswer }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
@@ -17,7 +16,7 @@ import (
 func (r *rig) places(board string) string {
 	r.t.Helper()
 	reader := ddb.NewBoardReader(r.client, r.names.Items, ddb.NewMap(r.client, r.names.ShardMap))
-	list, err := reader.Top(context.Background(), board, "all", 10, time.Now())
+	list, err := reader.Top(context.Background(), board, "all", 10, r.service.now())
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -14,10 +14,10 @@ import (
 type sessionInput struct {
 	CallKey
 	Body struct {
-		Group httpapi.Name     `json:"group"`
-		ID    httpapi.Name     `json:"id"`
+		Group httpapi.Name     `json:"group" example:"shop"`
+		ID    httpapi.Name     `json:"id" example:"u-17"`
 		TTL   httpapi.Duration `json:"ttl" doc:"For how long from now it is active: 1s to 720h"`
-		Data  httpapi.Object   `json:"data,omitempty" doc:"Numbers keep all their digits, 38 at most. Left out, a renewed session keeps what it has"`
+		Data  httpapi.Object   `json:"data,omitempty" example:"{\"cart\":[\"book\"]}" doc:"Numbers keep all their digits, 38 at most. Left out, a renewed session keeps what it has"`
 	}
 	RawBody []byte
 }
@@ -80,8 +80,8 @@ func (in *sessionInput) lease() (ddb.Lease, error) {
 
 type endInput struct {
 	CallKey
-	Group httpapi.Name `query:"group" required:"true"`
-	ID    httpapi.Name `query:"id" required:"true"`
+	Group httpapi.Name `query:"group" required:"true" example:"shop"`
+	ID    httpapi.Name `query:"id" required:"true" example:"u-17"`
 }
 
 // endSession ends a session. One that is not there has ended already.

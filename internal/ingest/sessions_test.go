@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
@@ -31,7 +32,7 @@ func (r *rig) end(group, id string, header ...string) answer {
 
 func TestSessionsAreAnswered(t *testing.T) {
 	r := newRig(t)
-	now := time.Now().Truncate(time.Millisecond)
+	now := enginetest.Later
 	r.service.now = func() time.Time { return now }
 	var first, again sessionAnswer
 	got := r.send(http.MethodPut, "/v1/sessions", `{"group":"shop/ü#1","id":"~beat","ttl":"1m30s","data":{"cart":[1.50]}}`)
@@ -145,9 +146,11 @@ func TestHitsAreAnswered(t *testing.T) {
 // TestKeyedSessionsAndHits are applied once, and answered the same again.
 func TestKeyedSessionsAndHits(t *testing.T) {
 	r := newRig(t)
+	begin := time.Now()
+	r.service.now = func() time.Time { return enginetest.Later.Add(time.Since(begin)) }
 	for _, c := range []struct{ method, path, body string }{
 		{"PUT", "/v1/sessions", `{"group":"g","id":"i","ttl":"1h"}`},
-		{"POST", "/v1/limits", `{"key":"k","limit":1,"window":"720h"}`}, // a window that does not end while the test runs, as a rule
+		{"POST", "/v1/limits", `{"key":"k","limit":1,"window":"720h"}`},
 		{"DELETE", "/v1/sessions?group=g&id=i", ``},
 	} {
 		key := strings.ToLower(c.method) + "-1"
@@ -201,7 +204,7 @@ func TestHitsThroughTheAPI(t *testing.T) {
 		return nil
 	}
 	r.use(f)
-	now := time.Now()
+	now := enginetest.Later
 	r.service.now = func() time.Time { return now }
 	var allowed, refused int
 	var wg sync.WaitGroup

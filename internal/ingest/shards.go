@@ -13,7 +13,7 @@ type shardsInput struct {
 	CallKey
 	Body struct {
 		httpapi.BaseKey
-		Shards *int `json:"shards" required:"true" nullable:"true" minimum:"1" maximum:"1000" doc:"The shard count to pin; null hands the key back to the controller"`
+		Shards *int `json:"shards" required:"true" nullable:"true" minimum:"1" maximum:"1000" example:"20" doc:"The shard count to pin; null hands the key back to the controller"`
 	}
 	RawBody []byte
 }

@@ -63,7 +63,7 @@ func TestOthersOnTheBoardCount(t *testing.T) {
 
 // nothing is a request whose answer had no bytes.
 func nothing() workload.Source {
-	request := workload.Request{Client: "idle", Path: "/", Time: time.Now().UTC().Truncate(time.Millisecond), ID: "1"}
+	request := workload.Request{Client: "idle", Path: "/", Time: time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC), ID: "1"}
 	return workload.Source{Name: "nothing", Total: 1, Timed: true, Requests: func() iter.Seq2[workload.Request, error] {
 		return func(yield func(workload.Request, error) bool) { yield(request, nil) }
 	}}

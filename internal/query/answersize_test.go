@@ -57,7 +57,7 @@ func TestLargeEventsFillPagesByBytes(t *testing.T) {
 		cursor := ""
 		for pages := 1; ; pages++ {
 			var page eventsJSON
-			if err := json.Unmarshal(r.send("/v1/events?entity=e&from=2026-01-05T00:00:00Z&limit=1000&order="+order+cursor), &page); err != nil {
+			if err := json.Unmarshal(r.send("/v1/events?entity=e&from=2026-01-05T00:00:00Z&to=2026-01-06T00:00:00Z&limit=1000&order="+order+cursor), &page); err != nil {
 				t.Fatal(err)
 			}
 			for _, ev := range page.Events {

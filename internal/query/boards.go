@@ -19,13 +19,13 @@ import (
 )
 
 type boardInput struct {
-	Board  httpapi.Name `query:"board" required:"true"`
+	Board  httpapi.Name `query:"board" required:"true" example:"game/1"`
 	Period ddb.Period   `query:"period" enum:"all,day,week" default:"all" doc:"All time, the UTC day or the ISO week that it is now. One that the board neither keeps nor has entries of is a 422"`
-	Limit  int          `query:"limit" minimum:"1" maximum:"1000" default:"100"`
+	Limit  int          `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Entries of the answer, at most"`
 }
 
 type placeAnswer struct {
-	Rank   int64         `json:"rank"`
+	Rank   int64         `json:"rank" doc:"1 for the first"`
 	Player httpapi.Name  `json:"player"`
 	Score  httpapi.Score `json:"score"`
 	Time   string        `json:"time" format:"date-time" doc:"Of the score that made it what it is"`
@@ -35,7 +35,7 @@ type boardOutput struct {
 	Body struct {
 		Board   httpapi.Name  `json:"board"`
 		Entries []placeAnswer `json:"entries" doc:"The first in rank. Of equal scores the earlier is first, then by player"`
-		AsOf    string        `json:"as_of" format:"date-time"`
+		AsOf    string        `json:"as_of" format:"date-time" doc:"Of the last fold that is in the entries; of the reading where they were read from the index"`
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -52,12 +51,12 @@ func (r *rig) play(name string, n int) []ddb.Place {
 		}
 		list = append(list, ddb.PlayerScore{Player: fmt.Sprint("p", i), Score: score})
 	}
-	for _, err := range boards.Submit(context.Background(), name, list, time.Now()) {
+	for _, err := range boards.Submit(context.Background(), name, list, r.now) {
 		if err != nil {
 			r.t.Fatal(err)
 		}
 	}
-	places, err := boards.Top(context.Background(), name, "all", n, time.Now())
+	places, err := boards.Top(context.Background(), name, "all", n, r.now)
 	if err != nil || len(places) != n {
 		r.t.Fatalf("%d places, %v", len(places), err)
 	}

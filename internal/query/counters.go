@@ -20,23 +20,27 @@ const (
 )
 
 type countersInput struct {
-	Names       []httpapi.Name `query:"name,explode" required:"true" minItems:"1" maxItems:"100" doc:"The counter; repeat it for several"`
-	Consistency string         `query:"consistency" enum:"eventual,strong" default:"eventual"`
+	Names       []httpapi.Name `query:"name,explode" required:"true" minItems:"1" maxItems:"100" doc:"The counter; repeat it for several" example:"page/home"`
+	Consistency string         `query:"consistency" enum:"eventual,strong" default:"eventual" doc:"eventual reads the summary, for half a read unit; strong reads all write shards consistently"`
 }
 
 type counterValue struct {
 	Counter     httpapi.Name `json:"counter"`
 	Value       whole        `json:"value"`
-	AsOf        string       `json:"as_of" format:"date-time"`
-	Shards      int          `json:"shards"`
-	Consistency string       `json:"consistency" enum:"eventual,strong"`
+	AsOf        string       `json:"as_of" format:"date-time" doc:"Of the last fold that is in the value; of the reading where that is strong"`
+	Shards      int          `json:"shards" doc:"The counter's write shards"`
+	Consistency string       `json:"consistency" enum:"eventual,strong" doc:"As asked for"`
 }
 
 // whole is a whole number of any size, as a JSON number.
 type whole struct{ *big.Int }
 
 // Schema describes it in the OpenAPI document.
-func (whole) Schema(huma.Registry) *huma.Schema { return &huma.Schema{Type: huma.TypeInteger} }
+func (whole) Schema(huma.Registry) *huma.Schema {
+	s, one := httpapi.NumberSchema("The sum of all increments: a whole number, which may have more than 64 bits"), 1.0
+	s.MultipleOf = &one
+	return s
+}
 
 type countersOutput struct{ Body countersAnswer }
 
@@ -56,7 +60,7 @@ func (countersAnswer) Schema(r huma.Registry) *huma.Schema {
 	one := r.Schema(reflect.TypeFor[counterValue](), true, "CounterValue")
 	many := &huma.Schema{
 		Type: huma.TypeObject, Required: []string{"counters"},
-		Properties: map[string]*huma.Schema{"counters": {Type: huma.TypeArray, Items: one}},
+		Properties: map[string]*huma.Schema{"counters": {Type: huma.TypeArray, Items: one, Description: "One for each name, in their order"}},
 	}
 	return &huma.Schema{OneOf: []*huma.Schema{one, many}}
 }

@@ -44,6 +44,39 @@ func decodeCursor(r ddb.Range, text string) (after string, err error) {
 	return c.After, nil
 }
 
+// listCursor is the stored form of a place in the list of shard counts.
+type listCursor struct {
+	Version int    `json:"v"`
+	Key     string `json:"k"` // the base key before it
+}
+
+func encodeListCursor(key string) string {
+	text, err := json.Marshal(listCursor{cursorVersion, key})
+	if err != nil {
+		panic(err) // it is made of strings
+	}
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+// decodeListCursor returns the base key after which the list goes on, "" for none.
+func decodeListCursor(text string) (after string, err error) {
+	if text == "" {
+		return "", nil
+	}
+	var c listCursor
+	plain, err := base64.RawURLEncoding.DecodeString(text)
+	if err == nil {
+		err = json.Unmarshal(plain, &c)
+	}
+	if err == nil {
+		_, err = schema.ParseBaseKey(c.Key)
+	}
+	if err != nil || c.Version != cursorVersion {
+		return "", errors.New("it is not a cursor of a list of shard counts")
+	}
+	return c.Key, nil
+}
+
 // isPosition tells whether a text is the sort key of an event, or the time before
 // one.
 func isPosition(text string) bool {

@@ -14,23 +14,23 @@ import (
 )
 
 type eventsInput struct {
-	Entity httpapi.Name `query:"entity" required:"true"`
-	From   time.Time    `query:"from" doc:"RFC 3339; included. Default: as long ago as events are kept, 30 days unless set otherwise"`
-	To     time.Time    `query:"to" doc:"RFC 3339; not included. Default: everything from from on"`
+	Entity httpapi.Name `query:"entity" required:"true" example:"sensor-1"`
+	From   httpapi.Time `query:"from" doc:"RFC 3339; included. Default: as long before now, or before an earlier to, as events are kept; 30 days unless set otherwise"`
+	To     httpapi.Time `query:"to" doc:"RFC 3339; not included. Default: everything from from on"`
 	Limit  int          `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Events a page. A page may hold fewer and still have a cursor: it ends at about 5 MB"`
 	Order  string       `query:"order" enum:"asc,desc" default:"asc" doc:"By time, then id"`
 	Cursor string       `query:"cursor" doc:"From the page before, with the same entity, range and order"`
 }
 
 type event struct {
-	ID   string         `json:"id"`
-	Time string         `json:"time" format:"date-time"`
-	Data httpapi.Object `json:"data"`
+	ID   string         `json:"id" doc:"One event's among those of its entity and time"`
+	Time string         `json:"time" format:"date-time" doc:"In UTC, to the millisecond"`
+	Data httpapi.Object `json:"data" doc:"As it was written; {} if it had none"`
 }
 
 type eventsOutput struct {
 	Body struct {
-		Events []event `json:"events"`
+		Events []event `json:"events" doc:"In the order asked for"`
 		Cursor string  `json:"cursor,omitempty" doc:"Asks for the next page; absent on the last"`
 	}
 }
@@ -89,18 +89,15 @@ func (e event) weight() int {
 }
 
 func (s *Service) rangeOf(in *eventsInput, now time.Time) (ddb.Range, error) {
-	r := ddb.Range{Entity: string(in.Entity), From: in.From, To: in.To, Limit: in.Limit, Bytes: httpapi.MaxAnswer, Desc: in.Order == "desc"}
+	r := ddb.Range{Entity: string(in.Entity), From: in.From.Time, To: in.To.Time, Limit: in.Limit, Bytes: httpapi.MaxAnswer, Desc: in.Order == "desc"}
 	if r.To.IsZero() {
 		r.To = now.Add(ahead)
 	}
 	if r.From.IsZero() {
-		r.From = now.Add(-s.settings.DefaultSpan)
-		if r.To.Before(now) {
-			r.From = r.To.Add(-s.settings.DefaultSpan)
-		}
+		r.From = s.defaultFrom(in.To.Time, now)
 	}
-	if !in.From.IsZero() && !in.To.IsZero() && in.To.Before(in.From) {
-		return r, invalid("query.to", "it is before from", httpapi.FormatTime(in.To))
+	if !in.From.IsZero() && !in.To.IsZero() && in.To.Before(in.From.Time) {
+		return r, invalid("query.to", "it is before from", httpapi.FormatTime(in.To.Time))
 	}
 	r.From, r.To = later(r.From, epoch), earlier(r.To, now.Add(ahead)) // no event lies outside
 	if in.Cursor != "" {
@@ -111,6 +108,15 @@ func (s *Service) rangeOf(in *eventsInput, now time.Time) (ddb.Range, error) {
 		r.After = after
 	}
 	return r, nil
+}
+
+// defaultFrom is where a range begins that names no start: the default span before its
+// end or now, whichever is earlier.
+func (s *Service) defaultFrom(to, now time.Time) time.Time {
+	if to.IsZero() {
+		to = now
+	}
+	return earlier(to, now).Add(-s.settings.DefaultSpan)
 }
 
 var epoch = time.Unix(0, 0).UTC()
@@ -132,15 +138,15 @@ func earlier(a, b time.Time) time.Time {
 func present(ev ddb.Event) (event, error) {
 	data, err := document.Append(nil, ev.Data)
 	if err != nil {
-		return event{}, fmt.Errorf("event %q of %q: %w", ev.ID, ev.Entity, err)
+		return event{}, fmt.Errorf("event %q of %q: %w", ev.ID, ev.Entity, &ddb.ItemError{SK: schema.EventSortKey(ev.Time, ev.ID), Err: err})
 	}
 	return event{ID: ev.ID, Time: httpapi.FormatTime(ev.Time), Data: httpapi.Object{RawMessage: data}}, nil
 }
 
 type eventInput struct {
-	ID     httpapi.PathName `path:"id" doc:"Percent-encoded"`
-	Entity httpapi.Name     `query:"entity" required:"true"`
-	Time   time.Time        `query:"time" doc:"RFC 3339; needed unless the id is a ULID"`
+	ID     httpapi.PathName `path:"id" doc:"The event's id, percent-encoded" example:"r-1"`
+	Entity httpapi.Name     `query:"entity" required:"true" example:"sensor-1"`
+	Time   httpapi.Time     `query:"time" doc:"RFC 3339; needed unless the id is a ULID"`
 }
 
 type eventOutput struct{ Body event }
@@ -153,7 +159,7 @@ func (s *Service) getEvent(ctx context.Context, in *eventInput) (*eventOutput, e
 		if err != nil {
 			return nil, invalid("query.time", "an event whose id is not a ULID is found by its time", nil)
 		}
-		in.Time = id.Timestamp()
+		in.Time.Time = id.Timestamp()
 	}
 	ev, err := s.events.Get(ctx, string(in.Entity), string(in.ID), in.Time.Truncate(time.Millisecond), s.now())
 	if err != nil {

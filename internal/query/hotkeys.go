@@ -16,38 +16,38 @@ const (
 )
 
 type hotKeysInput struct {
-	Since string `query:"since" default:"15m" doc:"How far back to look, 1s to 24h"`
-	Limit int    `query:"limit" minimum:"1" maximum:"200" default:"20"`
+	Since httpapi.DurationText `query:"since" default:"15m" doc:"How far back to look, 1s to 24h"`
+	Limit int                  `query:"limit" minimum:"1" maximum:"200" default:"20" doc:"Keys of the answer, at most"`
 }
 
 type hotKey struct {
 	Key    string  `json:"key" doc:"The partition key"`
 	Table  string  `json:"table,omitempty" doc:"Whose key it is, if not hotshard's own"`
 	Index  string  `json:"index,omitempty" doc:"The index whose partition key it is; none for the table's own. A board's write shards are in by_rank, for each of its periods"`
-	Type   string  `json:"type" enum:"entity,counter,board,sessions,limit,other"`
+	Type   string  `json:"type" enum:"entity,counter,board,sessions,limit,other" doc:"The base key's; other for a key that is none"`
 	Name   string  `json:"name" doc:"The base key's; for type other, as a player's entry on a board, the partition key"`
-	Status string  `json:"status" enum:"hot,saturated,warm"`
+	Status string  `json:"status" enum:"hot,saturated,warm" doc:"saturated: at its partition's limit; hot: near it; warm: below that"`
 	Rate   float64 `json:"write_units_per_second" doc:"Certified mean rate of the key's hottest window: a lower bound"`
 	Error  float64 `json:"error" doc:"The true rate of recorded writes is at most this much higher"`
 	Peak   float64 `json:"peak" doc:"Write units in its heaviest second"`
 	PeakAt string  `json:"peak_at" format:"date-time" doc:"That second"`
 	Shards int     `json:"shards" doc:"The base key's newest shard count"`
-	First  string  `json:"first_seen" format:"date-time"`
-	Last   string  `json:"last_seen" format:"date-time"`
+	First  string  `json:"first_seen" format:"date-time" doc:"The start of the first window that has it"`
+	Last   string  `json:"last_seen" format:"date-time" doc:"The end of the last one"`
 	Advice string  `json:"advice" doc:"How many write shards it needs, or why more of them don't help"`
 	Hash   string  `json:"metric_hash" doc:"What metrics and logs call it where names are hashed"`
 }
 
 type hotKeysOutput struct {
 	Body struct {
-		Keys []hotKey `json:"keys"`
+		Keys []hotKey `json:"keys" doc:"The hottest first"`
 	}
 }
 
 func (s *Service) listHotKeys(ctx context.Context, in *hotKeysInput) (*hotKeysOutput, error) {
-	since, err := time.ParseDuration(in.Since)
-	if err != nil || since < minSince || since > maxSince {
-		return nil, invalid("query.since", "it must be a duration from 1s to 24h, such as 15m", in.Since)
+	since, fault := in.Since.Within(minSince, maxSince, time.Millisecond)
+	if fault != "" {
+		return nil, invalid("query.since", fault, in.Since)
 	}
 	ctx, cancel := s.deadline(ctx)
 	defer cancel()

@@ -18,7 +18,7 @@ import (
 // under its prefix are players' entries.
 func TestHotBoards(t *testing.T) {
 	r := newRig(t)
-	now := time.Now().UTC().Truncate(time.Second)
+	now := r.now
 	r.pin("L#a#b", 4, now.Add(-time.Hour))
 	item := heat.Item{
 		Start: now.Add(-30 * time.Second), Window: 10 * time.Second, StreamShard: "s", HotRate: 700, Limit: 1000,
@@ -64,7 +64,7 @@ func (r *rig) pin(key string, n int, now time.Time) {
 // TestAnotherTable: keys of a table that hotshard did not shard are not taken apart.
 func TestAnotherTable(t *testing.T) {
 	r := newRig(t)
-	now := time.Now().UTC().Truncate(time.Second)
+	now := r.now
 	item := heat.Item{
 		Table: "orders", Start: now.Add(-30 * time.Second), Window: 10 * time.Second, StreamShard: "s", HotRate: 700, Limit: 1000,
 		Keys: []heat.Key{{Key: "C#a#0", Units: 8000, Peak: 800, PeakAt: now, Status: heat.Hot}},
@@ -85,7 +85,7 @@ func TestAnotherTable(t *testing.T) {
 // as if they were read at once.
 func TestManyHeatItems(t *testing.T) {
 	r := newRig(t)
-	now := time.Now().UTC().Truncate(time.Second)
+	now := r.now
 	filler := strings.Repeat("x", 500)
 	var all []heat.Item
 	for i := range 60 {

@@ -19,8 +19,8 @@ import (
 )
 
 type rankInput struct {
-	Board  httpapi.Name `query:"board" required:"true"`
-	Player httpapi.Name `query:"player" required:"true"`
+	Board  httpapi.Name `query:"board" required:"true" example:"game/1"`
+	Player httpapi.Name `query:"player" required:"true" example:"ann"`
 	Period ddb.Period   `query:"period" enum:"all,day,week" default:"all" doc:"All time, the UTC day or the ISO week that it is now. One that the board neither keeps nor has entries of is a 422"`
 	Around int          `query:"around" minimum:"0" maximum:"100" default:"2" doc:"Neighbours on each side"`
 }

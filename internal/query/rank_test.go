@@ -31,7 +31,7 @@ func score(t *testing.T, text string) ddb.Score {
 func (r *rig) playEqual(name string, n int) (places []ddb.Place) {
 	r.t.Helper()
 	boards := ddb.NewLeaderboards(r.client, r.names.Items, ddb.NewMap(r.client, r.names.ShardMap), ddb.Unwatched{}, 0)
-	at := time.Now().Truncate(time.Millisecond).UTC()
+	at := r.now
 	var list []ddb.PlayerScore
 	for i := range n {
 		p := ddb.PlayerScore{Player: fmt.Sprintf("p%05d", i), Score: score(r.t, "5")}
@@ -159,7 +159,7 @@ func TestRankBeyondWhatIsCounted(t *testing.T) {
 	var cells board.Histogram
 	cells.AddScore(score(t, "1000000"), 3000)
 	cells.AddScore(player.Score, 5)
-	folded := time.Now().Add(-time.Minute)
+	folded := r.now.Add(-time.Minute)
 	r.boardPart("g", cells, folded)
 	if page := r.rank(player.Player, 0); page.Rank != 3003 || page.RankError != 3 || page.AsOf != folded.UTC().Format("2006-01-02T15:04:05.000Z") {
 		t.Errorf("with more before in the own cell: %+v, want 3003 within 3 as of %s", page, folded)
@@ -188,7 +188,7 @@ func rankWithAnOldScore(t *testing.T, mode ddb.Mode, off int) {
 			cells.AddScore(p.Score, 1)
 		}
 	}
-	r.boardPart("g", cells, time.Now().Add(time.Second))
+	r.boardPart("g", cells, r.now.Add(time.Second))
 	for _, around := range []int{0, 2} {
 		if page := r.rank("p7", around); page.Rank-page.RankError > 3008 || page.Rank+page.RankError < 3008 || page.RankError != off {
 			t.Errorf("around %d: %+v, want 3008 within %d", around, page, off)
@@ -202,11 +202,11 @@ func TestRankWithoutNeighboursCostsNoQueries(t *testing.T) {
 	r := newRig(t)
 	client := &queries{Client: r.client}
 	r.serve(client)
-	r.pin("L#g", 8, time.Now().Add(-time.Hour))
+	r.pin("L#g", 8, r.now.Add(-time.Hour))
 	player := r.playEqual("g", 3)[2]
 	var cells board.Histogram
 	cells.AddScore(player.Score, 1_000_000) // the cell is not counted
-	r.boardPart("g", cells, time.Now())
+	r.boardPart("g", cells, r.now)
 	for around, want := range map[int]int64{0: 0, 5: 16} {
 		before := client.n.Load()
 		r.rank(player.Player, around)

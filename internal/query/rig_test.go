@@ -22,13 +22,14 @@ type rig struct {
 	client  *dynamodb.Client
 	names   schema.Names
 	handler http.Handler
+	now     time.Time
 }
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	client := enginetest.Client(t)
 	names := enginetest.Tables(t, client)
-	r := &rig{t: t, client: client, names: names}
+	r := &rig{t: t, client: client, names: names, now: enginetest.Later}
 	r.serve(client)
 	return r
 }
@@ -43,6 +44,7 @@ func (r *rig) serve(client Client) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	service.now = func() time.Time { return r.now }
 	r.handler = httpapi.New(slog.New(slog.NewTextHandler(r.t.Output(), nil)), Routes(service))
 }
 
@@ -62,7 +64,7 @@ func (r *rig) get(path string, into any) int {
 func (r *rig) add(counter string, delta int64) {
 	r.t.Helper()
 	writer := ddb.NewCounterWriter(r.client, r.names.Items, ddb.NewMap(r.client, r.names.ShardMap), ddb.Unwatched{})
-	if err := writer.Add(r.t.Context(), counter, delta, time.Now()); err != nil {
+	if err := writer.Add(r.t.Context(), counter, delta, r.now); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -84,7 +86,7 @@ func (r *rig) summarize(counter, value string) {
 func (r *rig) put(events ...ddb.Event) {
 	r.t.Helper()
 	writer := ddb.NewEventWriter(r.client, r.names.Items, ddb.NewMap(r.client, r.names.ShardMap), 0, ddb.Unwatched{})
-	for _, err := range writer.Put(r.t.Context(), events, time.Now()) {
+	for _, err := range writer.Put(r.t.Context(), events, r.now) {
 		if err != nil {
 			r.t.Fatal(err)
 		}

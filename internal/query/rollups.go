@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,14 +30,14 @@ const maxBuckets = 1000
 const oneDay = 24 * time.Hour
 
 type rollupsInput struct {
-	Entity httpapi.Name `query:"entity" required:"true"`
-	From   time.Time    `query:"from" doc:"RFC 3339; the bucket that holds it is the first. Default: as for events, but at most 1,000 buckets"`
-	To     time.Time    `query:"to" doc:"RFC 3339; the last bucket starts before it. Default: now"`
-	Every  string       `query:"every" default:"1h" doc:"A bucket's length: 1h, 2h, 3h, 4h, 6h, 8h, 12h or 1d. What is rolled up by day needs 1d"`
+	Entity httpapi.Name `query:"entity" required:"true" example:"sensor-1"`
+	From   httpapi.Time `query:"from" doc:"RFC 3339; the bucket that holds it is the first. Default: as for events, but at most 1,000 buckets"`
+	To     httpapi.Time `query:"to" doc:"RFC 3339; the last bucket starts before it. Default: now"`
+	Every  string       `query:"every" enum:"1h,2h,3h,4h,6h,8h,12h,1d" default:"1h" doc:"A bucket's length. What is rolled up by day needs 1d"`
 }
 
 type rollupAnswer struct {
-	Start    string                   `json:"start" format:"date-time"`
+	Start    string                   `json:"start" format:"date-time" doc:"Of the bucket"`
 	Count    int64                    `json:"count" doc:"Events"`
 	Measures map[string]measureAnswer `json:"measures" doc:"By top-level field of the events' data"`
 	Skipped  int64                    `json:"skipped,omitempty" doc:"Numbers that are in events and not in measures: of more than 15 digits, above 1e15, or of too many fields"`
@@ -45,9 +46,9 @@ type rollupAnswer struct {
 
 type measureAnswer struct {
 	Count int64 `json:"count" doc:"Events that have the number"`
-	Sum   exact `json:"sum"`
-	Min   exact `json:"min"`
-	Max   exact `json:"max"`
+	Sum   exact `json:"sum" doc:"Of the numbers"`
+	Min   exact `json:"min" doc:"The least of them"`
+	Max   exact `json:"max" doc:"The largest of them"`
 	Avg   exact `json:"avg" doc:"To 15 decimal places"`
 }
 
@@ -55,7 +56,7 @@ type measureAnswer struct {
 type exact struct{ partial.Decimal }
 
 // Schema describes it in the OpenAPI document.
-func (exact) Schema(huma.Registry) *huma.Schema { return &huma.Schema{Type: huma.TypeNumber} }
+func (exact) Schema(huma.Registry) *huma.Schema { return httpapi.NumberSchema("With all its digits") }
 
 type rollupsOutput struct {
 	Body struct {
@@ -99,24 +100,21 @@ type span struct {
 }
 
 func (s *Service) spanOf(in *rollupsInput, now time.Time) (*span, error) {
-	every, err := parseEvery(in.Every)
-	if err != nil {
-		return nil, err
+	every := lengthOf(in.Every)
+	if !in.From.IsZero() && !in.To.IsZero() && in.To.Before(in.From.Time) {
+		return nil, invalid("query.to", "it is before from", httpapi.FormatTime(in.To.Time))
 	}
-	if !in.From.IsZero() && !in.To.IsZero() && in.To.Before(in.From) {
-		return nil, invalid("query.to", "it is before from", httpapi.FormatTime(in.To))
-	}
-	from, to := in.From, in.To
+	from, to := in.From.Time, in.To.Time
 	if to.IsZero() || to.After(now.Add(ahead)) {
 		to = now.Add(ahead) // no event lies beyond
 	}
 	to = ceil(later(to, epoch), every)
 	if from.IsZero() {
-		from = later(to.Add(-s.settings.DefaultSpan), to.Add(-maxBuckets*every))
+		from = later(s.defaultFrom(in.To.Time, now), to.Add(-maxBuckets*every))
 	}
 	from = later(from, epoch).UTC().Truncate(every)
 	if to.Sub(from) > maxBuckets*every {
-		return nil, invalid("query.from", "the range has more than "+strconv.Itoa(maxBuckets)+" buckets", httpapi.FormatTime(in.From))
+		return nil, invalid("query.from", "the range has more than "+strconv.Itoa(maxBuckets)+" buckets", httpapi.FormatTime(in.From.Time))
 	}
 	span := &span{from: from, to: to, every: every, sums: map[time.Time]*partial.Partial{}}
 	if s.settings.RollupRetention > 0 {
@@ -125,16 +123,13 @@ func (s *Service) spanOf(in *rollupsInput, now time.Time) (*span, error) {
 	return span, nil
 }
 
-// parseEvery reads a bucket's length: a part of the day in whole hours.
-func parseEvery(text string) (time.Duration, error) {
-	if text == "1d" {
-		return oneDay, nil
+// lengthOf is a bucket's length, by its name.
+func lengthOf(every string) time.Duration {
+	hours, _ := strconv.Atoi(strings.TrimSuffix(every, "h")) // 0 for 1d
+	if hours == 0 {
+		return oneDay
 	}
-	every, err := time.ParseDuration(text)
-	if err != nil || every < time.Hour || every%time.Hour != 0 || oneDay%every != 0 {
-		return 0, invalid("query.every", "it must be 1h, 2h, 3h, 4h, 6h, 8h, 12h or 1d", text)
-	}
-	return every, nil
+	return time.Duration(hours) * time.Hour
 }
 
 func ceil(t time.Time, every time.Duration) time.Time {

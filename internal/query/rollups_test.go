@@ -109,9 +109,10 @@ func TestRollupsEndWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	service.now = func() time.Time { return r.now }
 	r.handler = httpapi.New(slog.New(slog.NewTextHandler(t.Output(), nil)), Routes(service))
-	hour := time.Now().UTC().Truncate(time.Hour)
-	late := map[string]types.AttributeValue{"expires_at": &types.AttributeValueMemberN{Value: fmt.Sprint(time.Now().Unix() + 9999)}}
+	hour := r.now
+	late := map[string]types.AttributeValue{"expires_at": &types.AttributeValueMemberN{Value: fmt.Sprint(r.now.Unix() + 9999)}}
 	r.part("e", shard.Hour, hour.Add(-26*time.Hour), "s1", late, "1")
 	r.part("e", shard.Hour, hour.Add(-23*time.Hour), "s1", late, "2")
 	r.want("entity=e&from="+hour.Add(-48*time.Hour).Format(time.RFC3339),
@@ -137,7 +138,7 @@ func TestRollupsByDay(t *testing.T) {
 // TestRollupsOfLate reads without a range: up to now.
 func TestRollupsOfLate(t *testing.T) {
 	r := newRig(t)
-	now := time.Now().UTC()
+	now := r.now
 	for i := range 3 {
 		r.part("e", shard.Hour, now.AddDate(0, 0, -i*20), "s", nil, "1")
 	}

@@ -78,7 +78,13 @@ func TestBadParameters(t *testing.T) {
 		"/v1/events/x":           "query.entity",
 		"/v1/hot-keys?since=1y":  "query.since",
 		"/v1/hot-keys?since=25h": "query.since",
-		"/v1/hot-keys?limit=201": "query.limit",
+		"/v1/hot-keys?since=0s":  "query.since",
+		"/v1/shards?cursor=e30":  "query.cursor",
+		"/v1/shards?cursor=eyJ2IjoxLCJyIjoiWCIsImEiOiIyMDI2LTAxLTA1VDAwOjAwOjAwLjAwMFp4In0": "query.cursor",
+		"/v1/shards?cursor=eyJ2IjoxLCJrIjoibm9uZSJ9":                                        "query.cursor",
+		"/v1/shards?type=counter&name=a&cursor=eyJ2IjoxLCJrIjoiQyN4In0":                     "query.cursor",
+		"/v1/events?entity=e&from=2026-01-05T1:00:00Z":                                      "query.from",
+		"/v1/hot-keys?limit=201":                                                            "query.limit",
 	} {
 		var problem struct {
 			Status int
@@ -109,7 +115,7 @@ func TestMalformedQueryStrings(t *testing.T) {
 // searched.
 func TestWideRangesAreNarrowed(t *testing.T) {
 	r := newRig(t)
-	r.put(ddb.Event{Entity: "e", ID: "x", Time: time.Now()})
+	r.put(ddb.Event{Entity: "e", ID: "x", Time: r.now})
 	for _, span := range []string{"&to=9999-12-31T23:59:59.9999Z", "&order=desc&to=9999-12-31T00:00:00Z", "&from=9999-01-01T00:00:00Z", "&from=9998-01-01T00:00:00Z&to=9999-01-01T00:00:00Z"} {
 		var page eventsJSON
 		want := 1
@@ -193,7 +199,7 @@ func TestOneEvent(t *testing.T) {
 
 func TestHotKeys(t *testing.T) {
 	r := newRig(t)
-	start := time.Now().Truncate(10 * time.Second).Add(-time.Minute)
+	start := r.now.Add(-time.Minute)
 	for i, shard := range []string{"shard-a", "shard-b"} {
 		item := heat.Item{
 			Start: start, Window: 10 * time.Second, StreamShard: shard, HotRate: 700, Limit: 1000,
@@ -243,7 +249,7 @@ func TestShards(t *testing.T) {
 	if got := r.get("/v1/shards?type=counter&name=a%23b", &one); got != 200 || one.Shards != 1 || one.Max != 1 || one.Name != "a#b" || one.History == nil {
 		t.Errorf("a key that never had another count: %d %+v", got, one)
 	}
-	now := time.Now()
+	now := r.now
 	for key, n := range map[string]int{"C#a#b": 4, "E#x": 9} {
 		r.pin(key, n, now)
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 type sessionsInput struct {
-	Group httpapi.Name `query:"group" required:"true"`
+	Group httpapi.Name `query:"group" required:"true" example:"shop"`
 }
 
 type sessionsOutput struct {

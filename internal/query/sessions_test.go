@@ -14,7 +14,7 @@ func TestActiveSessions(t *testing.T) {
 	sessions := ddb.NewSessions(r.client, r.names.Items, ddb.NewMap(r.client, r.names.ShardMap), ddb.Unwatched{})
 	const group = "shop/ü#1&b"
 	for i := range 7 {
-		now := time.Now()
+		now := r.now
 		if i%2 == 1 {
 			now = now.Add(-2 * time.Second) // it has ended
 		}

@@ -3,7 +3,6 @@ package query
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"reflect"
 	"slices"
@@ -17,7 +16,7 @@ import (
 
 type shardsInput struct {
 	Type   schema.Type  `query:"type" enum:"counter,entity,board,sessions,limit" doc:"With a name. Without both: all keys that the shard map holds"`
-	Name   httpapi.Name `query:"name"`
+	Name   httpapi.Name `query:"name" example:"page/home"`
 	Cursor string       `query:"cursor" doc:"Of a list, from the page before"`
 }
 
@@ -31,7 +30,7 @@ type shardsAnswer struct {
 }
 
 type shardsList struct {
-	Keys   []httpapi.ShardCount `json:"keys"`
+	Keys   []httpapi.ShardCount `json:"keys" doc:"In the order of the stored keys"`
 	Cursor string               `json:"cursor,omitempty" doc:"Asks for the next page, where there are more than about 5 MB of them"`
 }
 
@@ -57,6 +56,8 @@ func (s *Service) getShards(ctx context.Context, in *shardsInput) (*shardsOutput
 	ctx, cancel := s.deadline(ctx)
 	defer cancel()
 	switch {
+	case in.Cursor != "" && (in.Type != "" || in.Name != ""):
+		return nil, invalid("query.cursor", "it is for a list, and not for one key", in.Cursor)
 	case in.Type == "" && in.Name == "":
 		return s.listShards(ctx, in.Cursor)
 	case in.Type == "":
@@ -75,15 +76,15 @@ func (s *Service) getShards(ctx context.Context, in *shardsInput) (*shardsOutput
 
 // listShards lists the keys after a cursor, in their order.
 func (s *Service) listShards(ctx context.Context, cursor string) (*shardsOutput, error) {
-	after, err := base64.RawURLEncoding.DecodeString(cursor)
+	after, err := decodeListCursor(cursor)
 	if err != nil {
-		return nil, invalid("query.cursor", "it is not a cursor of this API", cursor)
+		return nil, invalid("query.cursor", err.Error(), cursor)
 	}
 	entries, err := s.shards.Entries(ctx, s.now())
 	if err != nil {
 		return nil, err
 	}
-	entries = slices.DeleteFunc(entries, func(e ddb.Entry) bool { return e.Key <= string(after) })
+	entries = slices.DeleteFunc(entries, func(e ddb.Entry) bool { return e.Key <= after })
 	slices.SortFunc(entries, func(a, b ddb.Entry) int { return cmp.Compare(a.Key, b.Key) })
 	list, err := listOf(entries)
 	return &shardsOutput{shardsAnswer{List: list}}, err
@@ -104,7 +105,7 @@ func listOf(entries []ddb.Entry) (shardsList, error) {
 			return list, err
 		}
 		if room -= weight; room < 0 && i > 0 {
-			list.Cursor = base64.RawURLEncoding.EncodeToString([]byte(entries[i-1].Key))
+			list.Cursor = encodeListCursor(entries[i-1].Key)
 			break
 		}
 		list.Keys = append(list.Keys, one)

@@ -27,7 +27,7 @@ func TestSummaryAge(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := &rig{t, client, names, httpapi.New(slog.New(slog.DiscardHandler), Routes(service))}
+		r := &rig{t: t, client: client, names: names, handler: httpapi.New(slog.New(slog.DiscardHandler), Routes(service))}
 		var first, second counterAnswerJSON
 		r.get("/v1/counters?name=x", &first)
 		_, err = client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &names.Rollups, Item: map[string]types.AttributeValue{

@@ -99,8 +99,8 @@ func TestSummariesOfPeriodsExpire(t *testing.T) {
 	a := calm(t, 0)
 	const period = "2026-W02"
 	for i, ttl := range []struct{ more, want string }{
-		{`,"expires_at":{"N":"2000000000"}`, "2000000000"}, {`,"expires_at":{"N":"1900000000"}`, "2000000000"},
-		{`,"expires_at":{"N":"2100000000"}`, "2100000000"}, {"", ""}, {`,"expires_at":{"N":"2100000000"}`, ""},
+		{`,"expires_at":{"N":"5100000000"}`, "5100000000"}, {`,"expires_at":{"N":"5000000000"}`, "5100000000"},
+		{`,"expires_at":{"N":"5200000000"}`, "5200000000"}, {"", ""}, {`,"expires_at":{"N":"5200000000"}`, ""},
 	} {
 		s := board.State{Place: schema.Place{Player: "p", At: time.UnixMilli(1).UTC()}, Rev: int64(i + 1), Present: true}
 		item := a.item(s)

@@ -196,7 +196,7 @@ func (f *topFolder) notes(ctx context.Context) (list []due, err error) {
 			for _, item := range page.Items {
 				n, err := parseNote(item)
 				if err != nil {
-					f.log.Error("a note of boards can't be read", "partition", pk, "error", err)
+					f.tellOnce(pk, item, err)
 					continue
 				}
 				list = append(list, n)
@@ -204,6 +204,17 @@ func (f *topFolder) notes(ctx context.Context) (list []due, err error) {
 		}
 	}
 	return list, nil
+}
+
+// tellOnce logs, once in a container, that a note can't be read. Nobody of ours wrote it,
+// nothing waits for it, and it stays until somebody deletes it.
+func (f *topFolder) tellOnce(pk string, item map[string]types.AttributeValue, err error) {
+	key := attribute.TextOf(item, schema.SK)
+	if _, told := f.told.GetIfPresent(key); told {
+		return
+	}
+	f.told.Set(key, true)
+	f.log.Error("a note of boards can't be read, and is left out", "partition", pk, "sort_key", key, "error", err)
 }
 
 // maxNotes bounds, roughly, the notes that a run reads.

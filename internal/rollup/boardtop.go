@@ -85,6 +85,7 @@ type topFolder struct {
 	now     func() time.Time
 	log     *slog.Logger
 	sure    *otter.Cache[string, int64] // version of a top whose unsure entries were found unchanged
+	told    *otter.Cache[string, bool]  // sort keys of notes that can't be read, of which the log has been told
 }
 
 // maxTops bounds the tops that a container remembers.
@@ -94,6 +95,7 @@ func newTopFolder(client Client, settings Settings, boards Boards, now func() ti
 	return &topFolder{
 		client: client, table: settings.RollupsTable, boards: boards, recheck: settings.BoardRecheck, hold: board.Hold, lost: maxTopLost, now: now, log: log,
 		sure: otter.Must(&otter.Options[string, int64]{MaximumSize: maxTops}),
+		told: otter.Must(&otter.Options[string, bool]{MaximumSize: maxTops}),
 	}
 }
 

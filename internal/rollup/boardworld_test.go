@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
+	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/rollup/histogram"
@@ -70,7 +71,7 @@ const (
 func newArena(t rapid.TB, db *dynamodb.Client, names schema.Names, random *rand.Rand, round int) *arena {
 	a := &arena{
 		t: t, db: db, names: names, random: random, name: fmt.Sprintf("b#%d", round), shards: 1,
-		clock: time.Now().Round(0), entries: map[string]board.State{}, index: map[string]*seen{},
+		clock: enginetest.Later, entries: map[string]board.State{}, index: map[string]*seen{},
 	}
 	for i := range a.containers {
 		h := newHandler(t, Settings{RollupsTable: names.Rollups, BoardRecheck: recheck}, db)

@@ -35,7 +35,7 @@ func (h happening) record() string {
 		images += fmt.Sprintf(`,"OldImage":{%s,"data":%s}`, keys, h.old)
 	}
 	if h.kind != "REMOVE" {
-		images += fmt.Sprintf(`,"NewImage":{%s,"expires_at":{"N":"2000000000"},"data":%s}`, keys, h.new)
+		images += fmt.Sprintf(`,"NewImage":{%s,"expires_at":{"N":"5100000000"},"data":%s}`, keys, h.new)
 	}
 	return fmt.Sprintf(`{"eventName":%q,"dynamodb":{"Keys":{%s},"SequenceNumber":%q%s}}`, h.kind, keys, h.sequence, images)
 }

@@ -106,7 +106,7 @@ func (b *bench) deliver(t rapid.TB, writes []write) []string {
 
 func (b *bench) value(t rapid.TB, counter string) string {
 	t.Helper()
-	got, err := b.reader.Read(context.Background(), []string{counter}, time.Now())
+	got, err := b.reader.Read(context.Background(), []string{counter}, enginetest.Later)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,9 @@ import (
 // 2026-01-05T12:00:00.125Z#order-1234. The zero value is [Millis].
 //
 // A text stamp is a layout of package time with a fixed width; the times are UTC,
-// of the years 0 to 9999. A time.Time field of a struct is none: encoders write it as
+// of the years 0 to 9999. Take the one that the items there have: a range finds items of
+// another precision too, where its ends are whole units of both, but their keys are
+// refused. A time.Time field of a struct is none: encoders write it as
 // RFC 3339 without trailing zeros, and then 45.49Z sorts behind 45.491Z. Fill the sort
 // key with Format or Key.
 type Stamp string
@@ -21,6 +23,7 @@ type Stamp string
 const (
 	Millis      Stamp = "2006-01-02T15:04:05.000Z"
 	Seconds     Stamp = "2006-01-02T15:04:05Z"
+	Micros      Stamp = "2006-01-02T15:04:05.000000Z"
 	Nanos       Stamp = "2006-01-02T15:04:05.000000000Z"
 	UnixSeconds Stamp = "unix"
 	UnixMillis  Stamp = "unixms"
@@ -34,6 +37,8 @@ func (s Stamp) Unit() time.Duration {
 	switch s {
 	case Nanos:
 		return time.Nanosecond
+	case Micros:
+		return time.Microsecond
 	case Seconds, UnixSeconds:
 		return time.Second
 	}
@@ -43,7 +48,7 @@ func (s Stamp) Unit() time.Duration {
 // Valid reports a stamp that is none of this package's.
 func (s Stamp) Valid() error {
 	switch s {
-	case "", Millis, Seconds, Nanos, UnixSeconds, UnixMillis:
+	case "", Millis, Seconds, Micros, Nanos, UnixSeconds, UnixMillis:
 		return nil
 	}
 	return fmt.Errorf("shard: no stamp %q", string(s))
@@ -89,10 +94,20 @@ func (s Stamp) Parse(key string) (t time.Time, rest string, err error) {
 // named: it looks right, and has the right width nine times of ten.
 func (s Stamp) misfit(key string) error {
 	reason := "it does not begin with a time like " + s.layout()
+	for _, other := range []Stamp{Seconds, Millis, Micros, Nanos} {
+		if at := len(other); other != s && len(key) >= at && wellFormed(other, key[:at]) {
+			reason += ", but with one like " + string(other)
+		}
+	}
 	if _, err := time.Parse(time.RFC3339Nano, key); err == nil {
 		reason += ": write it with Stamp.Format, since the text that encoders make of a time.Time is cut at trailing zeros, and does not sort by time"
 	}
 	return &KeyError{Key: key, Reason: reason}
+}
+
+func wellFormed(s Stamp, text string) bool {
+	_, err := time.Parse(string(s), text)
+	return err == nil
 }
 
 func (s Stamp) parseNumber(key string) (time.Time, error) {
@@ -115,21 +130,61 @@ func (s Stamp) Key(t time.Time, sep, id string) string {
 	return s.Format(t) + sep + id
 }
 
-// afterAll sorts behind every separator that follows a stamp.
-const afterAll = "\U0010ffff"
-
-// Bounds returns the first and the last sort key, both included, of the times from
-// from to before to: what DynamoDB's BETWEEN takes. ok is false when there are none.
+// Bounds returns ends for DynamoDB's BETWEEN that hold the sort keys of the times from
+// from to before to, both rounded up to the stamp's unit. ok is false when there are none.
+//
+// Ends of text are cut at the zeros of their fraction, and before the Z: 12:00:07 and
+// 12:00:07.543 sort right among stamps of any precision. So no item is lost that was
+// written with another one than the range's, as long as from and to are whole units of
+// both. Otherwise items may be there that lie up to a unit outside, or be missing that lie
+// in a unit that an end cuts.
 func (s Stamp) Bounds(from, to time.Time) (first, last string, ok bool) {
 	low, end := ceil(from, s.Unit()), ceil(to, s.Unit())
 	if !low.Before(end) {
 		return "", "", false
 	}
-	last = s.Format(end.Add(-s.Unit()))
-	if !s.Number() {
-		last += afterAll
+	if s.Number() {
+		return s.Format(low), s.Format(end.Add(-s.Unit())), true
 	}
-	return s.Format(low), last, true
+	if end.UTC().Year() > 9999 {
+		return s.cut(low), s.Format(end.Add(-s.Unit())) + afterAll, true
+	}
+	return s.cut(low), s.cut(end), true
+}
+
+// cut is a text stamp of t as it sorts before the stamps of t with any precision, and
+// behind those of the times before.
+func (s Stamp) cut(t time.Time) string {
+	text := strings.TrimSuffix(s.Format(t), "Z")
+	if strings.Contains(text, ".") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	return text
+}
+
+// afterAll sorts behind every separator that follows a stamp.
+const afterAll = "\U0010ffff"
+
+// wholeSeconds is how all text stamps begin.
+const wholeSeconds = "2006-01-02T15:04:05"
+
+// ParseBound reads the time of a range's end: of one that Bounds made, or of a sort key
+// with a stamp of any precision. open tells that it is the former, as text: no key has
+// just that, so the range ends before the time.
+func (s Stamp) ParseBound(bound string) (t time.Time, open bool, err error) {
+	if s.Number() {
+		t, err = s.parseNumber(bound)
+		return t, false, err
+	}
+	end := min(len(wholeSeconds), len(bound))
+	if end < len(bound) && bound[end] == '.' {
+		for end++; end < len(bound) && bound[end] >= '0' && bound[end] <= '9'; end++ {
+		}
+	}
+	if t, err = time.Parse(wholeSeconds, bound[:end]); err != nil { // it takes any fraction
+		return time.Time{}, false, s.misfit(bound)
+	}
+	return t, end == len(bound), nil
 }
 
 // ceil rounds t up to whole units.

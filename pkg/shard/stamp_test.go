@@ -14,7 +14,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-var stamps = []shard.Stamp{"", shard.Millis, shard.Seconds, shard.Nanos, shard.UnixSeconds, shard.UnixMillis}
+var stamps = []shard.Stamp{"", shard.Millis, shard.Seconds, shard.Micros, shard.Nanos, shard.UnixSeconds, shard.UnixMillis}
 
 func instants() *rapid.Generator[time.Time] {
 	return rapid.Custom(func(t *rapid.T) time.Time {
@@ -46,6 +46,57 @@ func TestBoundsHoldTheirTimes(t *testing.T) {
 			t.Fatalf("%q: %s was read as %s, %q, %v", s, key, back, rest, err)
 		}
 	})
+}
+
+// TestBoundsOfAnotherPrecision: ends that are whole units of both hold the keys of
+// another stamp just as well.
+func TestBoundsOfAnotherPrecision(t *testing.T) {
+	texts := []shard.Stamp{shard.Seconds, shard.Millis, shard.Micros, shard.Nanos}
+	rapid.Check(t, func(t *rapid.T) {
+		told, stored := rapid.SampledFrom(texts).Draw(t, "told"), rapid.SampledFrom(texts).Draw(t, "stored")
+		unit := max(told.Unit(), stored.Unit())
+		from := instants().Draw(t, "from").Truncate(unit)
+		to := from.Add(time.Duration(rapid.Int64Range(0, 5e9).Draw(t, "length"))).Truncate(unit)
+		at := rapid.SampledFrom([]time.Time{from, to}).Draw(t, "near").Add(time.Duration(rapid.Int64Range(-3e6, 3e6).Draw(t, "off"))).Truncate(stored.Unit())
+		key := stored.Key(at, "#", rapid.SampledFrom([]string{"", "a", "\U0010ffff"}).Draw(t, "id"))
+		first, last, ok := told.Bounds(from, to)
+		if got, want := ok && first <= key && key <= last, !at.Before(from) && at.Before(to); got != want {
+			t.Fatalf("%s in [%s, %s): %t, want %t (%q to %q)", key, from, to, got, want, first, last)
+		}
+		for _, end := range []string{first, last} {
+			if back, open, err := told.ParseBound(end); ok && (err != nil || !open || !back.Equal(from) && !back.Equal(to)) {
+				t.Fatalf("the end %q was read as %s, %t, %v", end, back, open, err)
+			}
+		}
+		if back, open, err := told.ParseBound(key); err != nil || open || !back.Equal(at) {
+			t.Fatalf("the key %q was read as %s, %t, %v", key, back, open, err)
+		}
+	})
+}
+
+// TestBoundsAtTheEndOfTime: the year 10000 has five digits, which sort before 9999.
+func TestBoundsAtTheEndOfTime(t *testing.T) {
+	end := time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)
+	first, last, ok := shard.Seconds.Bounds(end.Add(-time.Hour), end)
+	if key := "9999-12-31T23:59:59Z#x"; !ok || first > key || key > last {
+		t.Errorf("%q to %q", first, last)
+	}
+	if at, open, err := shard.Seconds.ParseBound(last); err != nil || open || !at.Equal(end.Add(-time.Second)) {
+		t.Errorf("%q was read as %s, %t, %v", last, at, open, err)
+	}
+}
+
+// TestMisfitsNameTheirStamp that they have instead.
+func TestMisfitsNameTheirStamp(t *testing.T) {
+	_, _, err := shard.Millis.Parse("2026-11-22T09:00:07.543931Z#x")
+	if err == nil || !strings.Contains(err.Error(), string(shard.Micros)) {
+		t.Error(err)
+	}
+	for _, bad := range []string{"", "2026-11-22", "2026-11-22T09:00:07.Z", "2026-13-22T09:00:07"} {
+		if at, _, err := shard.Millis.ParseBound(bad); err == nil {
+			t.Errorf("%q was read as %s", bad, at)
+		}
+	}
 }
 
 // compareKeys compares as DynamoDB does.

@@ -33,7 +33,7 @@ func TestNothingDrifts(t *testing.T) {
 	if r.Differences > 0 {
 		t.Errorf("%d differences", r.Differences)
 	}
-	if sum(r.Faults) < lane.Runs(25, 100) || r.Keyed != lane.Runs(1500, 6000) || r.EventItems < lane.Runs(140, 400) || r.EventsKeyed == 0 || r.Buckets == 0 || r.Folds == 0 {
+	if sum(r.Faults) < lane.Runs(25, 100) || r.Keyed < lane.Runs(1400, 6000) || r.EventItems < lane.Runs(140, 400) || r.EventsKeyed == 0 || r.Buckets == 0 || r.Folds == 0 {
 		t.Errorf("the run tried too little: %+v, %v", r.totals, r.Faults)
 	}
 }

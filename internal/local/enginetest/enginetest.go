@@ -28,6 +28,30 @@ import (
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
+// Later is the time of tests that give what they test a clock: a noon that is far from
+// other days, months and years, and ahead of the engine's own clock, by which it removes
+// what has expired.
+var Later = time.Date(2126, 1, 15, 12, 0, 0, 0, time.UTC)
+
+// Yesterday is the time of tests whose parts go by the machine's clock: noon of the day
+// before. It is taken once, so that no test sees the day change, and is 12 to 36 hours ago.
+var Yesterday = sync.OnceValue(func() time.Time {
+	return time.Now().UTC().Truncate(24 * time.Hour).Add(-12 * time.Hour)
+})
+
+// LastingWindow is the length of a limit's window that goes on for another hour by the
+// machine's clock. Windows begin at multiples of their length.
+func LastingWindow() time.Duration {
+	for d := 24 * time.Hour; ; d += time.Hour {
+		if now := time.Now(); now.Truncate(d).Add(d).Sub(now) > time.Hour {
+			return d
+		}
+	}
+}
+
+// Prefix makes up a prefix for the tables of a system of its own.
+func Prefix(name string) string { return name + rand.Text() + "-" }
+
 const hint = "tests need Amazon's DynamoDB Local: install Java 17 and npm, or set HOTSHARD_ENDPOINT to the URL of a running one"
 
 // start gives the endpoint. The engine is not stopped here: it dies with the

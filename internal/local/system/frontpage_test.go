@@ -2,6 +2,7 @@ package system
 
 import (
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -16,7 +17,7 @@ import (
 // TestFrontPage: all that it names is there.
 func TestFrontPage(t *testing.T) {
 	routes := []httpapi.Routes{ingest.Routes(nil), query.Routes(nil)}
-	server := httptest.NewServer(withFrontPage(httpapi.WithDocs(httpapi.New(nil, routes...), routes...), "http://here:1"))
+	server := httptest.NewServer(withFrontPage(httpapi.WithDocs(httpapi.New(slog.New(slog.DiscardHandler), routes...), routes...), "http://here:1"))
 	defer server.Close()
 	text := body(t, server.URL+"/", "text/html")
 	if !strings.Contains(text, "curl http://here:1/v1/counters") || strings.Contains(text, "8080") {

@@ -6,12 +6,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hotshard/hotshard/internal/local/enginetest"
 )
 
 // TestEventsRollUp sends events, some of them twice, and finds their rollup.
 func TestEventsRollUp(t *testing.T) {
 	s, stop := start(t, time.Second)
-	hour := time.Now().UTC().Add(-24 * time.Hour).Truncate(time.Hour)
+	hour := enginetest.Yesterday()
 	var events []string
 	for i := range 40 {
 		at := hour.Add(time.Duration(i%2) * time.Hour).Add(time.Duration(i) * time.Second)

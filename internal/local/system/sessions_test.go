@@ -60,8 +60,9 @@ func TestSessionsAndLimits(t *testing.T) {
 	expect("DELETE", "/v1/sessions?group=shop&id=u-1", "", 204, "")
 	expect("PUT", "/v1/shards", `{"type":"sessions","name":"shop","shards":4}`, 200, `"shards":4`)
 	expect("GET", "/v1/sessions?group=shop", "", 200, `{"active":2}`)
+	hit := fmt.Sprintf(`{"key":"login/ann","limit":2,"window":%q}`, enginetest.LastingWindow())
 	for i := range 3 {
-		expect("POST", "/v1/limits", `{"key":"login/ann","limit":2,"window":"720h"}`, 200, fmt.Sprintf(`"allowed":%v,"used":%d,"remaining":%d`, i < 2, min(i+1, 2), max(1-i, 0)))
+		expect("POST", "/v1/limits", hit, 200, fmt.Sprintf(`"allowed":%v,"used":%d,"remaining":%d`, i < 2, min(i+1, 2), max(1-i, 0)))
 	}
 	expect("PUT", "/v1/shards", `{"type":"limit","name":"login/ann","shards":3}`, 200, `"shards":3`)
 	expect("GET", "/v1/shards?type=limit&name=login/ann", "", 200, `"pinned":true`)
@@ -73,7 +74,7 @@ func TestSessionsAndLimits(t *testing.T) {
 // TestHotGroupsAndLimitsGrow: partitions take 10 units a second, and callers ask for
 // more.
 func TestHotGroupsAndLimitsGrow(t *testing.T) {
-	prefix := "grow" + strings.ReplaceAll(time.Now().Format("150405.000000"), ".", "-") + "-"
+	prefix := enginetest.Prefix("grow")
 	ctx, cancel := context.WithCancel(t.Context())
 	s, err := Start(ctx, Options{
 		Addr: "127.0.0.1:0", Endpoint: enginetest.Endpoint(t), Prefix: prefix, Window: time.Second, Control: "act",

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"path/filepath"
 	"sort"
-	"strings"
 	"testing"
 	"time"
 
@@ -31,7 +30,7 @@ func start(t *testing.T, window time.Duration) (s *System, stop func()) {
 // startWith is start with other options.
 func startWith(t *testing.T, set func(*Options)) (s *System, stop func()) {
 	t.Helper()
-	prefix := "system" + strings.ReplaceAll(time.Now().Format("150405.000000"), ".", "-") + "-"
+	prefix := enginetest.Prefix("system")
 	ctx, cancel := context.WithCancel(t.Context())
 	o := Options{
 		Addr: "127.0.0.1:0", Endpoint: enginetest.Endpoint(t), Prefix: prefix, Window: time.Second, Control: "act",

@@ -102,7 +102,7 @@ func (s *System) api() (http.Handler, error) {
 		return nil, err
 	}
 	routes := []httpapi.Routes{ingest.Routes(writer), query.Routes(reader)}
-	return httpapi.WithDocs(httpapi.New(s.options.Log, routes...), routes...), nil
+	return httpapi.ForHostsOf(s.options.Addr, httpapi.WithDocs(httpapi.New(s.options.Log, routes...), routes...)), nil
 }
 
 // settings reads a function's settings as the function does.

@@ -125,7 +125,7 @@ func (r *rig) put(t testing.TB, entity string, from time.Time, n int) {
 }
 
 // hour is a full one of yesterday.
-func hour() time.Time { return time.Now().UTC().Truncate(24 * time.Hour).Add(-12 * time.Hour) }
+func hour() time.Time { return enginetest.Yesterday() }
 
 func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 func num[N int | int64](n N) types.AttributeValue {

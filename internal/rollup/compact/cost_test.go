@@ -76,7 +76,7 @@ func TestWhatAMergeCosts(t *testing.T) {
 	counted := dynamodb.New(db.Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: limits} })
 	day := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 	storeDay(t, db, names.Rollups, day)
-	now := time.Now().Add(30 * 24 * time.Hour)
+	now := enginetest.Later
 	compactor, err := compact.New(compact.Options{RollupsTable: names.Rollups, WriteUnits: 1_000_000}, counted, slog.New(slog.DiscardHandler), func() time.Time { return now })
 	if err != nil {
 		t.Fatal(err)

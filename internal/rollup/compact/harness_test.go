@@ -116,7 +116,7 @@ func newRig(t *testing.T, change func(*Options)) *rig {
 	return r
 }
 
-var hour = time.Now().UTC().Truncate(time.Hour)
+var hour = enginetest.Later
 
 // ago is a time in the rig's past.
 func (r *rig) ago(d time.Duration) time.Time { return r.clock.Add(-d) }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/rollup/attribute"
@@ -170,22 +171,24 @@ func TestFaults(t *testing.T) {
 // TestDeadlines: a run takes three quarters of what its context has left, or its
 // budget.
 func TestDeadlines(t *testing.T) {
-	c, err := New(Options{RollupsTable: "t"}, nil, nil, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	begun := time.Now()
-	if got := c.end(t.Context(), begun).Sub(begun); got != 5*time.Minute {
-		t.Errorf("without a deadline %v", got)
-	}
-	for left, want := range map[time.Duration]time.Duration{time.Minute: 45 * time.Second, 15 * time.Minute: 5 * time.Minute} {
-		ctx, cancel := context.WithDeadline(t.Context(), begun.Add(left))
-		if got := c.end(ctx, begun).Sub(begun); got != want {
-			t.Errorf("with %v left %v, want %v", left, got, want)
+	synctest.Test(t, func(t *testing.T) {
+		c, err := New(Options{RollupsTable: "t"}, nil, nil, nil)
+		if err != nil {
+			t.Fatal(err)
 		}
-		cancel()
-	}
-	if _, err := New(Options{Retention: -1}, nil, nil, time.Now); err == nil || !strings.Contains(err.Error(), "no name") || !strings.Contains(err.Error(), "0 or more") {
+		begun := time.Now()
+		if got := c.end(t.Context(), begun).Sub(begun); got != 5*time.Minute {
+			t.Errorf("without a deadline %v", got)
+		}
+		for left, want := range map[time.Duration]time.Duration{time.Minute: 45 * time.Second, 15 * time.Minute: 5 * time.Minute} {
+			ctx, cancel := context.WithDeadline(t.Context(), begun.Add(left))
+			if got := c.end(ctx, begun).Sub(begun); got != want {
+				t.Errorf("with %v left %v, want %v", left, got, want)
+			}
+			cancel()
+		}
+	})
+	if _, err := New(Options{Retention: -1}, nil, nil, nil); err == nil || !strings.Contains(err.Error(), "no name") || !strings.Contains(err.Error(), "0 or more") {
 		t.Errorf("got %v", err)
 	}
 }

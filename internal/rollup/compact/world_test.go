@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
+	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/rollup"
 	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/compact"
@@ -68,7 +69,7 @@ type world struct {
 
 func newWorld(t rapid.TB, db *dynamodb.Client, names schema.Names, name string, random *rand.Rand) *world {
 	w := &world{
-		db: db, names: names, name: name, began: time.Now().UTC(),
+		db: db, names: names, name: name, began: enginetest.Later,
 		random: random, revs: map[int]int64{}, values: map[int]int64{}, events: map[string]int64{}, sums: map[string]int64{},
 	}
 	w.now = w.began

@@ -33,7 +33,7 @@ type rig struct {
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	db := enginetest.Client(t)
-	r := &rig{T: t, db: db, table: enginetest.Tables(t, db).Rollups, now: time.Now()}
+	r := &rig{T: t, db: db, table: enginetest.Tables(t, db).Rollups, now: enginetest.Later}
 	r.Store = histogram.New(db, r.table, func() time.Time { return r.now })
 	return r
 }

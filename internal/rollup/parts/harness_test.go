@@ -56,7 +56,7 @@ func (r *rig) restart(t rapid.TB) {
 	}
 }
 
-var hour = time.Now().UTC().Truncate(time.Hour)
+var hour = enginetest.Yesterday()
 
 func bucketOf(entity string) parts.Bucket {
 	return parts.Bucket{Entity: entity, Width: shard.Hour, Start: hour}

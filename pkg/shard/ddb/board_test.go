@@ -60,7 +60,7 @@ func TestFiveHundredScores(t *testing.T) {
 	d := deploy(t)
 	d.setShards(t, "L#big", "1:7")
 	d.configure(t, "big", ddb.BoardSettings{Mode: ddb.Total, Periods: []ddb.Period{ddb.Weekly, ddb.AllTime, ddb.Daily}})
-	boards, now := d.boards(d.client, ddb.Unwatched{}), time.Now()
+	boards, now := d.boards(d.client, ddb.Unwatched{}), later
 	var texts []string
 	for i := range 500 {
 		texts = append(texts, fmt.Sprintf("p%03d %d", i%400, i))
@@ -85,7 +85,7 @@ func TestFiveHundredScores(t *testing.T) {
 // once when that changed while a write was waiting.
 func TestEntriesMoveWithTheirNextWrite(t *testing.T) {
 	d := deploy(t)
-	boards, now := ddb.NewLeaderboards(d.client, d.names.Items, d.shards, ddb.Unwatched{}, 48*time.Hour), time.Now()
+	boards, now := ddb.NewLeaderboards(d.client, d.names.Items, d.shards, ddb.Unwatched{}, 48*time.Hour), later
 	submit(t, boards, "b", now, "ann 1", "bob 1", "cid 1")
 	d.pin(t, "L#b", 50, now)
 	now = now.Add(4 * time.Second)
@@ -149,7 +149,7 @@ func TestTheStoredForm(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	d := deploy(t)
-	boards, now := d.boards(d.client, ddb.Unwatched{}), time.Now()
+	boards, now := d.boards(d.client, ddb.Unwatched{}), later
 	s, err := boards.Settings(within(t), "b", now)
 	if err != nil || s.Mode != ddb.Best || s.Size != 100 || fmt.Sprint(s.Periods) != "[all]" {
 		t.Fatalf("of a board that was never configured: %+v, %v", s, err)
@@ -181,7 +181,7 @@ func TestSettings(t *testing.T) {
 // scores while another sets its mode.
 func TestNoProcessWritesUnderAnOldMode(t *testing.T) {
 	d := deploy(t)
-	now, settled := time.Now(), 0
+	now, settled := later, 0
 	for round := range 20 {
 		board := fmt.Sprint("b", round)
 		var wg sync.WaitGroup
@@ -221,7 +221,7 @@ func TestNoProcessWritesUnderAnOldMode(t *testing.T) {
 func TestSumsOutOfRangeAreRefusedAlone(t *testing.T) {
 	d := deploy(t)
 	d.configure(t, "b", ddb.BoardSettings{Mode: ddb.Total, Periods: []ddb.Period{ddb.AllTime, ddb.Daily}})
-	boards, now := d.boards(d.client, ddb.Unwatched{}), time.Now()
+	boards, now := d.boards(d.client, ddb.Unwatched{}), later
 	const high = "999999999999999999"
 	submit(t, boards, "b", now.Add(-24*time.Hour), "ann "+high)
 	errs := boards.Submit(within(t), "b", scoresOf(t, "ann 1", "bob 2", "cid "+high, "cid 1", "dan -5"), now)
@@ -240,7 +240,7 @@ func TestSumsOutOfRangeAreRefusedAlone(t *testing.T) {
 
 func TestSlowProcessesUndoNothing(t *testing.T) {
 	d := deploy(t)
-	now := time.Now().Truncate(time.Millisecond)
+	now := later.Truncate(time.Millisecond)
 	d.configure(t, "latest", ddb.BoardSettings{Mode: ddb.Latest})
 	d.configure(t, "total", ddb.BoardSettings{Mode: ddb.Total})
 	for board, want := range map[string]string{"latest": "2", "total": "3"} {
@@ -257,7 +257,7 @@ func TestRevsRise(t *testing.T) {
 	d := deploy(t)
 	boards, last := d.boards(d.client, ddb.Unwatched{}), int64(0)
 	for i := range 6 {
-		now := time.Now()
+		now := later.Add(time.Duration(i) * time.Second)
 		if i%2 == 0 {
 			if err := boards.Remove(within(t), "b", "ann", now); err != nil {
 				t.Fatal(err)

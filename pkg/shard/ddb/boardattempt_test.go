@@ -17,7 +17,7 @@ import (
 // left were not sent, and that is what the caller hears.
 func TestWhatWasNotSentIsRefused(t *testing.T) {
 	d := deploy(t)
-	submit(t, d.boards(d.client, ddb.Unwatched{}), "b", time.Now(), "first 1") // settles the mode
+	submit(t, d.boards(d.client, ddb.Unwatched{}), "b", later, "first 1") // settles the mode
 	client := &flaky{Client: d.client, before: func() error { return hot("IndexWriteKeyRangeThroughputExceeded") }}
 	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
 	defer cancel()
@@ -25,7 +25,7 @@ func TestWhatWasNotSentIsRefused(t *testing.T) {
 	for i := range 200 {
 		list = append(list, scoresOf(t, fmt.Sprint("p", i, " 1"))...)
 	}
-	for i, err := range d.boards(client, ddb.Unwatched{}).Submit(ctx, "b", list, time.Now()) {
+	for i, err := range d.boards(client, ddb.Unwatched{}).Submit(ctx, "b", list, later) {
 		if !errors.Is(err, ddb.ErrThrottled) {
 			t.Errorf("score %d: %v", i, err)
 		}
@@ -36,7 +36,7 @@ func TestWhatWasNotSentIsRefused(t *testing.T) {
 // would otherwise come back with a rev below what its removal folds as.
 func TestAnAttemptMakesEntriesByItsOwnTime(t *testing.T) {
 	d := deploy(t)
-	now := time.Now()
+	now := later
 	attempt := now.Add(3 * time.Second)
 	list, err := d.boards(d.client, ddb.Unwatched{}).SubmitTransact(within(t), "b", scoresOf(t, "ann 5"), now, attempt)
 	if err != nil || len(list) != 1 {

@@ -35,7 +35,7 @@ func TestWhatScoresCost(t *testing.T) {
 	d := deploy(t)
 	client, limits := d.limited(t, limiter.Options{Partitions: 64, PartitionWCU: 100_000})
 	periods := []ddb.Period{ddb.AllTime, ddb.Daily, ddb.Weekly}
-	now := time.Now()
+	now := later
 	for _, mode := range []ddb.Mode{ddb.Best, ddb.Latest, ddb.Total} {
 		for n := 1; n <= 3; n++ {
 			board, each := fmt.Sprint(mode, n), float64(n)

@@ -148,7 +148,7 @@ func TestManyWritersLoseNothing(t *testing.T) {
 	for _, mode := range []ddb.Mode{ddb.Best, ddb.Latest, ddb.Total} {
 		for _, faults := range []bool{false, true} {
 			random := rand.New(rand.NewPCG(seed, 1))
-			board, now := fmt.Sprint(mode, faults), time.Now().Truncate(time.Millisecond)
+			board, now := fmt.Sprint(mode, faults), later.Truncate(time.Millisecond)
 			d.configure(t, board, ddb.BoardSettings{Mode: mode})
 			client := &flaky{Client: d.client}
 			if faults {
@@ -186,7 +186,7 @@ func TestSumsCountOnceMoreForEachLostAnswerAtMost(t *testing.T) {
 		}
 		return nil
 	}}
-	boards, now, taken := d.boards(client, ddb.Unwatched{}), time.Now(), 0
+	boards, now, taken := d.boards(client, ddb.Unwatched{}), later, 0
 	for range 30 {
 		if boards.Submit(within(t), "b", scoresOf(t, "ann 1"), now)[0] == nil {
 			taken++
@@ -206,7 +206,7 @@ func TestKeyedScoresCountOnce(t *testing.T) {
 	d.configure(t, "b", ddb.BoardSettings{Mode: ddb.Total, Periods: []ddb.Period{ddb.AllTime, ddb.Daily}})
 	random := rand.New(rand.NewPCG(seed, 1))
 	client := &flaky{Client: d.client, before: sometimes(random, 8, hot(tableHot)), after: sometimes(random, 5, lostAnswer{})}
-	now := time.Now()
+	now := later
 	var wg sync.WaitGroup
 	const writers, calls = 4, 10
 	for w := range writers {
@@ -215,7 +215,7 @@ func TestKeyedScoresCountOnce(t *testing.T) {
 			for i := range calls {
 				call := ddb.Call{Key: fmt.Sprint(w, "-", i), Digest: []byte("d"), Answer: []byte("a")}
 				actions := func(ctx context.Context) ([]types.TransactWriteItem, error) {
-					return boards.SubmitTransact(ctx, "b", scoresOf(t, "ann 1", "bob 2", "ann 1"), now, time.Now())
+					return boards.SubmitTransact(ctx, "b", scoresOf(t, "ann 1", "bob 2", "ann 1"), now, later)
 				}
 				for tries := 0; ; tries++ {
 					if _, err := once.Do(within(t), call, now, actions); err == nil {
@@ -245,7 +245,7 @@ func TestKeyedScoresCountOnce(t *testing.T) {
 // there then, and the marker's is not.
 func TestAFailedConditionOfTheCallsOwnIsTriedAnew(t *testing.T) {
 	d := deploy(t)
-	boards, now := d.boards(d.client, ddb.Unwatched{}), time.Now()
+	boards, now := d.boards(d.client, ddb.Unwatched{}), later
 	once := ddb.NewOnce(d.client, d.names.Items, ddb.Unwatched{})
 	attempts := 0
 	actions := func(ctx context.Context) ([]types.TransactWriteItem, error) {

@@ -19,7 +19,7 @@ import (
 // reader needs many pages of it.
 func TestAfterGrowthOneWriteShardHasAll(t *testing.T) {
 	d := deploy(t)
-	boards, now := d.boards(d.client, ddb.Unwatched{}), time.Now()
+	boards, now := d.boards(d.client, ddb.Unwatched{}), later
 	var texts []string
 	for i := range 60 {
 		texts = append(texts, fmt.Sprintf("p%02d %d", i, 100-i))
@@ -96,7 +96,7 @@ func TestAnIndexThatIsBehind(t *testing.T) {
 	d.configure(t, "b", ddb.BoardSettings{Mode: ddb.Latest})
 	d.setShards(t, "L#b", "1:3")
 	client := &behind{Client: d.client}
-	boards, now := d.boards(client, ddb.Unwatched{}), time.Now()
+	boards, now := d.boards(client, ddb.Unwatched{}), later
 	submit(t, boards, "b", now, "ann 90", "bob 80", "cid 70", "dan 60", "eve 50", "fay 40")
 	client.old = append(client.old, d.item(t, "L#b#all#ann", "b"), d.item(t, "L#b#all#fay", "b"))
 	client.old[0]["board_shard"] = &types.AttributeValueMemberS{Value: schema.BoardShardKey("b", "all", 2)}

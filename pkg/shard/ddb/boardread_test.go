@@ -4,7 +4,6 @@ import (
 	"errors"
 	"maps"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -17,7 +16,7 @@ import (
 // of the index.
 func TestDamagedEntries(t *testing.T) {
 	d := deploy(t)
-	boards, now := d.boards(d.client, ddb.Unwatched{}), time.Now()
+	boards, now := d.boards(d.client, ddb.Unwatched{}), later
 	submit(t, boards, "b", now, "ann 1", "bob 2", "cat 3", "dan 4", "eve 5")
 	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 	for player, damage := range map[string]map[string]types.AttributeValue{

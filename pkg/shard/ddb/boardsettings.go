@@ -163,7 +163,7 @@ func (l *Leaderboards) settled(ctx context.Context, board string, now time.Time)
 func (l *Leaderboards) settle(ctx context.Context, board string, known knownBoard, now time.Time) (knownBoard, error) {
 	it, err := l.updateSettings(ctx, board, known.BoardSettings,
 		"SET #used = :true, #mode = :mode, #size = if_not_exists(#size, :size), #periods = if_not_exists(#periods, :periods), #v = :v",
-		"attribute_not_exists(pk) OR #mode = :mode", item{":true": &types.AttributeValueMemberBOOL{Value: true}})
+		"attribute_not_exists(#mode) OR #mode = :mode", item{":true": &types.AttributeValueMemberBOOL{Value: true}})
 	if failed, outrun := errors.AsType[*types.ConditionalCheckFailedException](err); outrun {
 		it, err = failed.Item, nil
 	}

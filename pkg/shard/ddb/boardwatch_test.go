@@ -54,7 +54,7 @@ func TestTheWatcherLearnsOfTheIndex(t *testing.T) {
 	d := deploy(t)
 	d.setShards(t, "L#b#2", "1:9")
 	d.configure(t, "b#2", ddb.BoardSettings{Mode: ddb.Latest, Periods: []ddb.Period{ddb.AllTime, ddb.Daily, ddb.Weekly}})
-	now := time.Now()
+	now := later
 	ann := fmt.Sprintf("L#b#2 %d", shard.Calculated("ann", 9))
 	for _, c := range []struct {
 		reasons   []string
@@ -101,8 +101,8 @@ func TestRemovalsAreHeatToo(t *testing.T) {
 		}
 		return nil
 	}}
-	submit(t, d.boards(d.client, w), "b", time.Now(), "ann 1")
-	if err := d.boards(client, w).Remove(within(t), "b", "ann", time.Now()); err != nil {
+	submit(t, d.boards(d.client, w), "b", later, "ann 1")
+	if err := d.boards(client, w).Remove(within(t), "b", "ann", later); err != nil {
 		t.Fatal(err)
 	}
 	if w.offered["L#b"] != 2+3 || w.throttled["L#b 0"] != 3 || len(d.item(t, "L#b#all#ann", "b")) > 0 {
@@ -138,13 +138,13 @@ func (a *acting) Throttled(ctx context.Context, key string, n int, at time.Time)
 func TestAWaitingWriteGoesWhereTheBoardGrew(t *testing.T) {
 	d := deploy(t)
 	grown := sync.OnceFunc(func() {
-		if _, err := d.changer(ddb.ChangerOptions{}).Grow(t.Context(), "L#b", 50, note, time.Now()); err != nil {
+		if _, err := d.changer(ddb.ChangerOptions{}).Grow(t.Context(), "L#b", 50, note, later); err != nil {
 			t.Error(err)
 		}
 	})
 	w := &acting{newWatched(), grown}
 	boards := d.boards(&crowded{d.client, schema.BoardShardKey("b", "all", 0)}, w)
-	submit(t, boards, "b", time.Now(), "ann 1", "bob 1")
+	submit(t, boards, "b", later, "ann 1", "bob 1")
 	for _, player := range []string{"ann", "bob"} {
 		want := schema.BoardShardKey("b", "all", shard.Calculated(player, 50))
 		if got := d.item(t, "L#b#all#"+player, "b")["board_shard"].(*types.AttributeValueMemberS).Value; got != want {
@@ -179,7 +179,7 @@ func TestThrottleScope(t *testing.T) {
 // TestWhatChangesNothingIsNotOffered, and costs no write.
 func TestWhatChangesNothingIsNotOffered(t *testing.T) {
 	d := deploy(t)
-	now := time.Now()
+	now := later
 	d.configure(t, "total", ddb.BoardSettings{Mode: ddb.Total})
 	for board, points := range map[string]string{"best": "1", "total": "0"} {
 		submit(t, d.boards(d.client, ddb.Unwatched{}), board, now, "ann 1")
@@ -208,7 +208,7 @@ func (d *deployment) limited(t *testing.T, o limiter.Options) (*dynamodb.Client,
 // could pass for other keys.
 func TestAHotIndexIsToldByScoresWithAndWithoutKeys(t *testing.T) {
 	d := deploy(t)
-	now := time.Now()
+	now := later
 	for _, board := range []string{"b", schema.ProbeSK} {
 		client, _ := d.limited(t, limiter.Options{
 			Partitions: 64, PartitionWCU: 5, PartitionRCU: 1000, Now: func() time.Time { return now },

@@ -52,7 +52,7 @@ func (b TimeBuckets) places(ctx context.Context, t *Table, name string, it Item)
 	}
 	base := name + t.format().Separator() + b.Bucket.Label(at, b.offset(name))
 	if b.By == "" {
-		return []place{{t.format().Join(base, shard.Random(entry.History.At(at))), it[t.SortKey]}}, nil
+		return []place{{t.join(base, shard.Random(entry.History.At(at))), it[t.SortKey]}}, nil
 	}
 	by, err := t.by(it, b.By)
 	if err != nil {
@@ -133,7 +133,7 @@ func (h HybridBuckets) places(ctx context.Context, t *Table, name string, it Ite
 	label := h.Bucket.Label(at, bucketOffset(h.Bucket, h.Offset, name))
 	sort := &types.AttributeValueMemberS{Value: prefix + text(it, t.SortKey)}
 	var list []place
-	for _, n := range calculatedShards(entry, name, at) {
+	for _, n := range calculatedShards(entry, t.calculate, name, at) {
 		list = append(list, place{h.key(t, n, label), sort})
 	}
 	return list, nil
@@ -149,7 +149,7 @@ func (h HybridBuckets) prefix(t *Table, name string) (string, error) {
 }
 
 func (h HybridBuckets) key(t *Table, n int, label string) string {
-	return strconv.Itoa(n) + t.format().Separator() + label
+	return strconv.Itoa(t.First+n) + t.format().Separator() + label
 }
 
 func (h HybridBuckets) partitions(ctx context.Context, t *Table, name string, s Span) (iter.Seq[[]partition], error) {
@@ -168,7 +168,7 @@ func (h HybridBuckets) partitions(ctx context.Context, t *Table, name string, s 
 	return func(yield func([]partition) bool) {
 		for w := range cut.windows(s.Desc) {
 			var list []partition
-			for _, n := range spreadShards(entry, name, w.from.Add(-margin), w.to.Add(margin)) {
+			for _, n := range spreadShards(entry, t.calculate, name, w.from.Add(-margin), w.to.Add(margin)) {
 				list = append(list, partition{pk: h.key(t, n, w.label), shard: n, prefix: prefix, edge: w.edge(h.Stamp, s.Desc)})
 			}
 			if !yield(list) {

@@ -50,7 +50,7 @@ func (s *slowTable) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemI
 func cached(t *testing.T, age time.Duration) (*ddb.CachedSummaries, *slowTable, time.Time) {
 	t.Helper()
 	d := deploy(t)
-	now := time.Now()
+	now := later
 	if _, err := d.shards.Lookup(within(t), "C#x", now); err != nil {
 		t.Fatal(err)
 	}

@@ -84,6 +84,7 @@ func newWorld(t *testing.T, r *rapid.T, client *dynamodb.Client, table string, s
 		Client: client, Name: table, PartitionKey: "customer", SortKey: "placed",
 		Format: rapid.SampledFrom(s.formats).Draw(r, "format"), Shards: w.counts,
 		Layout: s.layout(bucket, w.name, rapid.Bool().Draw(r, "offset")),
+		First:  rapid.IntRange(0, 1).Draw(r, "first"),
 		Now:    func() time.Time { return w.clock },
 	}
 	if s.fixed {

@@ -64,7 +64,7 @@ func TestCounterSumsItsShards(t *testing.T) {
 	writer := ddb.NewCounterWriter(d.client, d.names.Items, d.shards, ddb.Unwatched{})
 	reader := ddb.NewCounterReader(d.client, d.names.Items, d.shards)
 	for i := range 100 {
-		if err := writer.Add(ctx, "a#b/é", int64(i-20), time.Now()); err != nil {
+		if err := writer.Add(ctx, "a#b/é", int64(i-20), later); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -81,7 +81,7 @@ func TestCounterBeyond53Bits(t *testing.T) {
 	d := deploy(t)
 	writer := ddb.NewCounterWriter(d.client, d.names.Items, d.shards, ddb.Unwatched{})
 	for range 3 {
-		if err := writer.Add(within(t), "big", 1<<62+1, time.Now()); err != nil {
+		if err := writer.Add(within(t), "big", 1<<62+1, later); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -113,7 +113,7 @@ func spread(entity string, n int, start time.Time, step time.Duration) []ddb.Eve
 
 func TestRangeIsInOrderAcrossShardsAndDays(t *testing.T) {
 	d := deploy(t)
-	now := time.Now()
+	now := later
 	start := now.UTC().Truncate(24 * time.Hour).Add(-60 * time.Hour)
 	d.setShards(t, "E#sensor", fmt.Sprintf("%d:4", start.Add(20*time.Hour).Unix()), fmt.Sprintf("%d:2", start.Add(40*time.Hour).Unix()))
 	events := spread("sensor", 300, start, time.Hour)
@@ -173,10 +173,10 @@ func checkOrder(t *testing.T, got, want []ddb.Event, desc bool) {
 func TestRangeBounds(t *testing.T) {
 	d := deploy(t)
 	start := time.Date(2026, 1, 5, 23, 59, 59, 998_000_000, time.UTC)
-	d.put(t, spread("e", 25, start, time.Millisecond), time.Now())
+	d.put(t, spread("e", 25, start, time.Millisecond), later)
 	reader := ddb.NewEventReader(d.client, d.names.Items, d.shards)
 	read := func(from, to time.Time) int {
-		return len(readAll(t, reader, ddb.Range{Entity: "e", From: from, To: to, Limit: 3}, time.Now()))
+		return len(readAll(t, reader, ddb.Range{Entity: "e", From: from, To: to, Limit: 3}, later))
 	}
 	for _, c := range []struct {
 		from, to time.Duration
@@ -199,16 +199,16 @@ func TestRangeOverManyDaysIsBounded(t *testing.T) {
 	d := deploy(t)
 	start := time.Date(2015, 5, 17, 10, 0, 0, 0, time.UTC)
 	events := spread("old", 10, start, time.Second)
-	d.put(t, events, time.Now())
+	d.put(t, events, later)
 	reader := ddb.NewEventReader(d.client, d.names.Items, d.shards)
 	r := ddb.Range{Entity: "old", From: start.AddDate(-3, 0, 0), To: start.AddDate(3, 0, 0), Limit: 100}
-	page, err := reader.Query(within(t), r, time.Now())
+	page, err := reader.Query(within(t), r, later)
 	if err != nil || page.Next == "" {
 		t.Fatalf("one page read six years: %v, %v", page, err)
 	}
-	checkOrder(t, readAll(t, reader, r, time.Now()), events, false)
+	checkOrder(t, readAll(t, reader, r, later), events, false)
 	r.Desc = true
-	checkOrder(t, readAll(t, reader, r, time.Now()), events, true)
+	checkOrder(t, readAll(t, reader, r, later), events, true)
 }
 
 // queries counts a client's queries.
@@ -230,7 +230,7 @@ func TestPagesOfManyShardsAreBounded(t *testing.T) {
 	d.setShards(t, "E#wide", "1:600")
 	counted := &queries{Client: d.client}
 	reader := ddb.NewEventReader(counted, d.names.Items, d.shards)
-	now := time.Now()
+	now := later
 	page, err := reader.Query(within(t), ddb.Range{Entity: "wide", From: now.Add(-72 * time.Hour), To: now, Limit: 10}, now)
 	if err != nil || page.Next == "" || counted.made.Load() > ddb.MaxQueries {
 		t.Fatalf("%d queries, next %q, %v", counted.made.Load(), page.Next, err)
@@ -239,7 +239,7 @@ func TestPagesOfManyShardsAreBounded(t *testing.T) {
 
 func TestLastOfOneIdentityCounts(t *testing.T) {
 	d := deploy(t)
-	now := time.Now().Truncate(time.Millisecond)
+	now := later.Truncate(time.Millisecond)
 	events := spread("e", 2, now, 0)
 	events[1].ID = events[0].ID
 	d.put(t, events, now)
@@ -251,7 +251,7 @@ func TestLastOfOneIdentityCounts(t *testing.T) {
 
 func TestNoSuchEvent(t *testing.T) {
 	d := deploy(t)
-	_, err := ddb.NewEventReader(d.client, d.names.Items, d.shards).Get(within(t), "e", "x", time.Now(), time.Now())
+	_, err := ddb.NewEventReader(d.client, d.names.Items, d.shards).Get(within(t), "e", "x", later, later)
 	if !errors.Is(err, ddb.ErrNotFound) {
 		t.Fatalf("got %v", err)
 	}
@@ -261,14 +261,14 @@ func TestNoSuchEvent(t *testing.T) {
 // one after it, on the same day.
 func TestReadsAfterAShrinkCostLess(t *testing.T) {
 	d := deploy(t)
-	noon := time.Now().UTC().Truncate(24 * time.Hour).Add(-12 * time.Hour)
+	noon := later.Add(-24 * time.Hour)
 	d.setShards(t, "E#calm", fmt.Sprintf("%d:80", noon.Unix()), fmt.Sprintf("%d:2", noon.Add(time.Hour).Unix()))
-	d.put(t, spread("calm", 500, noon.Add(-time.Minute), 2*time.Minute), time.Now())
+	d.put(t, spread("calm", 500, noon.Add(-time.Minute), 2*time.Minute), later)
 	counted := &queries{Client: d.client}
 	reader := ddb.NewEventReader(counted, d.names.Items, d.shards)
 	cost := func(from, to time.Duration) int64 {
 		counted.made.Store(0)
-		readAll(t, reader, ddb.Range{Entity: "calm", From: noon.Add(from), To: noon.Add(to), Limit: 1000}, time.Now())
+		readAll(t, reader, ddb.Range{Entity: "calm", From: noon.Add(from), To: noon.Add(to), Limit: 1000}, later)
 		return counted.made.Load()
 	}
 	before, during, after := cost(-2*time.Minute, -time.Minute), cost(0, 30*time.Minute), cost(2*time.Hour, 3*time.Hour)
@@ -281,7 +281,7 @@ func TestReadsAfterAShrinkCostLess(t *testing.T) {
 // has forgotten is found all the same.
 func TestEventsOlderThanTheHistory(t *testing.T) {
 	d := deploy(t)
-	now := time.Now()
+	now := later
 	long := now.Add(-1000 * time.Hour).Truncate(time.Millisecond)
 	events := spread("old", 50, long, time.Minute)
 	d.setShards(t, "E#old", fmt.Sprintf("%d:9", long.Add(-time.Hour).Unix()))

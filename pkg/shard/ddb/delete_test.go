@@ -73,7 +73,7 @@ func TestForgottenKeys(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1))
-	now := time.Now()
+	now := later
 	keys := []string{"C#a", "C#b", "E#a"}
 	views := []*ddb.Map{ddb.NewMap(d.client, d.names.ShardMap), ddb.NewMap(d.client, d.names.ShardMap)}
 	for range 60 {
@@ -105,7 +105,7 @@ func TestForgottenKeys(t *testing.T) {
 
 func TestForgetInSteps(t *testing.T) {
 	d := deploy(t)
-	now := time.Now()
+	now := later
 	c := d.changer(ddb.ChangerOptions{})
 	if entry, err := c.Reset(within(t), "C#x", now); !errors.Is(err, ddb.ErrNoChange) || entry.Version != 0 {
 		t.Errorf("resetting a key that is not there: %+v, %v", entry, err)
@@ -148,7 +148,7 @@ func (d *dying) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWri
 // TestForgetAgain: one that is killed, wherever, is finished by the next.
 func TestForgetAgain(t *testing.T) {
 	d := deploy(t)
-	now := time.Now()
+	now := later
 	for dies := range 5 {
 		key := fmt.Sprintf("C#%d", dies)
 		for n := range 3 {
@@ -183,7 +183,7 @@ func TestForgetAgain(t *testing.T) {
 // poll later, of those that went.
 func TestLoadsDuringDeletions(t *testing.T) {
 	d := deploy(t)
-	now := time.Now()
+	now := later
 	var views []*ddb.Map
 	var wg sync.WaitGroup
 	stop := make(chan struct{})

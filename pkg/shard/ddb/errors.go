@@ -28,6 +28,21 @@ var (
 	ErrUnavailable = errors.New("DynamoDB is unavailable")
 )
 
+// ItemError is the error of an item in the table that can't be read as what its key says
+// that it is: somebody else wrote it. It is no kind of error that passes.
+type ItemError struct {
+	PK, SK string // its key; PK is "" where it is not known
+	Err    error
+}
+
+// Error names the item.
+func (e *ItemError) Error() string {
+	return fmt.Sprintf("item %q %q can't be read: %v", e.PK, e.SK, e.Err)
+}
+
+// Unwrap returns the reason.
+func (e *ItemError) Unwrap() error { return e.Err }
+
 type contention struct{}
 
 // Error says what it means.

@@ -54,7 +54,7 @@ func TestAPageWithoutALimit(t *testing.T) {
 // TestEventsAheadOfTime: a change of the count could come into force before them.
 func TestEventsAheadOfTime(t *testing.T) {
 	d := deploy(t)
-	now := time.Now().Truncate(time.Second)
+	now := later.Truncate(time.Second)
 	writer := ddb.NewEventWriter(d.client, d.names.Items, d.shards, 0, ddb.Unwatched{})
 	events := []ddb.Event{
 		{Entity: "e", ID: "on time", Time: now.Add(ddb.MaxAhead)},

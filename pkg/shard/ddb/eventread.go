@@ -58,7 +58,7 @@ func (e *EventReader) Get(ctx context.Context, entity, id string, t, now time.Ti
 // then all the others, if any.
 func candidates(entry Entry, entity, id string, t time.Time) [][]item {
 	var keys []item
-	for _, n := range calculatedShards(entry, id, t) {
+	for _, n := range calculatedShards(entry, shard.Calculated, id, t) {
 		keys = append(keys, eventKey(entity, id, t, n))
 	}
 	if len(keys) == 1 {
@@ -67,17 +67,20 @@ func candidates(entry Entry, entity, id string, t time.Time) [][]item {
 	return [][]item{keys[:1], keys[1:]}
 }
 
+// calculation gives the write shard, 0 to n-1, of what has attr among n.
+type calculation func(attr string, n int) int
+
 // calculatedShards lists the write shards on which an item of time t may be that has
 // attr: first the one where it should be, then those of other counts near t.
-func calculatedShards(entry Entry, attr string, t time.Time) []int {
-	first := shard.Calculated(attr, entry.History.At(t))
-	rest := spreadShards(entry, attr, t.Add(-margin), t.Add(margin))
+func calculatedShards(entry Entry, calculate calculation, attr string, t time.Time) []int {
+	first := calculate(attr, entry.History.At(t))
+	rest := spreadShards(entry, calculate, attr, t.Add(-margin), t.Add(margin))
 	return append([]int{first}, slices.DeleteFunc(rest, func(n int) bool { return n == first })...)
 }
 
 // spreadShards lists, in order, the write shards on which items of times from from
 // to to may be that have attr.
-func spreadShards(entry Entry, attr string, from, to time.Time) []int {
+func spreadShards(entry Entry, calculate calculation, attr string, from, to time.Time) []int {
 	var list []int
 	if entry.forgotten(from) {
 		for n := range entry.Most() {
@@ -86,7 +89,7 @@ func spreadShards(entry Entry, attr string, from, to time.Time) []int {
 		return list
 	}
 	for _, count := range entry.History.Counts(from, to) {
-		list = append(list, shard.Calculated(attr, count))
+		list = append(list, calculate(attr, count))
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
@@ -99,7 +102,7 @@ const margin = 15 * time.Second
 func parseEvent(entity string, it item) (Event, error) {
 	t, id, err := schema.ParseEventSortKey(text(it, schema.SK))
 	if err != nil {
-		return Event{}, err
+		return Event{}, &ItemError{text(it, schema.PK), text(it, schema.SK), err}
 	}
 	ev := Event{Entity: entity, ID: id, Time: t}
 	if m, ok := it["data"].(*types.AttributeValueMemberM); ok {

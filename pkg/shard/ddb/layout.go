@@ -80,7 +80,7 @@ func (RandomSuffix) places(ctx context.Context, t *Table, name string, it Item) 
 		return nil, err
 	}
 	n := shard.Random(entry.History.At(t.now()))
-	return []place{{t.format().Join(name, n), it[t.SortKey]}}, nil
+	return []place{{t.join(name, n), it[t.SortKey]}}, nil
 }
 
 func (RandomSuffix) partitions(ctx context.Context, t *Table, name string, _ Span) (iter.Seq[[]partition], error) {
@@ -97,17 +97,17 @@ func (t *Table) suffixes(ctx context.Context, name string) (iter.Seq[[]partition
 	return func(yield func([]partition) bool) { yield(all) }, nil
 }
 
-// numbered lists the write shards 0 to n-1 of what stands before the suffix.
+// numbered lists n write shards of what stands before the suffix.
 func (t *Table) numbered(base string, n int) []partition {
 	list := make([]partition, n)
 	for i := range list {
-		list[i] = partition{pk: t.format().Join(base, i), shard: i}
+		list[i] = partition{pk: t.join(base, i), shard: i}
 	}
 	return list
 }
 
 // CalculatedSuffix spreads a name's items over name#0 to name#N-1 by an attribute of
-// theirs ([shard.Calculated]), so that whoever knows it finds the item with one
+// theirs (Table.Calculate), so that whoever knows it finds the item with one
 // GetItem, and a repeated write replaces it. Keys of a Get, an Update or a Delete
 // must have the attribute, too. A read of a range asks all N.
 //
@@ -187,10 +187,10 @@ func (t *Table) by(it Item, attr string) (string, error) {
 // calculated lists where an item may be whose write shard is calculated: first where
 // it belongs.
 func (t *Table) calculated(base string, sort types.AttributeValue, entry Entry, by string, at time.Time) []place {
-	numbers := calculatedShards(entry, by, at)
+	numbers := calculatedShards(entry, t.calculate, by, at)
 	list := make([]place, len(numbers))
 	for i, n := range numbers {
-		list[i] = place{t.format().Join(base, n), sort}
+		list[i] = place{t.join(base, n), sort}
 	}
 	return list
 }

@@ -27,7 +27,7 @@ var note = ddb.Note{By: "test", Why: "to see it"}
 // may be cut off, so the table says whether there was a change.
 func TestManyGrowersMakeOneChange(t *testing.T) {
 	d := deploy(t)
-	now := time.Now()
+	now := later
 	const slow = 10 // rounds that a machine may be too slow for
 	for round, late := 0, 0; round < 3; {
 		made := d.storm(t, 10*(round+1), now)
@@ -74,7 +74,7 @@ func (d *deployment) storm(t *testing.T, count int, now time.Time) int {
 // TestEveryProcessFollowsTheLog: many keys change at once; whoever polls has all.
 func TestEveryProcessFollowsTheLog(t *testing.T) {
 	d := deploy(t)
-	now := time.Now()
+	now := later
 	follower := ddb.NewMap(d.client, d.names.ShardMap)
 	if entry, err := follower.Lookup(within(t), "C#0", now); err != nil || entry.Most() != 1 {
 		t.Fatalf("an empty map: %+v, %v", entry, err)
@@ -106,7 +106,7 @@ func TestEveryProcessFollowsTheLog(t *testing.T) {
 func TestPinsAndCooldown(t *testing.T) {
 	d := deploy(t)
 	c := d.changer(ddb.ChangerOptions{Keep: time.Hour})
-	now := time.Now()
+	now := later
 	entry, err := c.Pin(within(t), "E#e", 8, note, now)
 	at := entry.Effective()
 	if err != nil || !entry.Pinned || at.Before(now.Add(ddb.LeadTime)) || entry.History.At(at.Add(-1)) != 1 || entry.History.At(at) != 8 {
@@ -150,11 +150,11 @@ func TestADamagedItemHarmsItsOwnKeyOnly(t *testing.T) {
 	d.setShards(t, "E#good", "1:4")
 	view := ddb.NewMap(d.client, d.names.ShardMap)
 	for _, key := range []string{"E#bad", "E#huge"} {
-		if _, err := view.Lookup(within(t), key, time.Now()); !errors.Is(err, ddb.ErrStale) {
+		if _, err := view.Lookup(within(t), key, later); !errors.Is(err, ddb.ErrStale) {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
-	if entry, err := view.Lookup(within(t), "E#good", time.Now()); err != nil || entry.History.Newest() != 4 {
+	if entry, err := view.Lookup(within(t), "E#good", later); err != nil || entry.History.Newest() != 4 {
 		t.Errorf("the good one: %+v, %v", entry, err)
 	}
 }

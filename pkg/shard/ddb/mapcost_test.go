@@ -83,7 +83,7 @@ func TestCountersGoOnWithoutTheMap(t *testing.T) {
 		wg.Go(func() {
 			ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 			defer cancel()
-			if err := writer.Add(ctx, "c", 1, time.Now()); err != nil {
+			if err := writer.Add(ctx, "c", 1, later); err != nil {
 				t.Error(err)
 			}
 		})
@@ -92,7 +92,7 @@ func TestCountersGoOnWithoutTheMap(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	reader := ddb.NewEventReader(d.client, d.names.Items, ddb.NewMap(hang(t), "map"))
-	if _, err := reader.Get(ctx, "e", "x", time.Now(), time.Now()); err == nil || errors.Is(err, ddb.ErrNotFound) {
+	if _, err := reader.Get(ctx, "e", "x", later, later); err == nil || errors.Is(err, ddb.ErrNotFound) {
 		t.Errorf("an event that can't be looked for: %v", err)
 	}
 }

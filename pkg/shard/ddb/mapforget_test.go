@@ -34,7 +34,7 @@ func (m *mapReads) Scan(ctx context.Context, in *dynamodb.ScanInput, o ...func(*
 // reads the map anew.
 func TestADeletionIsOneReadForEveryProcess(t *testing.T) {
 	d := deploy(t)
-	now := time.Now()
+	now := later
 	const keys, processes = 10, 20
 	for i := range keys {
 		d.pin(t, fmt.Sprintf("C#%d", i), 4, now)
@@ -73,7 +73,7 @@ func TestADeletionIsOneReadForEveryProcess(t *testing.T) {
 // programs wrote there harm nobody.
 func TestKeysOfTheLog(t *testing.T) {
 	d := deploy(t)
-	now := time.Now()
+	now := later
 	c := d.changer(ddb.ChangerOptions{})
 	for _, key := range []string{"", "log#", "log#web", "log#7"} {
 		_, pinned := c.Pin(within(t), key, 4, note, now)
@@ -108,7 +108,7 @@ func TestKeysOfTheLog(t *testing.T) {
 // from the view, with no further scan.
 func TestADeletionDuringAScan(t *testing.T) {
 	d := deploy(t)
-	now := time.Now()
+	now := later
 	d.pin(t, "C#gone", 30, now)
 	d.pin(t, "C#stays", 30, now)
 	late := &lateScan{mapReads: mapReads{Client: d.client}, then: func() {

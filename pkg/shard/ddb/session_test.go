@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
@@ -24,9 +25,7 @@ func (f faulty) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o 
 	return out, err
 }
 
-// later is a time that the engine's own TTL, which goes by the real time, leaves
-// alone.
-var later = time.Date(2126, 1, 5, 12, 0, 0, 0, time.UTC)
+var later = enginetest.Later
 
 // sessions returns a process of its own that keeps sessions.
 func (d *deployment) sessions(client ddb.SessionClient, watch ddb.Watcher) *ddb.Sessions {

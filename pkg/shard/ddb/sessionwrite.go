@@ -162,10 +162,19 @@ func (s *Sessions) put(p places, n int, it, there item) types.TransactWriteItem 
 	}
 	put := &types.Put{TableName: &s.table, Item: it, ConditionExpression: aws.String("attribute_not_exists(pk)")}
 	if there != nil {
-		put.ConditionExpression = aws.String("rev = :rev")
-		put.ExpressionAttributeValues = item{":rev": there[schema.SessionRev]}
+		put.ConditionExpression, put.ExpressionAttributeValues = asRead(there)
 	}
 	return types.TransactWriteItem{Put: put}
+}
+
+// asRead is the condition that a session's item is as it was read. One without a rev
+// is nobody's of ours, and gets one when it is taken over.
+func asRead(there item) (condition *string, values item) {
+	rev, ok := there[schema.SessionRev]
+	if !ok {
+		return aws.String("attribute_exists(pk) AND attribute_not_exists(rev)"), nil
+	}
+	return aws.String("rev = :rev"), item{":rev": rev}
 }
 
 // remove deletes what is in the only place where a session may be, and returns the
@@ -199,9 +208,9 @@ func (s *Sessions) removal(ctx context.Context, p places, at time.Time) (actions
 			continue
 		}
 		units += writeUnits(it)
+		condition, values := asRead(it)
 		actions = append(actions, types.TransactWriteItem{Delete: &types.Delete{
-			TableName: &s.table, Key: p.key(n), ConditionExpression: aws.String("rev = :rev"),
-			ExpressionAttributeValues: item{":rev": it[schema.SessionRev]},
+			TableName: &s.table, Key: p.key(n), ConditionExpression: condition, ExpressionAttributeValues: values,
 		}})
 	}
 	return actions, units, nil

@@ -60,10 +60,13 @@ func (w window) edge(stamp shard.Stamp, desc bool) position {
 }
 
 func cutSpan(b shard.Bucket, stamp shard.Stamp, offset time.Duration, s Span) (cut, error) {
-	from, err1 := boundTime(stamp, s.Low)
-	to, err2 := boundTime(stamp, s.High)
+	from, _, err1 := boundTime(stamp, s.Low)
+	to, open, err2 := boundTime(stamp, s.High)
 	if err1 != nil || err2 != nil {
 		return cut{}, fmt.Errorf("%w: a range over time buckets needs both ends, as During makes them: %w", ErrMisused, firstError(err1, err2))
+	}
+	if open {
+		to = to.Add(-1)
 	}
 	return cut{b, offset, from, to}, nil
 }
@@ -75,13 +78,12 @@ func firstError(a, b error) error {
 	return b
 }
 
-func boundTime(stamp shard.Stamp, bound types.AttributeValue) (time.Time, error) {
+func boundTime(stamp shard.Stamp, bound types.AttributeValue) (at time.Time, open bool, err error) {
 	text, ok := attribute(Item{"": bound}, "")
 	if !ok {
-		return time.Time{}, fmt.Errorf("an end is open")
+		return time.Time{}, false, fmt.Errorf("an end is missing")
 	}
-	at, _, err := stamp.Parse(text)
-	return at, err
+	return stamp.ParseBound(text)
 }
 
 // windows goes through the span's buckets in order.

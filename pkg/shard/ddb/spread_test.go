@@ -23,8 +23,8 @@ func (d *deployment) spreads() *ddb.SpreadReader {
 // lies elsewhere is a stray.
 func TestSpreadOfEvents(t *testing.T) {
 	d := deploy(t)
-	now := time.Now()
-	start := now.UTC().Truncate(24 * time.Hour).Add(-48 * time.Hour)
+	now := later
+	start := now.Add(-60 * time.Hour) // a midnight
 	change := start.Add(30 * time.Hour)
 	d.setShards(t, "E#sensor", fmt.Sprintf("%d:5", start.Add(-time.Hour).Unix()), fmt.Sprintf("%d:2", change.Unix()))
 	events := spread("sensor", 300, start, time.Hour) // five an hour, for 60 hours
@@ -70,7 +70,7 @@ func (d *deployment) putItem(t *testing.T, pk, sk string, expires int64) {
 
 func TestSpreadOfEventsRefuses(t *testing.T) {
 	d := deploy(t)
-	now := time.Now()
+	now := later
 	if _, err := d.spreads().Events(within(t), "x", now, now, now); err == nil {
 		t.Error("an empty range is counted")
 	}
@@ -98,7 +98,7 @@ func TestSpreadOfACounter(t *testing.T) {
 		watched <- outcome{s, err}
 	}()
 	select {
-	case <-reads.read: // the first look is over
+	case <-reads.read: // the first look was taken
 	case got := <-watched:
 		t.Fatalf("before the second look: %+v, %v", got.spread, got.err)
 	}
@@ -124,7 +124,7 @@ func (d *deployment) raise(t *testing.T, n, writes int) {
 				"pk": &types.AttributeValueMemberS{Value: fmt.Sprintf("C#hits#%d", n)}, "sk": &types.AttributeValueMemberS{Value: "-"},
 			},
 			ExpressionAttributeValues: map[string]types.AttributeValue{
-				":now": &types.AttributeValueMemberN{Value: fmt.Sprint(time.Now().UnixMicro())}, ":one": &types.AttributeValueMemberN{Value: "1"},
+				":now": &types.AttributeValueMemberN{Value: fmt.Sprint(later.UnixMicro())}, ":one": &types.AttributeValueMemberN{Value: "1"},
 				":delta": &types.AttributeValueMemberN{Value: "-5"},
 			},
 		})
@@ -137,11 +137,11 @@ func (d *deployment) raise(t *testing.T, n, writes int) {
 // TestSpreadOfABoard counts in the index, by period, and shows who has not moved yet.
 func TestSpreadOfABoard(t *testing.T) {
 	d := deploy(t)
-	now := time.Now()
+	now := later
 	boards := ddb.NewLeaderboards(d.client, d.names.Items, d.shards, ddb.Unwatched{}, 0)
 	d.setShards(t, "L#game", "1:4")
 	submit := func(from, to int, score string) {
-		if _, err := d.shards.Lookup(within(t), "L#game", time.Now()); err != nil { // writers don't wait long for a view
+		if _, err := d.shards.Lookup(within(t), "L#game", later); err != nil { // writers don't wait long for a view
 			t.Fatal(err)
 		}
 		var list []ddb.PlayerScore
@@ -210,8 +210,8 @@ func TestSpreadOfSessions(t *testing.T) {
 	}
 }
 
-// stagedClient tells when its first batch was read, and keeps the next waiting until
-// the writes between them are made.
+// stagedClient tells when its first batch was read, and hands it out when the writes
+// after it are made: all else is read after them.
 type stagedClient struct {
 	*dynamodb.Client
 	batches      int
@@ -219,13 +219,13 @@ type stagedClient struct {
 }
 
 func (c *stagedClient) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
-	if c.batches++; c.batches > 1 {
+	out, err := c.Client.BatchGetItem(ctx, in, o...)
+	if c.batches++; c.batches == 1 {
+		close(c.read)
 		select {
 		case <-c.raised:
 		case <-ctx.Done():
 		}
-		return c.Client.BatchGetItem(ctx, in, o...)
 	}
-	defer close(c.read)
-	return c.Client.BatchGetItem(ctx, in, o...)
+	return out, err
 }

@@ -38,6 +38,9 @@ var (
 		{"hybrid buckets, fixed", "S", "", all, func(b shard.Bucket, group string, offset bool) ddb.Layout {
 			return ddb.HybridBuckets{Bucket: b, Offset: offset}
 		}, true},
+		{"hybrid buckets, microseconds", "S", shard.Micros, all, func(b shard.Bucket, group string, offset bool) ddb.Layout {
+			return ddb.HybridBuckets{Bucket: b, Stamp: shard.Micros, Group: group, Offset: offset}
+		}, false},
 		{"time buckets, random", "S", shard.Seconds, all, func(b shard.Bucket, _ string, offset bool) ddb.Layout {
 			return ddb.TimeBuckets{Bucket: b, Stamp: shard.Seconds, Offset: offset}
 		}, false},

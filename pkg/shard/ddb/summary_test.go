@@ -24,7 +24,7 @@ func TestSummariesOfOneNameTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	now := time.Now()
+	now := later
 	source := ddb.NewSummaries(d.client, d.names.Rollups, d.shards)
 	for name, read := range map[string]func(names []string) ([]ddb.Summary, error){
 		"summaries": func(names []string) ([]ddb.Summary, error) { return source.Read(within(t), names, now) },

@@ -29,7 +29,7 @@ type TableClient interface {
 }
 
 // Table is a caller's own table whose items are spread over write shards. All of
-// it must be set but for Format and Now.
+// it must be set but for Format, First, Calculate and Now.
 //
 // Items keep the shape that they have without sharding: the partition key attribute
 // holds the plain name, say "acme". Put adds the write shard on the way to DynamoDB,
@@ -51,6 +51,14 @@ type Table struct {
 	Shards       Counts           // how many write shards a name has
 	Layout       Layout           // which of them an item goes to
 	Now          func() time.Time // default time.Now
+
+	// First is the number of the first write shard, default 0: with 1 and Fixed(10) they
+	// are acme#1 to acme#10. With 0 where they are counted from 1, or the other way round,
+	// a read leaves out the items of a whole write shard, without an error.
+	First int
+	// Calculate gives the write shard, 0 to n-1, of a value among n, without First. It
+	// never changes. Default [shard.Calculated]; [shard.Summed] is the Developer Guide's.
+	Calculate func(value string, n int) int
 
 	reads reading
 }
@@ -75,6 +83,8 @@ func (t *Table) fault() error {
 		return fmt.Errorf("%w: table %s: PartitionKey %q and SortKey %q must name two attributes", ErrMisused, t.Name, t.PartitionKey, t.SortKey)
 	case t.Shards == nil:
 		return fmt.Errorf("%w: table %s: Shards is nil: say Fixed(10), or give a Map", ErrMisused, t.Name)
+	case t.First < 0:
+		return fmt.Errorf("%w: table %s: First is %d: write shards have no negative numbers", ErrMisused, t.Name, t.First)
 	case t.Layout == nil:
 		return fmt.Errorf("%w: table %s: Layout is nil: say RandomSuffix{}, for one", ErrMisused, t.Name)
 	}
@@ -89,6 +99,21 @@ func (t *Table) format() shard.Format {
 		return shard.Hash
 	}
 	return t.Format
+}
+
+// join is the partition key of a write shard, counted from 0.
+func (t *Table) join(base string, n int) string { return t.format().Join(base, t.First+n) }
+
+// calculate panics when the caller's calculation breaks its rule, which is no fault of data.
+func (t *Table) calculate(value string, n int) int {
+	if t.Calculate == nil {
+		return shard.Calculated(value, n)
+	}
+	at := t.Calculate(value, n)
+	if at < 0 || at >= n {
+		panic(fmt.Sprintf("ddb: Table.Calculate gives write shard %d of %d for %q", at, n, value))
+	}
+	return at
 }
 
 func (t *Table) now() time.Time {

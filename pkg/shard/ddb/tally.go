@@ -38,6 +38,7 @@ type Tally struct {
 	Sort         types.AttributeValue // the sort key of all its items; required with SortKey
 	Value        string               // the attribute that counts, a number
 	Format       shard.Format         // default [shard.Hash]
+	First        int                  // the number of the first write shard, as in a Table
 	Shards       Counts
 	Now          func() time.Time // default time.Now
 }
@@ -46,6 +47,8 @@ func (c *Tally) fault() error {
 	switch {
 	case c.Client == nil, c.Table == "", c.PartitionKey == "", c.Value == "", c.Shards == nil:
 		return fmt.Errorf("%w: a Tally needs Client, Table, PartitionKey, Value and Shards", ErrMisused)
+	case c.First < 0:
+		return fmt.Errorf("%w: a Tally's First is %d: write shards have no negative numbers", ErrMisused, c.First)
 	case (c.SortKey == "") != (c.Sort == nil):
 		return fmt.Errorf("%w: a Tally needs both SortKey and Sort, or neither", ErrMisused)
 	}
@@ -130,7 +133,7 @@ func (c *Tally) format() shard.Format {
 }
 
 func (c *Tally) key(name string, n int) item {
-	key := item{c.PartitionKey: &types.AttributeValueMemberS{Value: c.format().Join(name, n)}}
+	key := item{c.PartitionKey: &types.AttributeValueMemberS{Value: c.format().Join(name, c.First+n)}}
 	if c.SortKey != "" {
 		key[c.SortKey] = c.Sort
 	}

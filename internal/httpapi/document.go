@@ -1,0 +1,106 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// document is the OpenAPI document of an API that serves nothing else: it is amended in
+// place, where the rules that requests are checked by are told too.
+func document(api huma.API) []byte {
+	doc := api.OpenAPI()
+	doc.Servers = []*huma.Server{{URL: "/", Description: "Where this document came from"}}
+	doc.Tags = []*huma.Tag{
+		{Name: "writes", Description: "Calls that change something. With an Idempotency-Key they apply once within 24 hours, whatever is retried."},
+		{Name: "reads", Description: "Calls that change nothing. HEAD is answered too, as GET is, without a body."},
+	}
+	secure(doc)
+	for _, path := range doc.Paths {
+		for _, op := range []*huma.Operation{path.Get, path.Post, path.Put, path.Delete} {
+			if op != nil {
+				amend(op)
+			}
+		}
+	}
+	schemas := doc.Components.Schemas.Map()
+	schemas["ErrorModel"].Required = []string{"title", "status", "detail"}
+	schemas["ErrorDetail"].Required = []string{"message"}
+	loosen(doc)
+	text, err := json.Marshal(doc)
+	if err != nil {
+		panic(err) // the document depends on the code alone
+	}
+	return text
+}
+
+// secure says how a deployed API is called. A local one asks for nothing.
+func secure(doc *huma.OpenAPI) {
+	doc.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
+		"sigv4": {
+			Type: "apiKey", In: "header", Name: "Authorization",
+			Description: "AWS Signature Version 4, for the service execute-api: what a deployed API asks for unless set up otherwise",
+			Extensions:  map[string]any{"x-amazon-apigateway-authtype": "awsSigv4"},
+		},
+		"jwt": {Type: "http", Scheme: "bearer", BearerFormat: "JWT", Description: "A token of the issuer that the API was deployed with"},
+	}
+	doc.Security = []map[string][]string{{}, {"sigv4": {}}, {"jwt": {}}}
+}
+
+// amend puts right what the framework says of an operation.
+func amend(op *huma.Operation) {
+	if op.RequestBody != nil {
+		delete(op.RequestBody.Content, "application/octet-stream") // the same body as bytes
+	}
+	for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
+		if answer := op.Responses[strconv.Itoa(status)]; answer != nil {
+			answer.Headers = map[string]*huma.Param{"Retry-After": {
+				Description: "Seconds to wait before the call is sent again", Schema: &huma.Schema{Type: huma.TypeInteger},
+			}}
+		}
+	}
+}
+
+// loosen allows members in answers that are not there yet, so that clients made from
+// this document go on when there are. Requests stay strict.
+func loosen(doc *huma.OpenAPI) {
+	strict := map[string]bool{}
+	for _, path := range doc.Paths {
+		for _, op := range []*huma.Operation{path.Post, path.Put} {
+			if op != nil && op.RequestBody != nil {
+				reach(doc.Components.Schemas, op.RequestBody.Content[jsonType].Schema, strict)
+			}
+		}
+	}
+	for name, s := range doc.Components.Schemas.Map() {
+		if !strict[name] && s.AdditionalProperties == false {
+			s.AdditionalProperties = nil
+		}
+	}
+}
+
+// reach puts down the names of all schemas that one refers to.
+func reach(all huma.Registry, s *huma.Schema, names map[string]bool) {
+	if s == nil {
+		return
+	}
+	if name := s.Ref[strings.LastIndex(s.Ref, "/")+1:]; name != "" && !names[name] {
+		names[name] = true
+		reach(all, all.SchemaFromRef(s.Ref), names)
+	}
+	reach(all, s.Items, names)
+	for _, p := range s.Properties {
+		reach(all, p, names)
+	}
+}
+
+// NumberSchema describes a number that may have more digits than a client's usual type
+// holds, in the OpenAPI document.
+func NumberSchema(description string) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeNumber, Description: description, Extensions: map[string]any{
+		"format": "decimal", "x-go-type": "json.Number", "x-go-type-import": map[string]string{"path": "encoding/json"},
+	}}
+}
