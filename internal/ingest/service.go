@@ -5,8 +5,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/oklog/ulid/v2"
-
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
@@ -18,7 +16,6 @@ type Client interface {
 	ddb.BoardClient
 	ddb.SessionClient
 	ddb.LimitClient
-	SightingClient
 }
 
 // Service writes what callers send.
@@ -41,7 +38,7 @@ func New(settings Settings, client Client, log *slog.Logger) (*Service, error) {
 	}
 	view := ddb.NewMap(client, settings.ShardMapTable)
 	changer := ddb.NewMapChanger(client, view, ddb.ChangerOptions{Keep: ddb.HistoryKept(settings.EventRetention)})
-	watch := newGrowth(settings, client, changer, log)
+	watch := newGrower(settings, changed{changer}, log)
 	return &Service{
 		settings: settings,
 		events:   ddb.NewEventWriter(client, settings.ItemsTable, view, settings.EventRetention, watch),
@@ -49,25 +46,10 @@ func New(settings Settings, client Client, log *slog.Logger) (*Service, error) {
 		boards:   ddb.NewLeaderboards(client, settings.ItemsTable, view, watch, settings.BoardRetention),
 		sessions: ddb.NewSessions(client, settings.ItemsTable, view, watch),
 		limiter:  ddb.NewLimiter(client, settings.ItemsTable, view, watch, ddb.LimiterOptions{}),
-		once:     ddb.NewOnce(client, settings.ItemsTable, watch),
+		once:     ddb.NewOnce(client, settings.ItemsTable, view, watch),
 		changer:  changer,
 		now:      time.Now,
 	}, nil
-}
-
-func newGrowth(settings Settings, client SightingClient, changer *ddb.MapChanger, log *slog.Logger) *growth {
-	return &growth{
-		meter:     newMeter(),
-		sightings: sightings{client: client, table: settings.ItemsTable, writer: ulid.Make().String()},
-		changer:   changer,
-		control:   settings.Control,
-		names:     settings.MetricNames,
-		limit:     float64(settings.PartitionWCU),
-		fresh:     2 * settings.Window,
-		now:       time.Now,
-		log:       log,
-		keys:      map[string]*trouble{},
-	}
 }
 
 func (s *Service) deadline(ctx context.Context) (context.Context, context.CancelFunc) {

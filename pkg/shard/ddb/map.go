@@ -119,14 +119,15 @@ func usable(key string) error {
 // patience is how long a counter's write waits for a younger view.
 const patience = 250 * time.Millisecond
 
-// count returns the newest shard count for a write that needs no agreement with
-// others: every count that was ever in force, and 1, is right for a counter. So
+// newest returns the entry of a key for a write that needs no agreement with others,
+// of which the newest count matters: every count that was ever in force, and 1, is right
+// for a counter. So
 // the caller that starts a renewal waits for it, not for long, and the others go
 // on with what there is.
 //
 // What is older than CountAge is not gone by: a key that was deleted meanwhile has
 // no other write shards that a strong read would know of.
-func (m *Map) count(ctx context.Context, key string, now time.Time) int {
+func (m *Map) newest(ctx context.Context, key string, now time.Time) Entry {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	now = now.Round(0)
@@ -137,13 +138,13 @@ func (m *Map) count(ctx context.Context, key string, now time.Time) int {
 	}
 	v := m.current()
 	if !v.younger(now, CountAge) {
-		return 1
+		return Entry{}
 	}
 	entry, ok, partial := v.find(key)
 	if !ok && partial {
 		entry, _ = m.lookupRest(ctx, key, now) // likewise
 	}
-	return entry.History.Newest()
+	return entry
 }
 
 func (m *Map) lookupRest(ctx context.Context, key string, now time.Time) (Entry, error) {

@@ -37,6 +37,7 @@ const slowMove = fence/2 + 2*ahead
 // places are the write shards on which a session may be.
 type places struct {
 	group, id string
+	entry     Entry        // of the group in the shard map
 	numbers   []int        // where it belongs first, each once
 	fenced    map[int]bool // those on which late writes may yet begin it
 }
@@ -64,7 +65,7 @@ func (s *SessionReader) stayed(ctx context.Context, l Lease, from, to time.Time)
 }
 
 func placesOf(entry Entry, group, id string, at time.Time) places {
-	p := places{group: group, id: id, fenced: map[int]bool{}}
+	p := places{group: group, id: id, entry: entry, fenced: map[int]bool{}}
 	p.add(shard.Calculated(id, entry.History.At(at)))
 	for _, count := range entry.History.Counts(at.Add(-prompt-ahead), at.Add(ahead)) {
 		n := shard.Calculated(id, count)
