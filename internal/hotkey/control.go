@@ -100,7 +100,7 @@ func (r *run) execute(ctx context.Context, key string, d Decision) (changed bool
 		log.InfoContext(ctx, "shard count changed", "action", string(d.Action), "effective", entry.Effective())
 		r.events("ShardCountChanges", 1)
 		return true, nil
-	case errors.Is(err, ddb.ErrCooldown), errors.Is(err, ddb.ErrNoChange), errors.Is(err, ddb.ErrPinned):
+	case errors.Is(err, ddb.ErrNoChange), errors.Is(err, ddb.ErrPinned):
 		log.InfoContext(ctx, "shard count left alone", "action", string(d.Action), "error", err)
 		err = nil
 	default:

@@ -72,7 +72,7 @@ func (f *fakeShards) change(key string, count int, sense bool, note ddb.Note, no
 	case entry.Pinned:
 		return entry, ddb.ErrPinned
 	case now.Before(entry.Effective().Add(10 * time.Second)):
-		return entry, ddb.ErrCooldown
+		return entry, ddb.ErrNoChange
 	case !sense:
 		return entry, ddb.ErrNoChange
 	}

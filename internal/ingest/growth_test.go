@@ -368,5 +368,5 @@ func TestTheShardMapAsAGrowerNeedsIt(t *testing.T) {
 }
 
 func (r *rig) shardMap() shardMap {
-	return changed{ddb.NewMapChanger(r.client, ddb.NewMap(r.client, r.names.ShardMap), ddb.ChangerOptions{})}
+	return ddb.NewMapChanger(r.client, ddb.NewMap(r.client, r.names.ShardMap), ddb.ChangerOptions{})
 }

@@ -36,9 +36,9 @@ func New(settings Settings, client Client, log *slog.Logger) (*Service, error) {
 	if err := settings.Validate(); err != nil {
 		return nil, err
 	}
-	view := ddb.NewMap(client, settings.ShardMapTable)
+	view := ddb.NewMapWith(client, settings.ShardMapTable, settings.mapOptions())
 	changer := ddb.NewMapChanger(client, view, ddb.ChangerOptions{Keep: ddb.HistoryKept(settings.EventRetention)})
-	watch := newGrower(settings, changed{changer}, log)
+	watch := newGrower(settings, changer, log)
 	return &Service{
 		settings: settings,
 		events:   ddb.NewEventWriter(client, settings.ItemsTable, view, settings.EventRetention, watch),
@@ -51,6 +51,9 @@ func New(settings Settings, client Client, log *slog.Logger) (*Service, error) {
 		now:      time.Now,
 	}, nil
 }
+
+// Load reads the shard map, which the first call would otherwise wait for.
+func (s *Service) Load(ctx context.Context) error { return s.changer.Load(ctx, s.now()) }
 
 func (s *Service) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, s.settings.Deadline)

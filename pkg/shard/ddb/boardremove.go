@@ -37,8 +37,8 @@ func (l *Leaderboards) remove(ctx context.Context, s span, player string, now ti
 			TableName: &l.table, Key: itemKey(schema.EntryKey(s.board, s.label, player)),
 		}, once)
 		at := now.Add(time.Since(begin))
-		entry := l.shards.newest(ctx, request.Key, at)
-		n := shard.Calculated(player, entry.History.Newest())
+		entry, count := l.shards.newest(ctx, request.Key, at)
+		n := shard.Calculated(player, count)
 		tell(ctx, l.watch, Attempt{Key: request.Key, Request: request.ID, Entry: entry, Shard: n, At: at}, err, IndexKeyRange)
 		return err
 	})

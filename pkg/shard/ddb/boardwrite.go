@@ -79,9 +79,10 @@ func (w *entryWrite) put(ctx context.Context) (*types.Put, error) {
 	if err != nil || !changed {
 		return nil, err
 	}
-	w.sent = w.l.shards.newest(ctx, boardKey(w.board), w.elapsed())
+	var count int
+	w.sent, count = w.l.shards.newest(ctx, boardKey(w.board), w.elapsed())
 	put := &types.Put{
-		TableName: &w.l.table, Item: w.item(place, w.rev(), w.sent.History.Newest()),
+		TableName: &w.l.table, Item: w.item(place, w.rev(), count),
 		ConditionExpression:                 aws.String("attribute_not_exists(pk)"),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}

@@ -54,8 +54,8 @@ func (c *CounterWriter) Add(ctx context.Context, name string, delta int64, now t
 	n, begin := -1, time.Now()
 	err := persist(ctx, func(ctx context.Context) error {
 		at := now.Add(time.Since(begin)) // a late attempt must not start a rev below a tombstone's
-		entry := c.shards.newest(ctx, key, at)
-		n = another(entry.History.Newest(), n)
+		entry, count := c.shards.newest(ctx, key, at)
+		n = another(count, n)
 		u := c.update(name, n, delta, at)
 		_, err := c.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 			TableName: u.TableName, Key: u.Key, UpdateExpression: u.UpdateExpression,
@@ -75,8 +75,8 @@ func (c *CounterWriter) Add(ctx context.Context, name string, delta int64, now t
 // Now is the attempt's own time, not the call's: a write shard that was removed
 // since the call began must not be made again with a rev below its tombstone's.
 func (c *CounterWriter) AddTransact(ctx context.Context, name string, delta int64, now time.Time) types.TransactWriteItem {
-	n := shard.Random(c.shards.newest(ctx, counterKey(name), now).History.Newest())
-	return types.TransactWriteItem{Update: c.update(name, n, delta, now)}
+	_, count := c.shards.newest(ctx, counterKey(name), now)
+	return types.TransactWriteItem{Update: c.update(name, shard.Random(count), delta, now)}
 }
 
 // another returns a random write shard of n, other than the last one if there is

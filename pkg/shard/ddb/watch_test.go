@@ -93,7 +93,7 @@ func throttledFor(reason string) error {
 const partitionFull = "TableWriteKeyRangeThroughputExceeded"
 
 // emptyMap is a view of a shard map without entries.
-func emptyMap() *Map { return NewMap(&fakeMap{page: 10, items: map[string]item{}}, "m") }
+func emptyMap() *Map { return NewMap(newFakeMap(10, 0, 0), "m") }
 
 // TestAKeyedCallsConflictsAreTold: of each action that met another transaction, by its own
 // write shard; not of the others, and of all of them when the call is through.

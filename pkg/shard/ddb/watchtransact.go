@@ -68,7 +68,7 @@ func (t *transactions) loads(ctx context.Context, actions []types.TransactWriteI
 		if !ok {
 			continue
 		}
-		l.Entry = t.shards.newest(ctx, l.Key, now)
+		l.Entry, _ = t.shards.newest(ctx, l.Key, now)
 		list[i] = l
 		one := written{l.Key, l.item}
 		if met[one]++; met[one] == 1 { // a session that moves is at several places
