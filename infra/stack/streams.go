@@ -56,6 +56,10 @@ func (d *deployment) sourceARN() *string {
 
 func (d *deployment) makeMapping(function string) {
 	c := d.config
+	age := c.RecordAge
+	if function == grants.Hotkeys {
+		age = c.DetectorAge()
+	}
 	props := &awslambda.CfnEventSourceMappingProps{
 		FunctionName:                   d.functions[function].FunctionName(),
 		EventSourceArn:                 d.streamARN(),
@@ -67,7 +71,7 @@ func (d *deployment) makeMapping(function string) {
 		BisectBatchOnFunctionError:     true,
 		FunctionResponseTypes:          jsii.Strings("ReportBatchItemFailures"),
 		MaximumRetryAttempts:           number(c.Retries),
-		MaximumRecordAgeInSeconds:      jsii.Number(c.RecordAge.Seconds()),
+		MaximumRecordAgeInSeconds:      jsii.Number(age.Seconds()),
 		DestinationConfig: awslambda.CfnEventSourceMapping_DestinationConfigProperty{
 			OnFailure: awslambda.CfnEventSourceMapping_OnFailureProperty{Destination: d.failures.BucketArn()},
 		},

@@ -24,9 +24,9 @@ func TestSameAnswer(t *testing.T) {
 			for range n {
 				w := write{key: fmt.Sprint("C#", rapid.IntRange(0, 20).Draw(rt, "key"), "#0"), at: float64(rapid.IntRange(-5, 15).Draw(rt, "at"))}
 				if rapid.IntRange(0, 8).Draw(rt, "kind") == 0 {
-				w = write{raw: rapid.SampledFrom(bad).Draw(rt, "bad")}
-			}
-			all = append(all, w)
+					w = write{raw: rapid.SampledFrom(bad).Draw(rt, "bad")}
+				}
+				all = append(all, w)
 			}
 			return all
 		}
