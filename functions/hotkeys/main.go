@@ -36,7 +36,7 @@ func build(ctx context.Context, settings hotkey.Settings, log *slog.Logger) (any
 	if err != nil {
 		return nil, err
 	}
-	view := ddb.NewMap(db, settings.ShardMapTable)
+	view := ddb.NewMapWith(db, settings.ShardMapTable, settings.MapOptions())
 	changer := ddb.NewMapChanger(db, view, ddb.ChangerOptions{Keep: ddb.HistoryKept(settings.EventRetention)})
 	return hotkey.New(settings, hotkey.Deps{
 		Source: source, Rollups: db, Shards: changer, Partitions: hotkey.OpenShards(streams),

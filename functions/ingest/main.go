@@ -12,7 +12,7 @@ import (
 
 func main() { function.Run("ingest", build) }
 
-func build(_ context.Context, settings ingest.Settings, log *slog.Logger) (any, error) {
+func build(ctx context.Context, settings ingest.Settings, log *slog.Logger) (any, error) {
 	client, err := function.DynamoDB()
 	if err != nil {
 		return nil, err
@@ -21,5 +21,6 @@ func build(_ context.Context, settings ingest.Settings, log *slog.Logger) (any, 
 	if err != nil {
 		return nil, err
 	}
+	function.Early(ctx, log, "reading the shard map", service.Load)
 	return httpapi.Lambda(httpapi.New(log, ingest.Routes(service))), nil
 }

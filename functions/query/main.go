@@ -14,7 +14,7 @@ import (
 
 func main() { function.Run("query", build) }
 
-func build(_ context.Context, settings query.Settings, log *slog.Logger) (any, error) {
+func build(ctx context.Context, settings query.Settings, log *slog.Logger) (any, error) {
 	client, err := function.DynamoDB()
 	if err != nil {
 		return nil, err
@@ -23,6 +23,7 @@ func build(_ context.Context, settings query.Settings, log *slog.Logger) (any, e
 	if err != nil {
 		return nil, err
 	}
+	function.Early(ctx, log, "reading the shard map", service.Load)
 	reads := query.Routes(service)
 	return httpapi.Lambda(httpapi.WithDocs(httpapi.New(log, reads), ingest.Routes(nil), reads)), nil
 }

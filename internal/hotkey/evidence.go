@@ -9,6 +9,7 @@ import (
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // loads are the rates of all write shards in one window, of hotshard's own table.
@@ -120,12 +121,9 @@ func (l *loads) enterBoard(e *Evidence) {
 	}
 }
 
-// ahead is how far events may lie ahead, and more.
-const ahead = 5 * time.Second
-
 // past tells whether a group is of a day that no event of the window's own time
 // belongs to.
 func (l *loads) past(g *group) bool {
 	day := func(at time.Time) string { return schema.EventBucket.Label(at, 0) }
-	return g.base.Type == schema.Entity && g.bucket != day(l.start) && g.bucket != day(l.end.Add(ahead))
+	return g.base.Type == schema.Entity && g.bucket != day(l.start) && g.bucket != day(l.end.Add(ddb.MaxEventAhead))
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // Settings are the function's environment variables.
@@ -25,6 +26,13 @@ type Settings struct {
 	ItemsTable    string `env:"HOTSHARD_ITEMS_TABLE"`
 	RollupsTable  string `env:"HOTSHARD_ROLLUPS_TABLE"`
 	ShardMapTable string `env:"HOTSHARD_SHARD_MAP_TABLE"`
+
+	// EventAhead is how far ahead of now the times of events may lie, and ViewAge the age
+	// beyond which a view of the shard map is renewed. A change of an entity's shard count
+	// comes into force their sum and two seconds later. All functions must have the same,
+	// up to 8s and up to 5s.
+	EventAhead time.Duration `env:"HOTSHARD_EVENT_AHEAD" envDefault:"2s"`
+	ViewAge    time.Duration `env:"HOTSHARD_VIEW_AGE" envDefault:"1s"`
 
 	// Window is how long the windows are over which rates are taken, if Lambda
 	// delivers without a tumbling window; with one, that one's length counts.
@@ -149,8 +157,15 @@ func (s Settings) Validate() error {
 	check(s.MetricNames.Valid(), "HOTSHARD_METRIC_NAMES", s.MetricNames, "plain, hashed or off")
 	check(s.Control == Act || s.Control == Observe || s.Control == Off, "HOTSHARD_CONTROL", s.Control, "act, observe or off")
 	check(s.Quiet >= time.Minute && s.Quiet <= 24*time.Hour, "HOTSHARD_QUIET", s.Quiet, "1m to 24h")
+	check(s.EventAhead >= 0 && s.EventAhead <= ddb.MaxEventAhead, "HOTSHARD_EVENT_AHEAD", s.EventAhead, "up to "+ddb.MaxEventAhead.String())
+	check(s.ViewAge >= 0 && s.ViewAge <= ddb.MaxViewAge, "HOTSHARD_VIEW_AGE", s.ViewAge, "up to "+ddb.MaxViewAge.String())
 	check(s.EventRetention == 0 || s.EventRetention >= time.Hour, "HOTSHARD_EVENT_RETENTION", s.EventRetention, "0, or 1h or more")
 	return errors.Join(faults...)
+}
+
+// MapOptions are the times of the shard map.
+func (s Settings) MapOptions() ddb.MapOptions {
+	return ddb.MapOptions{ViewAge: s.ViewAge, EventAhead: s.EventAhead}
 }
 
 // policy is what these settings make of the controller.

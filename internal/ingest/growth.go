@@ -233,7 +233,7 @@ func (g *growth) grow(ctx context.Context, key string, count int, why string) {
 	switch {
 	case err == nil:
 		g.log.Warn("grown", "key", g.names.Shown(key), "shards", count, "effective_at", entry.Effective(), "why", why)
-	case errors.Is(err, ddb.ErrCooldown), errors.Is(err, ddb.ErrNoChange), errors.Is(err, ddb.ErrPinned):
+	case errors.Is(err, ddb.ErrNoChange), errors.Is(err, ddb.ErrPinned):
 	default:
 		g.log.Error("not grown", "key", g.names.Shown(key), "shards", count, "error", err)
 	}

@@ -137,7 +137,7 @@ func TestTheFirstAnswerIsSized(t *testing.T) {
 	}
 	c.storm("C#hot", 200, 5*time.Second, 0)
 	e := c.entry("C#hot")
-	if n := e.History.Newest(); e.Version != 1 || n < 39 || n > 41 || e.Notes[e.Effective().Unix()].By != "ingest" {
+	if n := e.History.Newest(); e.Version != 1 || n < 39 || n > 41 || e.Notes[e.Effective().UnixMilli()].By != "ingest" {
 		t.Fatalf("at ten times the limit: %+v", e)
 	}
 	c.storm("C#hot", 200, 12*time.Second, 20*time.Second) // writes from before it grew

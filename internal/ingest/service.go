@@ -39,7 +39,7 @@ func New(settings Settings, client Client, log *slog.Logger) (*Service, error) {
 	if err := settings.Validate(); err != nil {
 		return nil, err
 	}
-	view := ddb.NewMap(client, settings.ShardMapTable)
+	view := ddb.NewMapWith(client, settings.ShardMapTable, settings.mapOptions())
 	changer := ddb.NewMapChanger(client, view, ddb.ChangerOptions{Keep: ddb.HistoryKept(settings.EventRetention)})
 	watch := newGrowth(settings, client, changer, log)
 	return &Service{
@@ -54,6 +54,9 @@ func New(settings Settings, client Client, log *slog.Logger) (*Service, error) {
 		now:      time.Now,
 	}, nil
 }
+
+// Load reads the shard map, which the first call would otherwise wait for.
+func (s *Service) Load(ctx context.Context) error { return s.changer.Load(ctx, s.now()) }
 
 func newGrowth(settings Settings, client SightingClient, changer *ddb.MapChanger, log *slog.Logger) *growth {
 	return &growth{

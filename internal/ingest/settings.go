@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // Settings are the function's environment variables.
@@ -32,9 +33,20 @@ type Settings struct {
 	// Window is the detector's; what is older than two of them is no evidence. 1s
 	// to 15m.
 	Window time.Duration `env:"HOTSHARD_WINDOW" envDefault:"10s"`
+	// EventAhead is how far ahead of now the times of events may lie, and ViewAge the age
+	// beyond which a view of the shard map is renewed. A change of an entity's shard count
+	// comes into force their sum and two seconds later. All functions must have the same,
+	// up to 8s and up to 5s.
+	EventAhead time.Duration `env:"HOTSHARD_EVENT_AHEAD" envDefault:"2s"`
+	ViewAge    time.Duration `env:"HOTSHARD_VIEW_AGE" envDefault:"1s"`
 	// MetricNames is how log lines on shard counts name a key: plain, hashed (see
 	// [heat.Pseudonym]) or off. Errors of AWS calls name keys all the same.
 	MetricNames heat.Naming `env:"HOTSHARD_METRIC_NAMES" envDefault:"plain"`
+}
+
+// mapOptions are the times of the shard map.
+func (s Settings) mapOptions() ddb.MapOptions {
+	return ddb.MapOptions{ViewAge: s.ViewAge, EventAhead: s.EventAhead}
 }
 
 // Validate reports all faults at once.
@@ -48,6 +60,12 @@ func (s Settings) Validate() error {
 	}
 	if s.Deadline < 100*time.Millisecond || s.Deadline > 25*time.Second {
 		faults = append(faults, fmt.Errorf("HOTSHARD_DEADLINE is %v: want 100ms to 25s", s.Deadline))
+	}
+	if s.EventAhead < 0 || s.EventAhead > ddb.MaxEventAhead {
+		faults = append(faults, fmt.Errorf("HOTSHARD_EVENT_AHEAD is %v: want up to %v", s.EventAhead, ddb.MaxEventAhead))
+	}
+	if s.ViewAge < 0 || s.ViewAge > ddb.MaxViewAge {
+		faults = append(faults, fmt.Errorf("HOTSHARD_VIEW_AGE is %v: want up to %v", s.ViewAge, ddb.MaxViewAge))
 	}
 	if s.Control != Act && s.Control != Observe && s.Control != Off {
 		faults = append(faults, fmt.Errorf("HOTSHARD_CONTROL is %q: want act, observe or off", s.Control))

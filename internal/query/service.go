@@ -28,6 +28,9 @@ type Settings struct {
 	// RollupRetention is how long event rollups are kept after the end of their
 	// bucket, as the aggregator has it; 0 is for ever.
 	RollupRetention time.Duration `env:"HOTSHARD_ROLLUP_RETENTION" envDefault:"0"`
+	// ViewAge is the age beyond which a view of the shard map is renewed, up to 5s. It is
+	// to be what the other functions have.
+	ViewAge time.Duration `env:"HOTSHARD_VIEW_AGE" envDefault:"1s"`
 	// SummaryAge is how long a counter's summary that was read is given to others who
 	// ask for it; 0 to 1h, and 0 reads it for each. It adds to how far behind the
 	// write shards a value may be; as_of tells.
@@ -45,6 +48,9 @@ func (s Settings) Validate() error {
 	}
 	if s.RollupRetention < 0 {
 		faults = append(faults, fmt.Errorf("HOTSHARD_ROLLUP_RETENTION is %v: want 0 or more", s.RollupRetention))
+	}
+	if s.ViewAge < 0 || s.ViewAge > ddb.MaxViewAge {
+		faults = append(faults, fmt.Errorf("HOTSHARD_VIEW_AGE is %v: want up to %v", s.ViewAge, ddb.MaxViewAge))
 	}
 	if s.SummaryAge < 0 || s.SummaryAge > time.Hour {
 		faults = append(faults, fmt.Errorf("HOTSHARD_SUMMARY_AGE is %v: want 0 to 1h", s.SummaryAge))
@@ -77,7 +83,7 @@ func New(settings Settings, client Client) (*Service, error) {
 	if err := settings.Validate(); err != nil {
 		return nil, err
 	}
-	shards := ddb.NewMap(client, settings.ShardMapTable)
+	shards := ddb.NewMapWith(client, settings.ShardMapTable, ddb.MapOptions{ViewAge: settings.ViewAge})
 	return &Service{
 		settings:  settings,
 		client:    client,
@@ -90,6 +96,9 @@ func New(settings Settings, client Client) (*Service, error) {
 		now:       time.Now,
 	}, nil
 }
+
+// Load reads the shard map, which the first call would otherwise wait for.
+func (s *Service) Load(ctx context.Context) error { return s.shards.Load(ctx, s.now()) }
 
 // Routes registers the service's calls. A nil service serves to document them.
 func Routes(s *Service) httpapi.Routes {

@@ -96,7 +96,7 @@ func listOf(entries []ddb.Entry) (shardsList, error) {
 	for i, e := range entries {
 		base, err := schema.ParseBaseKey(e.Key)
 		if err != nil {
-			return list, err
+			continue // another program's, which shares the map
 		}
 		one := httpapi.ShowShards(base, e)
 		weight, err := httpapi.WeightOf(one)

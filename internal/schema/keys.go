@@ -27,7 +27,7 @@ type BaseKey struct {
 	Name string
 }
 
-// String returns the base key's own text, which is also its partition key in the
+// String returns the base key's own text, which is also its sort key in the
 // shard map: the type's prefix and the name.
 func (k BaseKey) String() string { return prefixes[k.Type] + k.Name }
 

@@ -24,7 +24,7 @@ import (
 func (s *System) wire(ctx context.Context) error {
 	s.server = &http.Server{ReadHeaderTimeout: 5 * time.Second}
 	var err error
-	if s.server.Handler, err = s.api(); err != nil {
+	if s.server.Handler, err = s.api(ctx); err != nil {
 		return err
 	}
 	source, err := local.OpenStream(ctx, local.Streams(s.endpoint, ""), s.names.Items)
@@ -63,7 +63,7 @@ func (s *System) detector() (*hotkey.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	view := ddb.NewMap(s.functions, s.names.ShardMap)
+	view := ddb.NewMapWith(s.functions, s.names.ShardMap, o.MapOptions())
 	detector, err := hotkey.New(o, hotkey.Deps{
 		Rollups: s.functions,
 		Shards:  ddb.NewMapChanger(s.functions, view, ddb.ChangerOptions{Keep: ddb.HistoryKept(o.EventRetention)}),
@@ -76,7 +76,7 @@ func (s *System) detector() (*hotkey.Handler, error) {
 // maxMetrics bounds the metric values kept in memory.
 const maxMetrics = 10_000
 
-func (s *System) api() (http.Handler, error) {
+func (s *System) api(ctx context.Context) (http.Handler, error) {
 	writeSettings, err := settings[ingest.Settings](s)
 	if err != nil {
 		return nil, err
@@ -92,6 +92,11 @@ func (s *System) api() (http.Handler, error) {
 	reader, err := query.New(readSettings, s.functions)
 	if err != nil {
 		return nil, err
+	}
+	for _, load := range []func(context.Context) error{writer.Load, reader.Load} {
+		if err := load(ctx); err != nil {
+			s.options.Log.Warn("reading the shard map has to wait for the first call", "error", err)
+		}
 	}
 	routes := []httpapi.Routes{ingest.Routes(writer), query.Routes(reader)}
 	return httpapi.WithDocs(httpapi.New(s.options.Log, routes...), routes...), nil

@@ -56,7 +56,7 @@ func NewEventWriter(client EventClient, table string, shards *Map, retention tim
 // Put writes events, and returns for each, in order, nil once it is durable or
 // an error of kind ErrThrottled, ErrUnavailable or ErrStale. Of two events with
 // one identity the later in the list counts, and both share its outcome. An event
-// whose time is over [MaxAhead] ahead of now is ErrMisused, and not written: the
+// whose time is over [MapOptions].EventAhead ahead of now is ErrMisused, and not written: the
 // entity's shard count may yet change before that time.
 func (e *EventWriter) Put(ctx context.Context, events []Event, now time.Time) []error {
 	outcomes := make([]error, len(events))
@@ -88,8 +88,8 @@ func (e *EventWriter) PutTransact(ctx context.Context, ev Event, now time.Time) 
 // item returns an event's item, on the write shard that its id has among the
 // shard count in force at its time.
 func (e *EventWriter) item(ctx context.Context, ev Event, now time.Time) (item, error) {
-	if ev.Time.After(now.Add(MaxAhead)) {
-		return nil, fmt.Errorf("%w: writing an event of %q: its time %s is over %s ahead", ErrMisused, ev.Entity, ev.Time.Format(time.RFC3339), MaxAhead)
+	if ahead := e.shards.options.EventAhead; ev.Time.After(now.Add(ahead)) {
+		return nil, fmt.Errorf("%w: writing an event of %q: its time %s is over %s ahead", ErrMisused, ev.Entity, ev.Time.Format(time.RFC3339), ahead)
 	}
 	entry, err := e.shards.Lookup(ctx, entityKey(ev.Entity), now)
 	if err != nil {

@@ -260,3 +260,11 @@ func conditionFailed(err error) (there item, ok bool) {
 	}
 	return failed.Item, true
 }
+
+func ceilSecond(t time.Time) time.Time {
+	t = t.Round(0)
+	if down := t.Truncate(time.Second); down.Before(t) {
+		return down.Add(time.Second)
+	}
+	return t
+}
