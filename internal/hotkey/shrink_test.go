@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -306,5 +307,131 @@ func TestTaskFaults(t *testing.T) {
 	f.shards.fail = ddb.ErrStale
 	if _, err := f.handler.Invoke(t.Context(), []byte(hotkey.ShrinkTask)); err == nil || !strings.Contains(err.Error(), "listing sharded keys") {
 		t.Errorf("without the map: %v", err)
+	}
+}
+
+// TestNoShrinkWithoutProof plays two days of an entity on two stream shards, with outages of the
+// detector at random: of one stream shard for up to fifty minutes, and of all for hours, in
+// which records are given up that get older than an hour. Whenever the count is lowered, all
+// that was written in the day before had been counted, and half of the write shards were
+// enough for it.
+func TestNoShrinkWithoutProof(t *testing.T) {
+	shrunk := 0
+	base := uint64(time.Now().UnixNano())
+	for i := range uint64(40) {
+		seed := base + i
+		if newOutages(seed).play(t) {
+			shrunk++
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+	if shrunk < 5 {
+		t.Errorf("it shrank in %d of 40 lives: the test is too hard (seeds from %d)", shrunk, base)
+	}
+}
+
+// outages is one such life, in steps of ten minutes.
+type outages struct {
+	rng *rand.Rand
+	*fixture
+	queues [2][]made // by stream shard
+	all    []made
+	until  [2]time.Time // of outages
+	heavy  float64      // part of the steps with a heavy load
+	sorrow float64      // part of the steps at which an outage begins
+}
+
+type made struct {
+	at    time.Time
+	units int
+	seen  bool
+}
+
+func newOutages(seed uint64) *outages {
+	s := settings()
+	s.PartitionWCU, s.HeatRetention = 10, 100*time.Hour
+	o := &outages{rng: rand.New(rand.NewPCG(seed, 1)), fixture: newFixture(s)}
+	o.heavy, o.sorrow = []float64{0, 0, 0.005}[o.rng.IntN(3)], []float64{0, 0.002, 0.01}[o.rng.IntN(3)]
+	return o
+}
+
+// play returns whether the count was lowered. It is checked each time it is, and then set
+// back.
+func (o *outages) play(t *testing.T) (shrunk bool) {
+	t.Helper()
+	o.shards.set("E#e", 8, start.Add(-time.Hour))
+	for ; o.now.Before(start.Add(48 * time.Hour)); o.now = o.now.Add(10 * time.Minute) {
+		for n := range o.queues {
+			o.write(n)
+		}
+		o.fail()
+		for n := range o.queues {
+			o.deliver(t, n)
+		}
+		if o.rng.IntN(3) == 0 {
+			if o.task(t); len(o.shards.changes) > 0 {
+				o.check(t)
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// write makes records for a stream shard's queue: some of the entity, at least one.
+func (o *outages) write(n int) {
+	units := o.rng.IntN(20)
+	if o.rng.Float64() < o.heavy {
+		units = 60 // a window has 100 of a partition; 8 write shards are planned for 100 as well
+	}
+	o.queues[n] = append(o.queues[n], made{at: o.now, units: units})
+	o.all = append(o.all, made{at: o.now, units: units})
+}
+
+func (o *outages) fail() {
+	if n := o.rng.IntN(2); o.rng.Float64() < o.sorrow && len(o.queues[n]) == 1 {
+		o.until[n] = o.now.Add(time.Duration(o.rng.IntN(51)) * time.Minute)
+	}
+	if o.rng.Float64() < o.sorrow {
+		end := o.now.Add(time.Duration(o.rng.IntN(600)) * time.Minute)
+		o.until = [2]time.Time{end, end}
+	}
+}
+
+// deliver hands over a queue, if its reader is there, but for what is too old.
+func (o *outages) deliver(t *testing.T, n int) {
+	t.Helper()
+	if o.now.Before(o.until[n]) {
+		return
+	}
+	for _, m := range o.queues[n] {
+		if o.now.Sub(m.at) > hotkey.RecordAge {
+			continue
+		}
+		name := fmt.Sprintf("E#e#%s#%d", m.at.Format(time.DateOnly), n)
+		w := append(units(m.at, name, m.units), units(m.at, fmt.Sprint("C#other#", n), 1)...)
+		o.must(t, unwindowed(w, n+2*int(m.at.Unix())))
+		for i := range o.all {
+			if o.all[i].at.Equal(m.at) && i%2 == n {
+				o.all[i].seen = true
+			}
+		}
+	}
+	o.queues[n] = nil
+}
+
+func (o *outages) check(t *testing.T) {
+	t.Helper()
+	for i := 0; i < len(o.all); i += 2 {
+		a, b := o.all[i], o.all[i+1]
+		age := o.now.Sub(a.at)
+		if age <= 25*time.Hour && age > time.Hour && (!a.seen || !b.seen) {
+			t.Errorf("shrunk at %v: what was written at %v was not counted: %+v, %+v\n%s", o.now, a.at, a, b, o.logs)
+		}
+		if age <= 25*time.Hour && a.seen && b.seen && a.units+b.units > 50 {
+			t.Errorf("shrunk at %v, with %d units at %v", o.now, a.units+b.units, a.at)
+		}
 	}
 }
