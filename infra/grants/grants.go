@@ -53,8 +53,7 @@ var All = []Grant{
 	{Query, Rollups, "", []string{"BatchGetItem", "GetItem", "Query"}, "summaries and heat"},
 	{Query, ShardMap, "", []string{"GetItem", "Scan"}, "the view of shard counts"},
 
-	{Hotkeys, Items, "", []string{"PutItem"}, "beats"},
-	{Hotkeys, Rollups, "", []string{"PutItem", "Query", "UpdateItem"}, "heat items, its own and those of other stream shards; the budget of metric names"},
+	{Hotkeys, Rollups, "", []string{"PutItem", "Query", "UpdateItem"}, "heat items, its own and those of other stream shards; summaries of hours; the budget of metric names"},
 	{Hotkeys, Source, "", []string{"DescribeTable"}, "keys and indexes of a table that the deployment is attached to"},
 	{Hotkeys, ShardMap, "", []string{"DeleteItem", "GetItem", "PutItem", "Scan"}, "the view of shard counts, and changes"},
 
@@ -67,6 +66,11 @@ var All = []Grant{
 // Metrics are the functions that may send metrics, by PutMetricData, which can be
 // bound to a namespace and to no resource.
 var Metrics = []string{Hotkeys}
+
+// Streams are the functions that ask how many stream shards the items table's stream has,
+// which the event source mappings of all readers may do in their names anyway. The SDK
+// calls that service dynamodbstreams, and IAM dynamodb.
+var Streams = []string{Hotkeys}
 
 // Of returns a function's grants.
 func Of(function string) []Grant {

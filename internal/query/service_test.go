@@ -198,7 +198,7 @@ func TestHotKeys(t *testing.T) {
 		item := heat.Item{
 			Start: start, Window: 10 * time.Second, StreamShard: shard, HotRate: 700, Limit: 1000,
 			Keys: []heat.Key{
-				{Key: "C#a#b#3", Units: uint64(4000 - i*1000), Peak: 800, PeakAt: start, Status: heat.Hot},
+				{Key: "C#a#b#3", Units: uint64(4000 - i*1000), Peak: 800, PeakAt: start},
 				{Key: "E#sensor#2026-01-05#0", Units: 50, Err: 10, Peak: 6, PeakAt: start},
 			},
 		}

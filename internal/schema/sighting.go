@@ -55,21 +55,7 @@ func ParseSightingKey(pk, sk string) (base BaseKey, at time.Time, writer string,
 	return base, at, writer, err
 }
 
-// BeatSK is the sort key of a beat: an item that the controller puts beside a
-// write shard's own items now and then. Since a stream shard is read in order, a
-// beat that has come through proves that all that was written to this partition
-// before it has been counted. Time sorts before it, so no range of events holds
-// one.
-//
-//	pk         S  the write shard's
-//	sk         S  ~beat
-//	beat       N  Unix milliseconds
-//	expires_at N  Unix seconds
-const (
-	BeatSK = "~beat"
-	Beat   = "beat"
-)
-
 // ProbeSK is the sort key of a probe: an item that a writer puts beside a write
-// shard's own to learn why a write that came without a reason was throttled.
+// shard's own to learn why a write that came without a reason was throttled. Time
+// sorts before it, so no range of events holds one.
 const ProbeSK = "~probe"

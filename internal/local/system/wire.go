@@ -65,7 +65,7 @@ func (s *System) detector() (*hotkey.Handler, error) {
 	}
 	view := ddb.NewMapWith(s.functions, s.names.ShardMap, o.MapOptions())
 	detector, err := hotkey.New(o, hotkey.Deps{
-		Items: s.functions, Rollups: s.functions,
+		Rollups: s.functions,
 		Shards:  ddb.NewMapChanger(s.functions, view, ddb.ChangerOptions{Keep: ddb.HistoryKept(o.EventRetention)}),
 		Metrics: metrics.NewMemory(maxMetrics), Log: s.options.Log, Now: time.Now,
 	})

@@ -46,7 +46,7 @@ func TestAllTargetsAreFoundOnce(t *testing.T) {
 	pk, sk = schema.RollupKey("ruled otherwise", shard.Day, at, "s")
 	r.update(t, r.names.Rollups, pk, sk, "SET v = :v", item{":v": num(1)})
 	r.update(t, r.names.Items, "H#C#x", "2026-01-05T12:00:00.123Z#w", "SET v = :v", item{":v": num(1)})
-	r.update(t, r.names.Items, "E#beat only#"+at.Format(time.DateOnly)+"#0", schema.BeatSK, "SET v = :v", item{":v": num(1)})
+	r.update(t, r.names.Items, "E#probe only#"+at.Format(time.DateOnly)+"#0", schema.ProbeSK, "SET v = :v", item{":v": num(1)})
 
 	found := map[string]int{}
 	var mu sync.Mutex

@@ -145,7 +145,7 @@ const (
 	Sessions    What = "sessions"
 	Windows     What = "windows" // of a limit
 	Sightings   What = "sightings"
-	Others      What = "other items" // beats, probes, marks
+	Others      What = "other items" // probes, marks
 	Settings    What = "settings"    // of a board
 	Summaries   What = "summaries"
 	Failures    What = "failures"

@@ -46,7 +46,7 @@ func (r *rig) fill(t *testing.T, k schema.BaseKey, shards int) {
 		for i := range 3 * shards {
 			r.add(t, k.Name, int64(i+1))
 		}
-		r.putItem(t, r.names.Items, k.String()+"#0", schema.BeatSK)
+		r.putItem(t, r.names.Items, k.String()+"#0", schema.ProbeSK)
 		r.putItem(t, r.names.Rollups, r.failure(schema.SummaryKey(k.Name, 0)), schema.SummaryKey(k.Name, 0))
 	case schema.Entity:
 		r.put(t, k.Name, now.Add(-60*time.Hour), 60, time.Hour-time.Minute)

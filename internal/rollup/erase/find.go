@@ -72,7 +72,7 @@ func (t *task) match(k key) (what What, ok bool) {
 	if err != nil || parsed.Base != t.base {
 		return "", false
 	}
-	if k.sk == schema.BeatSK || k.sk == schema.ProbeSK {
+	if k.sk == schema.ProbeSK {
 		return Others, true
 	}
 	switch t.base.Type {
