@@ -47,7 +47,7 @@ func TestTwoReaders(t *testing.T) {
 }
 
 // TestFilter: the aggregator gets what it folds, and audits' marks; not the settings
-// of boards, markers, sightings or sessions.
+// of boards, markers or sessions.
 func TestFilter(t *testing.T) {
 	filters := mapping(t, deployed(t), grants.Aggregator).object("FilterCriteria").list("Filters")
 	if len(filters) != 1 {
@@ -66,7 +66,7 @@ func TestFilter(t *testing.T) {
 	}
 	for key, folds := range map[string]bool{
 		"C#page/home#1": true, "E#door#2026-01-05#0": true, "L#game#all#p": true,
-		"B#game": true, "I#key": false, "H#C#viral": false, "S#group#0": false,
+		"B#game": true, "I#key": false, "S#group#0": false,
 	} {
 		passes := slices.ContainsFunc(pattern.DynamoDB.Keys.PK.S, func(p struct{ Prefix string }) bool { return strings.HasPrefix(key, p.Prefix) })
 		if passes != folds {

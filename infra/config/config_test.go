@@ -19,7 +19,7 @@ func TestDefaults(t *testing.T) {
 	if c.Names().Items != "hotshard-items" || c.Attached() || c.SourceName() != "hotshard-items" || c.Hotkeys.Window != 10*time.Second || c.Ingest.Control != ingest.Act {
 		t.Errorf("got %+v", c)
 	}
-	if got := c.Environment("ingest")["HOTSHARD_DEADLINE"]; got != "5s" {
+	if got := c.Environment("ingest")["HOTSHARD_DEADLINE"]; got != "2s" {
 		t.Errorf("a default is handed over as %q", got)
 	}
 }
@@ -32,7 +32,7 @@ func TestSettingsReachFunctions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Hotkeys.Window != 20*time.Second || c.Ingest.Window != 20*time.Second || c.Hotkeys.Threshold != 0.5 || c.Hotkeys.Control != hotkey.Observe ||
+	if c.Hotkeys.Window != 20*time.Second || c.Hotkeys.Threshold != 0.5 || c.Hotkeys.Control != hotkey.Observe ||
 		c.Ingest.Control != ingest.Observe || c.Hotkeys.TopK != 500 || c.PITR || c.Environment("aggregator")["HOTSHARD_ROLLUP_RULES"] != `[{"every":"1d"}]` ||
 		c.Query.ItemsTable != "a-items" {
 		t.Errorf("got %+v", c)

@@ -43,8 +43,8 @@ type Grant struct {
 // All are the grants on tables. A transaction needs the actions of its parts, and
 // none of its own.
 var All = []Grant{
-	{Ingest, Items, "", []string{"BatchGetItem", "BatchWriteItem", "DeleteItem", "PutItem", "Query", "UpdateItem"},
-		"writes of all kinds; boards' settings and entries are read in batches, sightings by query"},
+	{Ingest, Items, "", []string{"BatchGetItem", "BatchWriteItem", "DeleteItem", "PutItem", "UpdateItem"},
+		"writes of all kinds; boards' settings and entries are read in batches"},
 	{Ingest, ShardMap, "", []string{"DeleteItem", "GetItem", "PutItem", "Scan"},
 		"the view of shard counts, and changes, each of which removes an old one from the log"},
 

@@ -143,8 +143,7 @@ const (
 	WriteShards What = "write shards" // of a counter
 	Entries     What = "entries"      // of a board, with their places in the index
 	Sessions    What = "sessions"
-	Windows     What = "windows" // of a limit
-	Sightings   What = "sightings"
+	Windows     What = "windows"     // of a limit
 	Others      What = "other items" // probes, marks
 	Settings    What = "settings"    // of a board
 	Summaries   What = "summaries"

@@ -75,8 +75,6 @@ func (r *rig) fill(t *testing.T, k schema.BaseKey, shards int) {
 			}
 		}
 	}
-	pk, sk := schema.SightingKey(k, now, "writer")
-	r.putItem(t, r.names.Items, pk, sk)
 }
 
 func (r *rig) failure(target string) string {
