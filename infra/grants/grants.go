@@ -45,17 +45,17 @@ type Grant struct {
 var All = []Grant{
 	{Ingest, Items, "", []string{"BatchGetItem", "BatchWriteItem", "DeleteItem", "PutItem", "UpdateItem"},
 		"writes of all kinds; boards' settings and entries are read in batches"},
-	{Ingest, ShardMap, "", []string{"DeleteItem", "GetItem", "PutItem", "Scan"},
-		"the view of shard counts, and changes, each of which removes an old one from the log"},
+	{Ingest, ShardMap, "", []string{"GetItem", "PutItem", "Query"},
+		"the view of shard counts, and changes"},
 
 	{Query, Items, "", []string{"BatchGetItem", "GetItem", "Query"}, "events, strong reads of counters, boards' settings and entries"},
 	{Query, Items, ByRank, []string{"Query"}, "ranks and neighbours"},
 	{Query, Rollups, "", []string{"BatchGetItem", "GetItem", "Query"}, "summaries and heat"},
-	{Query, ShardMap, "", []string{"GetItem", "Scan"}, "the view of shard counts"},
+	{Query, ShardMap, "", []string{"GetItem", "Query"}, "the view of shard counts"},
 
 	{Hotkeys, Rollups, "", []string{"PutItem", "Query", "UpdateItem"}, "heat items, its own and those of other stream shards; summaries of hours; the budget of metric names"},
 	{Hotkeys, Source, "", []string{"DescribeTable"}, "keys and indexes of a table that the deployment is attached to"},
-	{Hotkeys, ShardMap, "", []string{"DeleteItem", "GetItem", "PutItem", "Scan"}, "the view of shard counts, and changes"},
+	{Hotkeys, ShardMap, "", []string{"GetItem", "PutItem", "Query"}, "the view of shard counts, and changes"},
 
 	{Aggregator, Items, "", []string{"BatchGetItem", "GetItem"}, "boards' settings and entries, and whether a removed write shard is gone"},
 	{Aggregator, Items, ByRank, []string{"Query"}, "a top is made from the index when it has lost entries"},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -76,6 +77,7 @@ type Service struct {
 	sessions  *ddb.SessionReader
 	summaries *ddb.CachedSummaries
 	now       func() time.Time
+	named     sync.Once // of others' keys in the shard map
 }
 
 // New returns a Service, or an error that lists all faults of the settings.

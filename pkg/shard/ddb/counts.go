@@ -92,7 +92,7 @@ func (a AtLeast) Lookup(ctx context.Context, key string, now time.Time) (Entry, 
 		raised[i].Count = max(raised[i].Count, int(a.N))
 	}
 	// Older changes that are forgotten leave some; a name that was reset has none.
-	if len(raised) == 0 || entry.Version <= int64(len(raised)) {
+	if len(raised) == 0 || !entry.Forgotten {
 		raised = slices.Concat(floor.History, raised)
 	}
 	entry.History, entry.Max = raised, max(entry.Most(), int(a.N))

@@ -102,7 +102,7 @@ func (w *growing) step(t *testing.T) {
 }
 
 // TestFloorOfAResetName: a name that is reset, as one that is forgotten then, is where it
-// was before the map had it.
+// was before the map had it, also when it is used again.
 func TestFloorOfAResetName(t *testing.T) {
 	d := deploy(t)
 	clock := epoch
@@ -144,6 +144,10 @@ func TestFloorOfAResetName(t *testing.T) {
 		return err
 	})
 	step(func() error { return changer.Forget(t.Context(), "acme", clock) })
+	step(func() error {
+		_, err := changer.Pin(t.Context(), "acme", 30, ddb.Note{By: "test"}, clock)
+		return err
+	})
 }
 
 // TestFloorOfAHistory: before the map's first change there are N, and never fewer.

@@ -26,7 +26,7 @@ func (c *MapChanger) Reset(ctx context.Context, key string, now time.Time) (Entr
 		if len(e.History) == 0 && !e.Pinned {
 			return e, ErrNoChange
 		}
-		return Entry{Key: key, Max: e.Most(), Version: e.Version + 1, Updated: dated(now)}, nil
+		return Entry{Key: key, Max: e.Most(), Version: e.Version + 1, Updated: dated(now), Forgotten: true}, nil
 	})
 }
 

@@ -27,6 +27,7 @@ import (
 //	max_shards       N  the largest count ever
 //	effective_at     N  when the newest count comes into force
 //	pinned           BOOL  set by a person: the controller leaves it alone
+//	forgotten        BOOL  there were changes before those of shard_history
 //	notes            M  for each change's epoch: by S, why S
 //	deleted          BOOL  the key was deleted, and the item expires
 //	expires_at       N  of such an item: a day after the deletion
@@ -37,7 +38,9 @@ type Entry struct {
 	Version int64
 	Pinned  bool
 	Updated time.Time
-	Notes   map[int64]Note // by the Unix milliseconds of changes; only what Read and Entries return has them
+	// Forgotten means that there were changes before those of the history.
+	Forgotten bool
+	Notes     map[int64]Note // by the Unix milliseconds of changes; only what Read and Entries return has them
 
 	gone  bool  // the key was deleted
 	fault error // why the item could not be read; then there is only the version, if that
@@ -58,9 +61,9 @@ func (e Entry) Effective() time.Time {
 func (e Entry) Most() int { return max(1, e.Max) }
 
 // forgotten tells whether changes from before t were cut off the history, so that
-// the count at t can't be told from it. Every change raises the version by one.
+// the count at t can't be told from it.
 func (e Entry) forgotten(t time.Time) bool {
-	return e.Version > int64(len(e.History)) && len(e.History) > 0 && t.Before(e.History[0].At)
+	return e.Forgotten && len(e.History) > 0 && t.Before(e.History[0].At)
 }
 
 // spread is on how many write shards events from from to to may be: a backfill of
@@ -93,6 +96,7 @@ const (
 	attrPinned    = "pinned"
 	attrNotes     = "notes"
 	attrDeleted   = "deleted"
+	attrForgotten = "forgotten"
 	attrKey       = "key"        // log items: the base key that changed
 	attrNoted     = "partitions" // of the items table
 )
@@ -127,7 +131,10 @@ func parseEntry(key string, it item) (Entry, error) {
 	if e.Max > shard.MaxShards {
 		return e, fmt.Errorf("shard map: %q: %d write shards are more than %d", key, e.Max, shard.MaxShards)
 	}
-	e.Pinned, e.gone = truth(it, attrPinned), truth(it, attrDeleted)
+	e.Pinned, e.Forgotten, e.gone = truth(it, attrPinned), truth(it, attrForgotten), truth(it, attrDeleted)
+	if e.gone {
+		e.Max = 0
+	}
 	e.Notes = parseNotes(it)
 	return e, nil
 }
@@ -181,6 +188,7 @@ func (e Entry) attributes() item {
 		it[attrEffective] = seconds(e.Effective())
 	}
 	it[attrPinned] = &types.AttributeValueMemberBOOL{Value: e.Pinned}
+	it[attrForgotten] = &types.AttributeValueMemberBOOL{Value: e.Forgotten}
 	return it
 }
 

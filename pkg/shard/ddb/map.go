@@ -216,7 +216,9 @@ func (m *Map) adopt(entry Entry, there bool, now time.Time) {
 	} else {
 		m.current().replace(entry, false)
 	}
-	m.rest.Set(entry.Key, looked{entry, now.Round(0)})
+	if entry.fault == nil {
+		m.rest.Set(entry.Key, looked{entry, now.Round(0)})
+	}
 }
 
 // Partitions returns how many partitions the items table has, as was noted last when

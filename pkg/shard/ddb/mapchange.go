@@ -133,7 +133,9 @@ func (c *MapChanger) step(e Entry, count int, note Note, now time.Time) (Entry, 
 		at = last.Add(time.Millisecond)
 	}
 	next := Entry{Key: e.Key, Version: e.Version + 1, Updated: dated(now), Max: max(e.Most(), count), Pinned: e.Pinned}
-	next.History = append(c.pruned(e.History, now), shard.Change{At: at, Count: count})
+	kept := c.pruned(e.History, now)
+	next.Forgotten = e.Forgotten || len(kept) < len(e.History)
+	next.History = append(kept, shard.Change{At: at, Count: count})
 	next.Notes = map[int64]Note{at.UnixMilli(): note}
 	for _, change := range next.History[max(0, len(next.History)-maxNotes):] {
 		if n, ok := e.Notes[change.At.UnixMilli()]; ok {

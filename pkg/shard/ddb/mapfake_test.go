@@ -27,7 +27,7 @@ type fakeMap struct {
 	down  func() error  // what becomes of a page of keys, if not nil
 
 	mu    sync.Mutex
-	items map[string]item // by spot
+	items map[string]item // by place
 	asked []string        // where pages of keys began
 }
 
@@ -35,10 +35,10 @@ func newFakeMap(page int, takes, trips time.Duration) *fakeMap {
 	return &fakeMap{page: page, takes: takes, trips: trips, items: map[string]item{}}
 }
 
-// spot is what the fake orders items by.
-func spot(key item) string { return text(key, schema.PK) + "\x00" + text(key, schema.SK) }
+// placed is what the fake orders items by.
+func placed(key item) string { return text(key, schema.PK) + "\x00" + text(key, schema.SK) }
 
-func (f *fakeMap) put(it item) { f.items[spot(it)] = it }
+func (f *fakeMap) put(it item) { f.items[placed(it)] = it }
 
 func (f *fakeMap) wait(ctx context.Context, d time.Duration) error {
 	select {
@@ -55,7 +55,7 @@ func (f *fakeMap) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...f
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return &dynamodb.GetItemOutput{Item: f.items[spot(in.Key)]}, nil
+	return &dynamodb.GetItemOutput{Item: f.items[placed(in.Key)]}, nil
 }
 
 // Query reads a part's keys, or the log from a time on.
@@ -77,7 +77,7 @@ func (f *fakeMap) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(
 	defer f.mu.Unlock()
 	pk, after := cmp.Or(part, log), ""
 	if in.ExclusiveStartKey != nil {
-		after = spot(in.ExclusiveStartKey)
+		after = placed(in.ExclusiveStartKey)
 	}
 	if part != "" {
 		f.asked = append(f.asked, pk+" "+after)
@@ -110,22 +110,22 @@ func (f *fakeMap) TransactWriteItems(ctx context.Context, in *dynamodb.TransactW
 	return &dynamodb.TransactWriteItemsOutput{}, nil
 }
 
-// conditional is a fakeMap that minds the conditions of a MapChanger.
-type conditional struct{ *fakeMap }
+// strictMap is a fakeMap that minds the conditions of a MapChanger.
+type strictMap struct{ *fakeMap }
 
-func (c *conditional) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+func (c *strictMap) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	c.mu.Lock()
 	put := in.TransactItems[0].Put
-	holds := met(put, c.items[spot(put.Item)])
+	ok := holds(put, c.items[placed(put.Item)])
 	c.mu.Unlock()
-	if !holds {
+	if !ok {
 		return nil, &types.TransactionCanceledException{CancellationReasons: []types.CancellationReason{{Code: aws.String("ConditionalCheckFailed")}}}
 	}
 	return c.fakeMap.TransactWriteItems(ctx, in, o...)
 }
 
-// met tells whether a put's condition holds for what is there.
-func met(put *types.Put, there item) bool {
+// holds tells whether a put's condition holds for what is there.
+func holds(put *types.Put, there item) bool {
 	value := func(from item, name string) float64 {
 		n, _ := from[name].(*types.AttributeValueMemberN)
 		if n == nil {
@@ -182,7 +182,7 @@ func manyPages() *fakeMap {
 	f := newFakeMap(2, 60*time.Millisecond, 5*time.Millisecond)
 	for n := range 200 {
 		_, log := f.change(1, fmt.Sprint("C#k", n), 16)
-		delete(f.items, spot(log))
+		delete(f.items, placed(log))
 	}
 	return f
 }

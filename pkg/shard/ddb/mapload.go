@@ -28,7 +28,7 @@ type mapLoad struct {
 const maxLoadTime = 10 * time.Minute
 
 // seenOfKeys are the attributes of keys' items that a view has.
-const seenOfKeys = "sk, version, shard_history, max_shards, last_updated, pinned, deleted"
+const seenOfKeys = "sk, version, shard_history, max_shards, last_updated, pinned, forgotten, deleted"
 
 func (m *Map) newLoad(now time.Time) *mapLoad {
 	l := &mapLoad{begun: now, view: newView(m.maxKeys), parts: m.partQueries()}

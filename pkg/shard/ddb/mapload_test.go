@@ -2,6 +2,7 @@ package ddb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -49,7 +50,7 @@ func TestForeignItems(t *testing.T) {
 		_, elsewhere := schema.MapKey("C#k")
 		for n := range schema.MapParts {
 			it := itemKey(schema.MapPart(n), elsewhere) // not where it belongs, but for one
-			if _, there := f.items[spot(it)]; !there {
+			if _, there := f.items[placed(it)]; !there {
 				it[attrVersion] = number(9)
 				f.put(it)
 			}
@@ -86,7 +87,7 @@ func TestAnOldViewIsLoadedAnew(t *testing.T) {
 			t.Errorf("%d write shards, %v, %d pages of keys", e.History.Newest(), err, f.pages()-pages)
 		}
 		_, log := f.change(3, "C#k3", 80)
-		delete(f.items, spot(log))
+		delete(f.items, placed(log))
 		time.Sleep(31 * time.Minute)
 		if e, err := m.Lookup(t.Context(), "C#k3", time.Now()); err != nil || e.History.Newest() != 80 || f.pages() != 2*pages {
 			t.Errorf("%d write shards, %v, %d pages of keys", e.History.Newest(), err, f.pages()-pages)
@@ -115,7 +116,7 @@ func TestAKeyOfManyChanges(t *testing.T) {
 // TestPartitionsAreNoted: all processes know of it, and within a day it only rises.
 func TestPartitionsAreNoted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &conditional{newFakeMap(10, 0, 0)}
+		f := &strictMap{newFakeMap(10, 0, 0)}
 		m, c := NewMap(f, "m"), NewMapChanger(f, NewMap(f, "m"), ChangerOptions{})
 		for _, step := range []struct {
 			n     int
@@ -136,6 +137,39 @@ func TestPartitionsAreNoted(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestTheLeadFollowsFromTheOptions, and how far ahead items may lie.
+func TestTheLeadFollowsFromTheOptions(t *testing.T) {
+	now := time.UnixMilli(1_763_808_123_251)
+	for _, c := range []struct {
+		o           MapOptions
+		lead, ahead time.Duration
+	}{
+		{MapOptions{}, LeadTime, MaxAhead},
+		{MapOptions{ViewAge: 3 * time.Second}, 7 * time.Second, MaxAhead},
+		{MapOptions{ViewAge: 500 * time.Millisecond, EventAhead: 4 * time.Second}, 6500 * time.Millisecond, 4 * time.Second},
+		{MapOptions{ViewAge: time.Hour, EventAhead: time.Hour}, margin, MaxEventAhead},
+	} {
+		f := newFakeMap(10, 0, 0)
+		view := NewMapWith(f, "m", c.o)
+		changer := NewMapChanger(f, view, ChangerOptions{})
+		e, err := changer.Grow(t.Context(), "E#e", 4, Note{}, now)
+		if late := e.Effective().Sub(now); err != nil || late < c.lead || late > c.lead+CommitTime {
+			t.Errorf("%+v: in force after %v, %v; want %v", c.o, late, err, c.lead)
+		}
+		for _, counts := range []Counts{view, changer, Namespace{"x", view}, AtLeast{2, Namespace{"x", changer}}} {
+			if got := aheadOf(counts); got != c.ahead {
+				t.Errorf("%+v, %T: %v ahead, want %v", c.o, counts, got, c.ahead)
+			}
+		}
+		writer := NewEventWriter(nil, "t", view, 0, nil)
+		_, fits := writer.PutTransact(t.Context(), Event{Entity: "e", ID: "x", Time: now.Add(c.ahead)}, now)
+		_, beyond := writer.PutTransact(t.Context(), Event{Entity: "e", ID: "x", Time: now.Add(c.ahead + 1)}, now)
+		if fits != nil || !errors.Is(beyond, ErrMisused) {
+			t.Errorf("%+v: %v and %v", c.o, fits, beyond)
+		}
+	}
 }
 
 // TestEpochs: times of the shard map have milliseconds where they need them.

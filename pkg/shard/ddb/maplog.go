@@ -31,7 +31,7 @@ var errLong = errors.New("its changes are too many for the log")
 //	version          N  as in the key's item, as are
 //	shard_history    L  absent if there are more than 30
 //	max_shards       N  absent if it is the largest of the history
-//	pinned, deleted  BOOL  absent if false
+//	pinned, forgotten, deleted  BOOL  absent if false
 //	expires_at       N  two hours after the change
 func (e Entry) logItem() item {
 	it := itemKey(schema.MapLog, schema.MapLogSK(e.Updated, strconv.FormatUint(rand.Uint64(), 36)))
@@ -43,7 +43,7 @@ func (e Entry) logItem() item {
 	if e.Max > e.History.Max(time.Time{}, farFuture) {
 		it[attrMax] = number(int64(e.Max))
 	}
-	for name, is := range map[string]bool{attrPinned: e.Pinned, attrDeleted: e.gone} {
+	for name, is := range map[string]bool{attrPinned: e.Pinned, attrForgotten: e.Forgotten, attrDeleted: e.gone} {
 		if is {
 			it[name] = &types.AttributeValueMemberBOOL{Value: true}
 		}

@@ -15,9 +15,9 @@ import (
 // on under it may still be under way. Calls are cut off after half of that.
 const fence = time.Minute
 
-// ahead is how far clocks may differ: so much before a change, another process may
-// already go by it.
-const ahead = 2 * time.Second
+// ahead is twice as far as clocks may differ: so much before a change, another process
+// may already go by it.
+const ahead = 2 * Clocks
 
 // prompt is for how long an attempt of a write that begins a session may take, before
 // it has to look whether the shard count has changed meanwhile. That, and as far as
