@@ -333,7 +333,7 @@ func TestARequestGoesOnByTheNewCount(t *testing.T) {
 			}
 			var key []string
 			if header != nil {
-				key = []string{header[0], fmt.Sprint(name, i)}
+				key = []string{header[0], fmt.Sprint("k", i)}
 			}
 			statuses = append(statuses, r.post("/v1/counters", `{"increments":[{"counter":"hot","delta":1}]}`, key...).status)
 		}

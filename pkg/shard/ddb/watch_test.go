@@ -240,7 +240,7 @@ func TestAWriteGoesOnByWhatItsWatcherAdopted(t *testing.T) {
 			return func() {
 				e := Entry{Key: key, Version: 7, Max: 64}
 				e.History = shard.History{{At: now, Count: 64}}
-				shards.current().apply(e)
+				shards.adopt(e, true, now)
 			}
 		}
 		full := func() []error { return []error{throttledFor(partitionFull), throttledFor(partitionFull)} }
