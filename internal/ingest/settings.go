@@ -24,7 +24,7 @@ type Settings struct {
 	// Deadline bounds the work for one request, retries included; 100ms to 25s.
 	// It should be below the function's and the API's time-outs, and short: a request
 	// that waits keeps a container from others.
-	Deadline time.Duration `env:"HOTSHARD_DEADLINE" envDefault:"2s"`
+	Deadline time.Duration `env:"HOTSHARD_WRITE_DEADLINE" envDefault:"2s"`
 	// Control says what happens to a key whose writes are refused: act, observe or off.
 	Control Control `env:"HOTSHARD_CONTROL" envDefault:"act"`
 	// EventAhead is how far ahead of now the times of events may lie, and ViewAge the age
@@ -53,7 +53,7 @@ func (s Settings) Validate() error {
 		faults = append(faults, fmt.Errorf("HOTSHARD_BOARD_RETENTION is %v: want 0 or at least 1h", s.BoardRetention))
 	}
 	if s.Deadline < 100*time.Millisecond || s.Deadline > 25*time.Second {
-		faults = append(faults, fmt.Errorf("HOTSHARD_DEADLINE is %v: want 100ms to 25s", s.Deadline))
+		faults = append(faults, fmt.Errorf("HOTSHARD_WRITE_DEADLINE is %v: want 100ms to 25s", s.Deadline))
 	}
 	if s.EventAhead < 0 || s.EventAhead > ddb.MaxEventAhead {
 		faults = append(faults, fmt.Errorf("HOTSHARD_EVENT_AHEAD is %v: want up to %v", s.EventAhead, ddb.MaxEventAhead))

@@ -22,7 +22,7 @@ type Settings struct {
 	RollupsTable  string `env:"HOTSHARD_ROLLUPS_TABLE,notEmpty"`
 	ShardMapTable string `env:"HOTSHARD_SHARD_MAP_TABLE,notEmpty"`
 	// Deadline bounds the work for one request, retries included; 100ms to 25s.
-	Deadline time.Duration `env:"HOTSHARD_DEADLINE" envDefault:"5s"`
+	Deadline time.Duration `env:"HOTSHARD_READ_DEADLINE" envDefault:"5s"`
 	// DefaultSpan is how far back a range of events goes that names no start;
 	// 1m or more. It suits the retention of events.
 	DefaultSpan time.Duration `env:"HOTSHARD_EVENT_SPAN" envDefault:"720h"`
@@ -42,7 +42,7 @@ type Settings struct {
 func (s Settings) Validate() error {
 	var faults []error
 	if s.Deadline < 100*time.Millisecond || s.Deadline > 25*time.Second {
-		faults = append(faults, fmt.Errorf("HOTSHARD_DEADLINE is %v: want 100ms to 25s", s.Deadline))
+		faults = append(faults, fmt.Errorf("HOTSHARD_READ_DEADLINE is %v: want 100ms to 25s", s.Deadline))
 	}
 	if s.DefaultSpan < time.Minute {
 		faults = append(faults, fmt.Errorf("HOTSHARD_EVENT_SPAN is %v: want at least 1m", s.DefaultSpan))
