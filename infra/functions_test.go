@@ -41,7 +41,7 @@ func TestFunctions(t *testing.T) {
 // TestDeadlinesFitTogether: a request's work ends before its function, that before
 // API Gateway gives up at 30 s.
 func TestDeadlinesFitTogether(t *testing.T) {
-	tm := with(t, map[string]any{"deadline": "25s"})
+	tm := with(t, map[string]any{"readDeadline": "25s", "writeDeadline": "25s"})
 	for _, name := range []string{grants.Ingest, grants.Query} {
 		_, r := tm.named(t, "AWS::Lambda::Function", "FunctionName", "hotshard-"+name)
 		if timeout := r.Properties.number("Timeout"); timeout <= 25 || timeout > 30 {

@@ -51,8 +51,9 @@ func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{V
 // table and JSON.
 func TestShardsCheck(t *testing.T) {
 	db, names, flags := tablesAt(t)
+	pk, sk := schema.MapKey("E#sensor")
 	putItem(t, db, names.ShardMap, map[string]types.AttributeValue{
-		"pk": text("E#sensor"), "version": &types.AttributeValueMemberN{Value: "1"},
+		"pk": text(pk), "sk": text(sk), "version": &types.AttributeValueMemberN{Value: "1"},
 		"shard_history": &types.AttributeValueMemberL{Value: []types.AttributeValue{text("1:3")}},
 	})
 	at := enginetest.Yesterday()

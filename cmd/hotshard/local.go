@@ -21,7 +21,7 @@ type LocalCmd struct {
 	Duration time.Duration `placeholder:"60s" help:"Stop after this time. Default: run until Ctrl-C."`
 	Prefix   string        `default:"hotshard-" help:"Of the tables' names."`
 	Window   time.Duration `default:"10s" help:"The hot-key detector's window, whole seconds."`
-	Quiet    time.Duration `default:"1h" help:"How long a key must be quiet before its shard count shrinks, 1m to 24h."`
+	Quiet    time.Duration `default:"1h" help:"How long a counter or limit must be quiet before its shard count shrinks, 1m to 24h; other keys, a day."`
 	Control  string        `default:"act" enum:"act,observe,off" help:"What becomes of hot keys: act raises their shard counts, observe only logs, off does neither."`
 
 	Partitions      int           `help:"Put a partition limiter before the engine: each table and index begins with this many partitions. A new on-demand table has about 4 on AWS. Without it nothing throttles."`

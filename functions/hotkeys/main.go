@@ -32,9 +32,14 @@ func build(ctx context.Context, settings hotkey.Settings, log *slog.Logger) (any
 	if err != nil {
 		return nil, err
 	}
-	view := ddb.NewMap(db, settings.ShardMapTable)
+	streams, err := function.Streams()
+	if err != nil {
+		return nil, err
+	}
+	view := ddb.NewMapWith(db, settings.ShardMapTable, settings.MapOptions())
 	changer := ddb.NewMapChanger(db, view, ddb.ChangerOptions{Keep: ddb.HistoryKept(settings.EventRetention)})
 	return hotkey.New(settings, hotkey.Deps{
-		Source: source, Items: db, Rollups: db, Shards: changer, Metrics: sink, Log: log, Now: time.Now,
+		Source: source, Rollups: db, Shards: changer, Partitions: hotkey.OpenShards(streams),
+		Metrics: sink, Log: log, Now: time.Now,
 	})
 }

@@ -12,12 +12,12 @@ import (
 
 func main() { function.Run("ingest", build) }
 
-func build(_ context.Context, settings ingest.Settings, log *slog.Logger) (any, error) {
+func build(ctx context.Context, settings ingest.Settings, log *slog.Logger) (any, error) {
 	client, err := function.DynamoDB()
 	if err != nil {
 		return nil, err
 	}
-	handler, err := ingest.Handler(settings, client, log)
+	handler, err := ingest.Handler(ctx, settings, client, log)
 	if err != nil {
 		return nil, err
 	}

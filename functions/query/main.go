@@ -14,12 +14,12 @@ import (
 
 func main() { function.Run("query", build) }
 
-func build(_ context.Context, settings query.Settings, log *slog.Logger) (any, error) {
+func build(ctx context.Context, settings query.Settings, log *slog.Logger) (any, error) {
 	client, err := function.DynamoDB()
 	if err != nil {
 		return nil, err
 	}
-	handler, err := query.Handler(settings, client, log, ingest.Routes(nil))
+	handler, err := query.Handler(ctx, settings, client, log, ingest.Routes(nil))
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/hotshard/hotshard/internal/hotkey"
 )
 
 // faults gathers what is wrong.
@@ -115,8 +117,8 @@ func (c *Config) checkFunctions(f *faults) {
 	f.between("failureRetention", c.FailureRetention, 1, 3650)
 }
 
-// leastQuiet is twelve times a minute, the least that a schedule takes: a shrink is
-// proved by beats a twelfth of the quiet time apart.
+// leastQuiet is twelve times a minute, the least that a schedule takes: the shrink task
+// runs every twelfth of the quiet time.
 const leastQuiet = 12 * time.Minute
 
 // longestWindow is the period of alarms: each of them has the metrics of a window.
@@ -137,11 +139,15 @@ func (c *Config) checkStream(f *faults) {
 	f.check(c.Hotkeys.Quiet >= leastQuiet, "quiet", c.Hotkeys.Quiet, "12m or more, as schedules take a minute at least")
 }
 
+// DetectorAge bounds how old records are that hotkeys gets: what it knows of an hour that
+// is as long ago does not change any more, which shrinking rests on.
+func (c *Config) DetectorAge() time.Duration { return min(c.RecordAge, hotkey.RecordAge) }
+
 func (c *Config) checkAlarms(f *faults) {
 	f.seconds("maxIteratorAge", c.MaxIteratorAge, time.Minute, 24*time.Hour)
 	f.check(c.MaxIteratorAge > c.BatchingWindow, "maxIteratorAge", c.MaxIteratorAge, "more than batchingWindow")
-	if c.MaxIteratorAge >= c.RecordAge {
-		f.add("maxIteratorAge is %v and recordAge %v: records would be given up before anybody is told that they are late", c.MaxIteratorAge, c.RecordAge)
+	if c.MaxIteratorAge >= c.DetectorAge() {
+		f.add("maxIteratorAge is %v and recordAge %v: records would be given up before anybody is told that they are late; hotkeys gives them up after %v", c.MaxIteratorAge, c.RecordAge, c.DetectorAge())
 	}
 	f.check(c.MaxLatency >= 100*time.Millisecond && c.MaxLatency <= 30*time.Second, "maxLatency", c.MaxLatency, "100ms to 30s")
 	f.check(c.MaxShardChanges >= 1, "maxShardChanges", c.MaxShardChanges, "at least 1")

@@ -19,7 +19,7 @@ func TestDefaults(t *testing.T) {
 	if c.Names().Items != "hotshard-items" || c.Attached() || c.SourceName() != "hotshard-items" || c.Hotkeys.Window != 10*time.Second || c.Ingest.Control != ingest.Act {
 		t.Errorf("got %+v", c)
 	}
-	if got := c.Environment("ingest")["HOTSHARD_DEADLINE"]; got != "5s" {
+	if got := c.Environment("ingest")["HOTSHARD_WRITE_DEADLINE"]; got != "2s" {
 		t.Errorf("a default is handed over as %q", got)
 	}
 }
@@ -32,7 +32,7 @@ func TestSettingsReachFunctions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Hotkeys.Window != 20*time.Second || c.Ingest.Window != 20*time.Second || c.Hotkeys.Threshold != 0.5 || c.Hotkeys.Control != hotkey.Observe ||
+	if c.Hotkeys.Window != 20*time.Second || c.Hotkeys.Threshold != 0.5 || c.Hotkeys.Control != hotkey.Observe ||
 		c.Ingest.Control != ingest.Observe || c.Hotkeys.TopK != 500 || c.PITR || c.Environment("aggregator")["HOTSHARD_ROLLUP_RULES"] != `[{"every":"1d"}]` ||
 		c.Query.ItemsTable != "a-items" {
 		t.Errorf("got %+v", c)
@@ -91,7 +91,8 @@ func TestFaults(t *testing.T) {
 		`retries is -1`:                                                     {"retries": "-1"},
 		`quiet is 5m0s: want 12m or more`:                                   {"quiet": "5m"},
 		`heatRetention is 1h0m0s`:                                           {"heatRetention": "1h", "quiet": "1h"},
-		`deadline is 26s: want 100ms to 25s`:                                {"deadline": "26s"},
+		`writeDeadline is 26s: want 100ms to 25s`:                           {"writeDeadline": "26s"},
+		`readDeadline is 26s: want 100ms to 25s`:                            {"readDeadline": "26s"},
 		`eventRetention is 1m0s`:                                            {"eventRetention": "1m"},
 		`rollupRetention is 1h0m0s`:                                         {"rollupRetention": "1h"},
 		`rollupRules is "nonsense"`:                                         {"rollupRules": "nonsense"},
@@ -146,11 +147,11 @@ func TestForms(t *testing.T) {
 
 // TestAllFaultsAreListed: the stack's and the functions' together, each once.
 func TestAllFaultsAreListed(t *testing.T) {
-	_, err := Parse(map[string]any{"windw": "1s", "window": "1h", "pitr": "x", "auth": "none", "deadline": "1h", "removal": "destroy", "quiet": "1m"})
+	_, err := Parse(map[string]any{"windw": "1s", "window": "1h", "pitr": "x", "auth": "none", "writeDeadline": "1h", "removal": "destroy", "quiet": "1m"})
 	if err == nil {
 		t.Fatal("no fault")
 	}
-	for _, want := range []string{"windw: ", "window is ", "pitr is ", "auth is ", "deadline is ", "removal=destroy", "quiet is "} {
+	for _, want := range []string{"windw: ", "window is ", "pitr is ", "auth is ", "writeDeadline is ", "removal=destroy", "quiet is "} {
 		if strings.Count(err.Error(), want) != 1 {
 			t.Errorf("%q is not there once in\n%v", want, err)
 		}

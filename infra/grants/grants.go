@@ -43,20 +43,19 @@ type Grant struct {
 // All are the grants on tables. A transaction needs the actions of its parts, and
 // none of its own.
 var All = []Grant{
-	{Ingest, Items, "", []string{"BatchGetItem", "BatchWriteItem", "DeleteItem", "PutItem", "Query", "UpdateItem"},
-		"writes of all kinds; boards' settings and entries are read in batches, sightings by query"},
-	{Ingest, ShardMap, "", []string{"DeleteItem", "GetItem", "PutItem", "Scan"},
-		"the view of shard counts, and changes, each of which removes an old one from the log"},
+	{Ingest, Items, "", []string{"BatchGetItem", "BatchWriteItem", "DeleteItem", "PutItem", "UpdateItem"},
+		"writes of all kinds; boards' settings and entries are read in batches"},
+	{Ingest, ShardMap, "", []string{"GetItem", "PutItem", "Query"},
+		"the view of shard counts, and changes"},
 
 	{Query, Items, "", []string{"BatchGetItem", "GetItem", "Query"}, "events, strong reads of counters, boards' settings and entries"},
 	{Query, Items, ByRank, []string{"Query"}, "ranks and neighbours"},
 	{Query, Rollups, "", []string{"BatchGetItem", "GetItem", "Query"}, "summaries and heat"},
-	{Query, ShardMap, "", []string{"GetItem", "Scan"}, "the view of shard counts"},
+	{Query, ShardMap, "", []string{"GetItem", "Query"}, "the view of shard counts"},
 
-	{Hotkeys, Items, "", []string{"PutItem"}, "beats"},
-	{Hotkeys, Rollups, "", []string{"PutItem", "Query", "UpdateItem"}, "heat items, its own and those of other stream shards; the budget of metric names"},
+	{Hotkeys, Rollups, "", []string{"PutItem", "Query", "UpdateItem"}, "heat items, its own and those of other stream shards; summaries of hours; the budget of metric names"},
 	{Hotkeys, Source, "", []string{"DescribeTable"}, "keys and indexes of a table that the deployment is attached to"},
-	{Hotkeys, ShardMap, "", []string{"DeleteItem", "GetItem", "PutItem", "Scan"}, "the view of shard counts, and changes"},
+	{Hotkeys, ShardMap, "", []string{"GetItem", "PutItem", "Query"}, "the view of shard counts, and changes"},
 
 	{Aggregator, Items, "", []string{"BatchGetItem", "GetItem"}, "boards' settings and entries, and whether a removed write shard is gone"},
 	{Aggregator, Items, ByRank, []string{"Query"}, "a top is made from the index when it has lost entries"},
@@ -67,6 +66,11 @@ var All = []Grant{
 // Metrics are the functions that may send metrics, by PutMetricData, which can be
 // bound to a namespace and to no resource.
 var Metrics = []string{Hotkeys}
+
+// Streams are the functions that ask how many stream shards the items table's stream has,
+// which the event source mappings of all readers may do in their names anyway. The SDK
+// calls that service dynamodbstreams, and IAM dynamodb.
+var Streams = []string{Hotkeys}
 
 // Of returns a function's grants.
 func Of(function string) []Grant {

@@ -44,6 +44,9 @@ func granted(function string, grants []Grant) []string {
 	if slices.Contains(Metrics, function) {
 		texts = append(texts, text("cloudwatch", "PutMetricData", "", ""))
 	}
+	if slices.Contains(Streams, function) {
+		texts = append(texts, text("dynamodbstreams", "DescribeStream", "", ""))
+	}
 	slices.Sort(texts)
 	return texts
 }
@@ -123,9 +126,13 @@ func TestWithOtherCalls(t *testing.T) {
 			Aggregator, "not granted: dynamodb:Scan HOTSHARD_SHARD_MAP_TABLE",
 		},
 		{
-			"an index for the table", "internal/hotkey/elsewhere.go", "TableName: &h.settings.RollupsTable,",
+			"an index for the table", "internal/hotkey/recent.go", "TableName: &h.settings.RollupsTable,",
 			`TableName: &h.settings.RollupsTable, IndexName: aws.String("by_heat"),`,
 			Hotkeys, "not granted: dynamodb:Query HOTSHARD_ROLLUPS_TABLE by_heat",
+		},
+		{
+			"the stream left alone", "functions/hotkeys/main.go", "Partitions: hotkey.OpenShards(streams),", "Partitions: func() func(context.Context, string) (int, error) { _ = streams; return nil }(),",
+			Hotkeys, "granted for nothing: dynamodbstreams:DescribeStream",
 		},
 		{
 			"a call that is gone", "internal/metrics/cloudwatch.go", send, "_, err := namespace, error(nil)",

@@ -83,6 +83,7 @@ func (d *deployment) functionAlarms() (list []alarm) {
 // shardAlarms are about changes of shard counts.
 func (d *deployment) shardAlarms() []alarm {
 	d.count(grants.Ingest, "ShardCountsGrownByIngest", "grown", "1")
+	d.count(grants.Ingest, "PartitionsAreTheLimit", "more write shards do not help: the table's partitions are the limit", "1")
 	changes := total("changes of shard counts", 5, d.own("ShardCountChanges", sum), d.logged("ShardCountsGrownByIngest"))
 	return []alarm{{
 		name: "shard-changes", section: "shard-changes", metric: changes, from: float64(d.config.MaxShardChanges), periods: 1,
@@ -91,6 +92,10 @@ func (d *deployment) shardAlarms() []alarm {
 	}, {
 		name: "shard-change-failures", section: "shard-changes", metric: d.own("ShardCountChangeFailures", sum), from: 1, periods: 5, of: 3,
 		text: "Changes of shard counts fail. The log of hotkeys has the reason; hot keys stay hot until they succeed.",
+	}, {
+		name: "partitions-are-the-limit", section: "partitions-are-the-limit", metric: d.logged("PartitionsAreTheLimit"), from: 1, periods: 5, of: 3,
+		text: "A key with as many write shards as can help is refused: the table has too few partitions. " +
+			"DynamoDB splits them within minutes; warmWriteUnits prepares for it.",
 	}}
 }
 

@@ -11,8 +11,8 @@ func (d *deployment) hotRate() float64 {
 }
 
 // keyAlarms are about keys. That of hot keys has a series for each key, so that it
-// names them as its contributors; without metrics by key it can only count them. A
-// table that is only watched has no writers that say when they are refused.
+// names them as its contributors; without metrics by key it can only count them. Of a
+// table that is only watched nothing grows, so that one alarm says all.
 func (d *deployment) keyAlarms() []alarm {
 	next := "See on the dashboard whether its shard count grew; ask GET /v1/hot-keys for advice."
 	where := "at GET /v1/hot-keys"
@@ -34,7 +34,7 @@ func (d *deployment) keyAlarms() []alarm {
 	}
 	return []alarm{hot, {
 		name: "saturated-keys", section: "saturated-keys", metric: d.own("SaturatedKeys", maximum), from: 1, periods: 2,
-		text: "Writes to a key were refused by a partition's limit for two minutes, so growth did not keep up. " +
+		text: "A key was at a partition's limit for two minutes, so that more may be refused: growth did not keep up. " +
 			"See GET /v1/hot-keys for the key; pin a higher shard count with PUT /v1/shards.",
 	}}
 }

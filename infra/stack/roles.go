@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
@@ -22,10 +23,8 @@ func (d *deployment) makeRole(function string) awsiam.Role {
 	if _, reads := mapped[function]; reads {
 		statements = append(statements, d.streamStatements()...)
 	}
-	for _, f := range grants.Metrics {
-		if f == function {
-			statements = append(statements, metricsStatement())
-		}
+	if slices.Contains(grants.Metrics, function) {
+		statements = append(statements, metricsStatement())
 	}
 	return awsiam.NewRole(d.stack, id(function, "role"), &awsiam.RoleProps{
 		Description: jsii.String("Of the function " + *d.name(function)),
@@ -78,6 +77,7 @@ func metricsStatement() awsiam.PolicyStatement {
 // https://docs.aws.amazon.com/lambda/latest/dg/services-dynamodb-eventsourcemapping.html
 // and, for the failed records,
 // https://docs.aws.amazon.com/lambda/latest/dg/kinesis-on-failure-destination.html
+// DescribeStream is called by the functions of grants.Streams, too.
 func (d *deployment) streamStatements() []awsiam.PolicyStatement {
 	list := []awsiam.PolicyStatement{
 		allow([]string{"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"}, d.streamARN()),

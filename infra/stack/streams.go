@@ -56,10 +56,17 @@ func (d *deployment) sourceARN() *string {
 
 func (d *deployment) makeMapping(function string) {
 	c := d.config
+	age, start := c.RecordAge, "TRIM_HORIZON"
+	if function == grants.Hotkeys {
+		age = c.DetectorAge()
+	}
+	if c.Attached() {
+		start = "LATEST" // what the stream of a table that was there holds is too old already
+	}
 	props := &awslambda.CfnEventSourceMappingProps{
 		FunctionName:                   d.functions[function].FunctionName(),
 		EventSourceArn:                 d.streamARN(),
-		StartingPosition:               jsii.String("TRIM_HORIZON"),
+		StartingPosition:               &start,
 		BatchSize:                      number(c.BatchSize),
 		MaximumBatchingWindowInSeconds: jsii.Number(c.BatchingWindow.Seconds()),
 		TumblingWindowInSeconds:        jsii.Number(c.Hotkeys.Window.Seconds()),
@@ -67,7 +74,7 @@ func (d *deployment) makeMapping(function string) {
 		BisectBatchOnFunctionError:     true,
 		FunctionResponseTypes:          jsii.Strings("ReportBatchItemFailures"),
 		MaximumRetryAttempts:           number(c.Retries),
-		MaximumRecordAgeInSeconds:      jsii.Number(c.RecordAge.Seconds()),
+		MaximumRecordAgeInSeconds:      jsii.Number(age.Seconds()),
 		DestinationConfig: awslambda.CfnEventSourceMapping_DestinationConfigProperty{
 			OnFailure: awslambda.CfnEventSourceMapping_OnFailureProperty{Destination: d.failures.BucketArn()},
 		},

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/hotshard/hotshard/internal/metrics"
 )
@@ -22,6 +23,17 @@ func DynamoDB() (*dynamodb.Client, error) {
 		return nil, fmt.Errorf("configuring the DynamoDB client: %w", err)
 	}
 	return dynamodb.NewFromConfig(c, func(o *dynamodb.Options) {
+		o.EndpointOptions.UseFIPSEndpoint, o.EndpointOptions.UseDualStackEndpoint = e.fips, e.dualStack
+	}), nil
+}
+
+// Streams is DynamoDB's counterpart for streams.
+func Streams() (*dynamodbstreams.Client, error) {
+	c, e, err := configure("DYNAMODB_STREAMS")
+	if err != nil {
+		return nil, fmt.Errorf("configuring the client of DynamoDB's streams: %w", err)
+	}
+	return dynamodbstreams.NewFromConfig(c, func(o *dynamodbstreams.Options) {
 		o.EndpointOptions.UseFIPSEndpoint, o.EndpointOptions.UseDualStackEndpoint = e.fips, e.dualStack
 	}), nil
 }

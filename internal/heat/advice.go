@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
@@ -25,21 +26,22 @@ const largeWrite = 4
 
 // Advice says in words what to do about the key, with the figures that it rests
 // on: how many write shards it needs, or why more of them don't help. Shards is how
-// many its base key has and since when that is so, the zero time for always; neither
-// matters for keys without write shards.
-func (r *Row) Advice(shards int, since time.Time) string {
-	load := fmt.Sprintf("at least %.0f %% of the %.0f write units a second that a partition takes: ",
+// many its base key has and since when that is so, the zero time for always, and
+// partitions how many its table has; none of these matters for keys without write shards.
+func (r *Row) Advice(shards int, since time.Time, partitions int) string {
+	load := fmt.Sprintf("at least %.0f %% of the %.0f write units a second that a partition takes",
 		math.Floor(100*r.WriteUnitsPerSecond/r.Limit), r.Limit)
 	if r.Status == Saturated {
-		load = "it was refused writes, and took " + load
+		load += ", so more may be refused"
 	}
-	if r.Crowd.Keys > 0 {
+	load += ": "
+	switch {
+	case r.Crowd.Keys > 0:
 		return load + r.Crowd.advice(r.Limit)
-	}
-	if r.Status == Warm {
+	case r.Status == Warm:
 		return load + "nothing to do"
 	}
-	return load + r.cure(shards, since) + r.large()
+	return load + r.cure(shards, since, partitions) + r.large()
 }
 
 func (c Crowd) advice(limit float64) string {
@@ -48,7 +50,7 @@ func (c Crowd) advice(limit float64) string {
 }
 
 // cure is for a key that is hot.
-func (r *Row) cure(shards int, since time.Time) string {
+func (r *Row) cure(shards int, since time.Time, partitions int) string {
 	base, ok := r.Base()
 	switch {
 	case !ok && r.Index != "":
@@ -64,19 +66,20 @@ func (r *Row) cure(shards int, since time.Time) string {
 	case r.Siblings.skewed(r.WriteUnitsPerSecond, shards):
 		return fmt.Sprintf("its %d write shards together take %.1f a second, most of that this one, so more of them would stand idle: spread the attribute that the write shard is calculated from",
 			shards, r.Siblings.Low)
+	case shards >= growth.Bound(partitions):
+		return fmt.Sprintf("its %d write shards are as many as help on the table's %d partitions, which are the limit: raise the table's warm throughput, or wait some minutes for DynamoDB to split them", shards, partitions)
 	}
-	return fmt.Sprintf("raise its %d write shards to %d", shards, r.wanted(base.Type, shards))
+	return fmt.Sprintf("raise its %d write shards to %d", shards, min(r.wanted(base.Type, shards), growth.Bound(partitions)))
 }
 
 // wanted is how many write shards bring each down to its share, at least twice
 // as many as there are. Without figures of the others they are taken to be like
-// this one; what was refused counts too.
+// this one.
 func (r *Row) wanted(t schema.Type, shards int) int {
 	rate := r.Siblings.Low
 	if r.Siblings.Seen < shards {
 		rate = max(rate, r.WriteUnitsPerSecond*float64(shards))
 	}
-	rate = max(rate, r.Offered)
 	return shard.Grown(shards, shard.Needed(rate, r.Limit, Share(t)))
 }
 

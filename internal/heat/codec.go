@@ -14,23 +14,21 @@ import (
 )
 
 // The stored form, version 1: pk, sk, v, start and window (milliseconds), shard,
-// part, records, units, limit and hot (hundredths of a unit a second), rest, keys
-// (binary, see pack) and expires_at; where there are any, table, indexes (binary, see
-// packIndexes), writes (binary, see packWrites) and marks (binary, see packMarks).
-// Older releases, which wrote none of those, pass over them.
+// part, records, units, limit and hot (hundredths of a unit a second), rest, index_rest,
+// keys (binary, see pack), incomplete, expires_at and, if it is not hotshard's own, table.
 const version = "1"
 
-// maxPackedNumbers is what a key takes beside its texts: five numbers of up to ten
-// bytes, a time of up to ten and a status.
-const maxPackedNumbers = 61
+// maxPackedNumbers is what a key takes beside its texts: their lengths, four numbers and
+// a time, of up to ten bytes each.
+const maxPackedNumbers = 70
 
 // Attributes returns the item as it is stored, to be deleted by TTL some time
-// after expires. Of the keys it keeps those that throttled and the heaviest:
-// [MaxKeys], or as many as fit in about 100 KB, of indexes [MaxIndexKeys] in 50 KB;
-// of the marks what fits in 160 KB.
+// after expires. Of the keys it keeps the heaviest: [MaxKeys], or as many as fit in
+// about 100 KB, of indexes [MaxIndexKeys] in 50 KB.
 func (it *Item) Attributes(expires time.Time) map[string]types.AttributeValue {
 	pk, sk := it.key()
 	keys, rest := it.trim(false)
+	ofIndex, indexRest := it.trim(true)
 	attributes := map[string]types.AttributeValue{
 		schema.PK:        text(pk),
 		schema.SK:        text(sk),
@@ -44,22 +42,13 @@ func (it *Item) Attributes(expires time.Time) map[string]types.AttributeValue {
 		"limit":          number(uint64(math.Round(it.Limit * 100))),
 		"hot":            number(uint64(math.Round(it.HotRate * 100))),
 		"rest":           number(rest),
-		"keys":           &types.AttributeValueMemberB{Value: it.pack([]byte{}, keys)}, // never nil: DynamoDB refuses that
+		"index_rest":     number(indexRest),
+		"keys":           &types.AttributeValueMemberB{Value: it.pack(append(keys, ofIndex...))},
+		"incomplete":     &types.AttributeValueMemberBOOL{Value: it.Incomplete},
 		schema.ExpiresAt: number(uint64(expires.Unix())),
 	}
 	if it.Table != "" {
-		attributes[tableName] = text(it.Table)
-	}
-	ofIndex, indexRest := it.trim(true)
-	if len(ofIndex) > 0 || indexRest > 0 {
-		packed := it.pack(binary.AppendUvarint(nil, indexRest), ofIndex)
-		attributes[indexesName] = &types.AttributeValueMemberB{Value: packed}
-	}
-	if packed := packWrites(append(keys, ofIndex...)); packed != nil {
-		attributes[writesName] = &types.AttributeValueMemberB{Value: packed}
-	}
-	if !it.Marks.empty() {
-		attributes[marksName] = &types.AttributeValueMemberB{Value: it.packMarks()}
+		attributes["table"] = text(it.Table)
 	}
 	return attributes
 }
@@ -70,44 +59,21 @@ func number(n uint64) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: strconv.FormatUint(n, 10)}
 }
 
-// pack appends each key as: the index, of such keys only; the key; units, err, peak;
-// the peak's second from the window's start; status. All numbers are varints, texts
-// have their length before them.
-func (it *Item) pack(b []byte, keys []Key) []byte {
+// pack writes each key as: the index, empty for the table's own; the key; units, err,
+// writes, peak; the peak's second from the window's start. All numbers are varints,
+// texts have their length before them.
+func (it *Item) pack(keys []Key) []byte {
+	b := []byte{} // never nil: DynamoDB refuses that
 	for _, k := range keys {
-		if k.Index != "" {
-			b = appendText(b, k.Index)
+		for _, s := range []string{k.Index, k.Key} {
+			b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
 		}
-		b = appendText(b, k.Key)
-		b = binary.AppendUvarint(b, k.Units)
-		b = binary.AppendUvarint(b, k.Err)
-		b = binary.AppendUvarint(b, k.Peak)
+		for _, n := range []uint64{k.Units, k.Err, k.Writes, k.Peak} {
+			b = binary.AppendUvarint(b, n)
+		}
 		b = binary.AppendVarint(b, k.PeakAt.Unix()-it.Start.Unix())
-		b = append(b, byte(k.Status))
 	}
 	return b
-}
-
-// Attributes that not every item has. That of indexes holds IndexRest and then
-// their keys.
-const (
-	tableName   = "table"
-	indexesName = "indexes"
-	writesName  = "writes"
-)
-
-// packWrites writes the number of writes of each key, in the order of the other
-// attributes, as varints; nil if none is known.
-func packWrites(keys []Key) (packed []byte) {
-	known := false
-	for _, k := range keys {
-		packed = binary.AppendUvarint(packed, k.Writes)
-		known = known || k.Writes > 0
-	}
-	if !known {
-		return nil
-	}
-	return packed
 }
 
 // Parse reads an item as Attributes makes it. An item of another version and a
@@ -127,14 +93,13 @@ func Parse(attributes map[string]types.AttributeValue) (Item, error) {
 		Limit:       float64(p.number("limit")) / 100,
 		HotRate:     float64(p.number("hot")) / 100,
 		Rest:        p.number("rest"),
+		IndexRest:   p.number("index_rest"),
+		Incomplete:  p.bool("incomplete"),
 	}
-	if attributes[tableName] != nil {
-		it.Table = p.text(tableName)
+	if attributes["table"] != nil {
+		it.Table = p.text("table")
 	}
-	p.unpack(&it)
-	p.unpackIndexes(&it)
-	p.unpackWrites(&it)
-	p.unpackMarks(&it)
+	it.Keys = p.keys(it.Start)
 	if p.err == nil && (it.Window <= 0 || it.Limit <= 0) {
 		p.err = errors.New("its window has no length or its partitions no limit")
 	}
@@ -182,54 +147,69 @@ func (p *parser) number(name string) uint64 {
 	return n
 }
 
-func (p *parser) unpack(it *Item) {
+func (p *parser) bool(name string) bool {
+	v, ok := p.attributes[name].(*types.AttributeValueMemberBOOL)
+	if !ok {
+		p.fail(name)
+		return false
+	}
+	return v.Value
+}
+
+func (p *parser) keys(start time.Time) (keys []Key) {
 	v, ok := p.attributes["keys"].(*types.AttributeValueMemberB)
 	if !ok {
 		p.fail("keys")
-		return
+		return nil
 	}
 	for r := (unpacker{b: v.Value}); len(r.b) > 0; {
-		it.Keys = append(it.Keys, r.key("", it.Start))
-		if r.failed {
+		k := Key{Index: r.text(), Key: r.text(), Units: r.uint(), Err: r.uint(), Writes: r.uint(), Peak: r.uint()}
+		k.PeakAt = time.Unix(start.Unix()+r.int(), 0).UTC()
+		if r.failed || k.Key == "" {
 			p.fail("keys")
-			return
+			return nil
 		}
+		keys = append(keys, k)
 	}
+	return keys
 }
 
-func (p *parser) unpackIndexes(it *Item) {
-	if p.attributes[indexesName] == nil {
-		return
-	}
-	v, ok := p.attributes[indexesName].(*types.AttributeValueMemberB)
-	if !ok {
-		p.fail(indexesName)
-		return
-	}
-	r := unpacker{b: v.Value}
-	it.IndexRest = r.uint()
-	for len(r.b) > 0 && !r.failed {
-		it.Keys = append(it.Keys, r.key(r.text(), it.Start))
-	}
-	if r.failed {
-		p.fail(indexesName)
-	}
+// unpacker reads what pack wrote. After a failed read there is nothing left to read.
+type unpacker struct {
+	b      []byte
+	failed bool
 }
 
-func (p *parser) unpackWrites(it *Item) {
-	if p.attributes[writesName] == nil {
-		return
+func (u *unpacker) take(n int) []byte {
+	if n < 0 || n > len(u.b) {
+		u.b, u.failed = nil, true
+		return nil
 	}
-	v, ok := p.attributes[writesName].(*types.AttributeValueMemberB)
-	if !ok {
-		p.fail(writesName)
-		return
+	taken := u.b[:n]
+	u.b = u.b[n:]
+	return taken
+}
+
+func (u *unpacker) uint() uint64 {
+	v, n := binary.Uvarint(u.b)
+	u.skip(n)
+	return v
+}
+
+func (u *unpacker) int() int64 {
+	v, n := binary.Varint(u.b)
+	u.skip(n)
+	return v
+}
+
+// skip passes over a varint, of which none has no bytes.
+func (u *unpacker) skip(n int) {
+	if n <= 0 {
+		n = -1
 	}
-	r := unpacker{b: v.Value}
-	for i := range it.Keys {
-		it.Keys[i].Writes = r.uint()
-	}
-	if r.failed || len(r.b) > 0 {
-		p.fail(writesName)
-	}
+	u.take(n)
+}
+
+func (u *unpacker) text() string {
+	return string(u.take(int(min(u.uint(), uint64(len(u.b)+1)))))
 }

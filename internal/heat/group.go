@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
@@ -17,18 +18,10 @@ type Siblings struct {
 	Rest float64 // at most so much more went to any one of all
 }
 
-// far is how many times cooler than the hottest write shard the others are, on
-// average, when a key's load is skewed. The controller of shard counts has the same.
-const far = 3
-
 // skewed tells whether a write shard of this rate is far hotter than the other n-1,
 // even by what those took at most.
 func (s Siblings) skewed(rate float64, n int) bool {
-	if s.Seen == 0 || n < 2 || rate <= 0 {
-		return false
-	}
-	others := (s.High + float64(n)*s.Rest - rate) / float64(n-1)
-	return far*others < rate
+	return s.Seen > 0 && growth.Skewed(rate, s.High+float64(n)*s.Rest-rate, n)
 }
 
 // groupID names the write shards of one base key in one window.
@@ -85,34 +78,6 @@ func (g *group) siblings(length time.Duration, rest uint64) Siblings {
 	}
 }
 
-// offerID names a base key in one window.
-type offerID struct {
-	start int64 // milliseconds
-	base  string
-}
-
-// offer returns the zero offerID for a key without write shards.
-func (e entry) offer() offerID {
-	base, ok := baseOf(e.item.Table, e.key.Index, e.key.Key)
-	if !ok {
-		return offerID{}
-	}
-	return offerID{e.item.Start.UnixMilli(), base.String()}
-}
-
-// offersOf lists what writers saw offered. Sightings of one key come by one stream
-// shard, of which parts may tell of the same second: the highest counts.
-func offersOf(items []Item) map[offerID]uint64 {
-	offers := make(map[offerID]uint64)
-	for _, it := range items {
-		for _, s := range it.Sightings {
-			id := offerID{it.Start.UnixMilli(), s.Base}
-			offers[id] = max(offers[id], s.Offered)
-		}
-	}
-	return offers
-}
-
 // unitsPerWrite is the mean weight of a key's writes in a window.
 func unitsPerWrite(entries []entry) float64 {
 	var units, writes uint64
@@ -157,7 +122,7 @@ func (it *Item) Crowd() Crowd {
 			continue
 		}
 		low := float64(k.Units) / seconds
-		if k.Status == Hot || low >= it.HotRate {
+		if low >= it.HotRate {
 			return Crowd{}
 		}
 		if low >= crowdKey*it.Limit {
@@ -183,6 +148,10 @@ func crowdOf(entries []entry) (most Crowd) {
 	}
 	return most
 }
+
+// Base returns the base key that a partition key of hotshard's own table, or of one of
+// its indexes, is a write shard of; ok is false for one that is none.
+func (k *Key) Base() (base schema.BaseKey, ok bool) { return baseOf("", k.Index, k.Key) }
 
 // baseOf returns the base key that a partition key is a write shard of. A
 // leaderboard's write shards are in the index: what the table has under its prefix

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotshard/hotshard/internal/heat"
@@ -51,12 +50,12 @@ func TestCrowd(t *testing.T) {
 		}
 	}
 	items := []heat.Item{counted("1", 800, warm...), counted("2", 300, key("a", 20, 0, 2, 0), key("d", 200, 0, 20, 0))}
-	if got := find(t, "a", items...); got.Crowd.Keys != 2 || !strings.Contains(got.Advice(1, time.Time{}), "one of 2 warm keys on a stream shard that takes 80 %") {
-		t.Errorf("%+v, %s", got.Crowd, got.Advice(1, time.Time{}))
+	if got := find(t, "a", items...); got.Crowd.Keys != 2 || !strings.Contains(got.Advice(1, time.Time{}, 100), "one of 2 warm keys on a stream shard that takes 80 %") {
+		t.Errorf("%+v, %s", got.Crowd, got.Advice(1, time.Time{}, 100))
 	}
 	for _, alone := range []string{"c", "d"} {
-		if got := find(t, alone, items...); got.Crowd.Keys != 0 || !strings.HasSuffix(got.Advice(1, time.Time{}), "nothing to do") {
-			t.Errorf("%s: %+v, %s", alone, got.Crowd, got.Advice(1, time.Time{}))
+		if got := find(t, alone, items...); got.Crowd.Keys != 0 || !strings.HasSuffix(got.Advice(1, time.Time{}, 100), "nothing to do") {
+			t.Errorf("%s: %+v, %s", alone, got.Crowd, got.Advice(1, time.Time{}, 100))
 		}
 	}
 }
@@ -67,17 +66,17 @@ func TestSkew(t *testing.T) {
 	skewed := counted("1", 900, key("C#a#0", 800, 0, 80, 0), key("C#a#1", 40, 0, 4, 0))
 	even := counted("1", 900, key("C#a#0", 800, 0, 80, 0), key("C#a#1", 700, 9, 4, 0), key("C#a#2", 720, 0, 80, 0), key("C#a#3", 680, 0, 80, 0))
 	other := counted("2", 900, key("C#a#0", 10, 0, 80, 0))
-	if got := find(t, "C#a#0", skewed, other); !strings.Contains(got.Advice(4, time.Time{}), "its 4 write shards together take 85.0 a second, most of that this one") {
-		t.Errorf("skewed: %+v, %s", got.Siblings, got.Advice(4, time.Time{}))
+	if got := find(t, "C#a#0", skewed, other); !strings.Contains(got.Advice(4, time.Time{}, 100), "its 4 write shards together take 85.0 a second, most of that this one") {
+		t.Errorf("skewed: %+v, %s", got.Siblings, got.Advice(4, time.Time{}, 100))
 	}
 	got := find(t, "C#a#0", even, other)
 	want := heat.Siblings{Seen: 4, Low: 291, High: 291.9}
-	if diff := cmp.Diff(want, got.Siblings); diff != "" || !strings.Contains(got.Advice(4, time.Time{}), "raise its 4 write shards to 12") {
-		t.Errorf("even: %s\n(-want +got):\n%s", got.Advice(4, time.Time{}), diff)
+	if diff := cmp.Diff(want, got.Siblings); diff != "" || !strings.Contains(got.Advice(4, time.Time{}, 100), "raise its 4 write shards to 12") {
+		t.Errorf("even: %s\n(-want +got):\n%s", got.Advice(4, time.Time{}, 100), diff)
 	}
 	skewed.Rest = 300 // two write shards are not listed
-	if got := find(t, "C#a#0", skewed); !strings.Contains(got.Advice(4, time.Time{}), "raise its 4 write shards to 13") {
-		t.Errorf("unknown: %+v, %s", got.Siblings, got.Advice(4, time.Time{}))
+	if got := find(t, "C#a#0", skewed); !strings.Contains(got.Advice(4, time.Time{}, 100), "raise its 4 write shards to 13") {
+		t.Errorf("unknown: %+v, %s", got.Siblings, got.Advice(4, time.Time{}, 100))
 	}
 }
 
@@ -96,17 +95,26 @@ func TestOtherCauses(t *testing.T) {
 		{"E#a#2026-01-04#0", 1, "events of past days keep the write shards of their time, so more of them don't help: pace their sender"},
 		{"E#a#2026-01-05#0", 1, "raise its 1 write shards to 6"},
 	} {
-		if got := find(t, c.key, item); !strings.HasSuffix(got.Advice(c.shards, time.Time{}), c.want) {
-			t.Errorf("%s: %s", c.key, got.Advice(c.shards, time.Time{}))
+		if got := find(t, c.key, item); !strings.HasSuffix(got.Advice(c.shards, time.Time{}, 100), c.want) {
+			t.Errorf("%s: %s", c.key, got.Advice(c.shards, time.Time{}, 100))
 		}
 	}
-	refused := item
-	refused.Sightings = []heat.Sighting{{Base: "C#a", Offered: 1000}}
-	if got := find(t, "C#a#0", refused); !strings.Contains(got.Advice(1, time.Time{}), "raise its 1 write shards to 40") {
-		t.Errorf("1000 units a second offered: %s", got.Advice(1, time.Time{}))
-	}
+	item.Rest = 800
 	row := find(t, "C#a#0", item)
-	if got := row.Advice(3, noon.Add(5*time.Second)); !strings.Contains(got, "before its 3 write shards were in force, from 12:00:05: see whether they do") {
+	for _, c := range []struct {
+		partitions, shards int
+		want               string
+	}{
+		{4, 2, "raise its 2 write shards to 7"},
+		{4, 6, "raise its 6 write shards to 16"}, // 20 would be planned
+		{4, 16, "its 16 write shards are as many as help on the table's 4 partitions, which are the limit: raise the table's warm throughput, or wait some minutes for DynamoDB to split them"},
+		{5, 16, "raise its 16 write shards to 20"},
+	} {
+		if got := row.Advice(c.shards, time.Time{}, c.partitions); !strings.Contains(got, c.want+";") {
+			t.Errorf("%d write shards on %d partitions: %s", c.shards, c.partitions, got)
+		}
+	}
+	if got := row.Advice(3, noon.Add(5*time.Second), 100); !strings.Contains(got, "before its 3 write shards were in force, from 12:00:05: see whether they do") {
 		t.Errorf("just grown: %s", got)
 	}
 	item.Table = "orders"
@@ -114,20 +122,7 @@ func TestOtherCauses(t *testing.T) {
 	if rows := heat.Merge([]heat.Item{item, own}); len(rows) != 4 {
 		t.Errorf("one key of two tables is one: %+v", rows)
 	}
-	if got := find(t, "C#a#0", item); !strings.Contains(got.Advice(1, time.Time{}), "it has no write shards: spread its writes over 7 partition keys") || got.MetricName() != "C#a#0" {
-		t.Errorf("of another table: %s", got.Advice(1, time.Time{}))
-	}
-}
-
-func TestDamagedWrites(t *testing.T) {
-	item := counted("1", 5, heat.Key{Key: "a", Units: 5, Writes: 3, PeakAt: noon}, heat.Key{Key: "b", Units: 5, PeakAt: noon})
-	for _, packed := range []types.AttributeValue{
-		&types.AttributeValueMemberN{Value: "1"}, &types.AttributeValueMemberB{Value: []byte{1}}, &types.AttributeValueMemberB{Value: []byte{1, 2, 3}},
-	} {
-		attributes := item.Attributes(noon)
-		attributes["writes"] = packed
-		if _, err := heat.Parse(attributes); err == nil || !strings.Contains(err.Error(), "attribute writes") {
-			t.Errorf("%v: %v", packed, err)
-		}
+	if got := find(t, "C#a#0", item); !strings.Contains(got.Advice(1, time.Time{}, 100), "it has no write shards: spread its writes over 7 partition keys") || got.MetricName() != "C#a#0" {
+		t.Errorf("of another table: %s", got.Advice(1, time.Time{}, 100))
 	}
 }

@@ -51,14 +51,15 @@ type Item struct {
 	Limit   float64 // units a second that a partition takes; above 0, kept to hundredths
 	HotRate float64 // certified units a second from which on a key was hot; kept to hundredths
 
-	// Keys are those that throttled and the heaviest, by certified units, each once:
-	// the table's partition keys, then those of its indexes. Rest is the most that a
-	// key of the table's that is not among them can weigh, IndexRest one of an index.
+	// Keys are the heaviest, by certified units, each once: the table's partition keys,
+	// then those of its indexes. Rest is the most that a key of the table's that is not
+	// among them can weigh, IndexRest one of an index.
 	Keys      []Key
 	Rest      uint64
 	IndexRest uint64
 
-	Marks
+	// Incomplete says that records of the window may not have been counted.
+	Incomplete bool
 }
 
 // Key is what one partition key got in the window.
@@ -70,7 +71,6 @@ type Key struct {
 	Writes uint64    // in how many writes; 0 if that is not known
 	Peak   uint64    // units in the heaviest second, a lower bound
 	PeakAt time.Time // that second
-	Status Status
 }
 
 // Status is the detector's verdict on a key. A greater one is worse.
@@ -80,8 +80,23 @@ type Status uint8
 const (
 	Warm      Status = iota // among the heaviest, and not hot
 	Hot                     // its certified rate has reached the threshold
-	Saturated               // a partition's limit refused writes to it
+	Saturated               // its certified rate is at a partition's limit, so more may be wanted
 )
+
+// atLimit is the part of a partition's limit from which on a key is saturated: windows
+// are cut by whole seconds, so a bit less may be seen of a partition that takes no more.
+const atLimit = 0.95
+
+// status is the verdict on a key with a certified rate in the item's window.
+func (it *Item) status(rate float64) Status {
+	switch {
+	case rate >= atLimit*it.Limit && rate >= it.HotRate:
+		return Saturated
+	case rate >= it.HotRate:
+		return Hot
+	}
+	return Warm
+}
 
 // String returns the status as callers see it.
 func (s Status) String() string {
@@ -165,9 +180,8 @@ func (it *Item) rest(ofIndex bool) uint64 {
 	return it.Rest
 }
 
-// trim keeps the keys that throttled and the heaviest, as far as they fit in an
-// item, and accounts for the others in rest: those of the table, or those of its
-// indexes.
+// trim keeps the heaviest keys, as far as they fit in an item, and accounts for the
+// others in rest: those of the table, or those of its indexes.
 func (it *Item) trim(ofIndex bool) (keys []Key, rest uint64) {
 	most, bytes := MaxKeys, maxBytes
 	if ofIndex {
@@ -179,7 +193,7 @@ func (it *Item) trim(ofIndex bool) (keys []Key, rest uint64) {
 		}
 	}
 	slices.SortFunc(keys, func(a, b Key) int {
-		return cmp.Or(saturatedFirst(a.Status, b.Status), cmp.Compare(b.Units, a.Units), strings.Compare(a.Key, b.Key), strings.Compare(a.Index, b.Index))
+		return cmp.Or(cmp.Compare(b.Units, a.Units), strings.Compare(a.Key, b.Key), strings.Compare(a.Index, b.Index))
 	})
 	rest = it.rest(ofIndex)
 	size := 0
@@ -193,10 +207,4 @@ func (it *Item) trim(ofIndex bool) (keys []Key, rest uint64) {
 		}
 	}
 	return keys, rest
-}
-
-// saturatedFirst compares two verdicts for an order in which saturated keys, whose
-// true rate nobody knows, come before all others.
-func saturatedFirst(a, b Status) int {
-	return cmp.Compare(max(b, Hot), max(a, Hot))
 }

@@ -2,7 +2,6 @@ package heat_test
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -12,27 +11,17 @@ import (
 	"github.com/hotshard/hotshard/internal/heat"
 )
 
-// TestFormerForm: items without keys of indexes are as they were before there were
-// any, and are read.
-func TestFormerForm(t *testing.T) {
-	item := heat.Item{Start: noon, Window: time.Second, Limit: 1000, Rest: 3, Keys: []heat.Key{{Key: "k", Units: 300, Err: 1, Peak: 2, PeakAt: noon.Add(time.Second), Status: heat.Hot}}}
+// TestPackedForm pins what is stored of keys.
+func TestPackedForm(t *testing.T) {
+	item := heat.Item{Start: noon, Window: time.Second, Limit: 1000, Rest: 3, IndexRest: 4, Keys: []heat.Key{
+		{Key: "k", Units: 300, Err: 1, Writes: 7, Peak: 2, PeakAt: noon.Add(time.Second)}, {Index: "i", Key: "k", Units: 5, PeakAt: noon},
+	}}
 	attributes := item.Attributes(noon)
-	if packed := attributes["keys"].(*types.AttributeValueMemberB).Value; string(packed) != "\x01k\xac\x02\x01\x02\x02\x01" || attributes["indexes"] != nil {
-		t.Errorf("keys are %q, indexes %v", packed, attributes["indexes"])
+	if packed := attributes["keys"].(*types.AttributeValueMemberB).Value; string(packed) != "\x00\x01k\xac\x02\x01\x07\x02\x02"+"\x01i\x01k\x05\x00\x00\x00\x00" {
+		t.Errorf("keys are %q", packed)
 	}
 	if got, err := heat.Parse(attributes); err != nil || !cmp.Equal(item, got) {
 		t.Errorf("%v, %+v", err, got)
-	}
-	item.Keys = append(item.Keys, heat.Key{Index: "i", Key: "k", Units: 5, PeakAt: noon})
-	attributes = item.Attributes(noon)
-	if packed := attributes["indexes"].(*types.AttributeValueMemberB).Value; string(packed) != "\x00\x01i\x01k\x05\x00\x00\x00\x00" {
-		t.Errorf("indexes are %q", packed)
-	}
-	for _, damaged := range []types.AttributeValue{&types.AttributeValueMemberN{Value: "1"}, &types.AttributeValueMemberB{Value: []byte("\x00\x01i\x09k")}, &types.AttributeValueMemberB{}} {
-		attributes["indexes"] = damaged
-		if _, err := heat.Parse(attributes); err == nil || !strings.Contains(err.Error(), "indexes is missing or damaged") {
-			t.Errorf("%v: %v", damaged, err)
-		}
 	}
 }
 

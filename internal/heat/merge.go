@@ -32,17 +32,12 @@ type Row struct {
 	UnitsPerWrite float64
 	Siblings      Siblings
 	Crowd         Crowd
-
-	// Offered is what writers saw offered for its base key in a second, refused writes
-	// included: that of the window with the most. 0 if none was refused.
-	Offered float64
 }
 
 // Merge puts items together, which must have different keys: for each partition
 // key the stream shards and parts of a window are added up, then the windows are
-// compared. The rows come hottest first: the saturated keys, whose recorded rate
-// is less than what was wanted, then the others, each by rate and then by key. The
-// order of the items does not matter.
+// compared. The rows come hottest first, by rate and then by key. The order of the
+// items does not matter.
 func Merge(items []Item) []Row {
 	var m Merger
 	m.Add(items)
@@ -67,10 +62,10 @@ func (m *Merger) Add(items []Item) {
 	}
 	entries, rests := flatten(items)
 	slices.SortFunc(entries, compareEntries)
-	groups, offers := groupsOf(entries), offersOf(items)
+	groups := groupsOf(entries)
 	for i := 0; i < len(entries); {
 		window := sameWindow(entries[i:])
-		m.row(window[0]).add(window, rests[window[0].window()], groups, offers)
+		m.row(window[0]).add(window, rests[window[0].window()], groups)
 		i += len(window)
 	}
 	if m.Max > 0 && len(m.rows) > 2*m.Max {
@@ -96,8 +91,7 @@ func (m *Merger) Rows() []Row {
 		rows = append(rows, *row)
 	}
 	slices.SortFunc(rows, func(a, b Row) int {
-		return cmp.Or(saturatedFirst(a.Status, b.Status),
-			cmp.Compare(b.WriteUnitsPerSecond, a.WriteUnitsPerSecond), strings.Compare(a.Key, b.Key), strings.Compare(a.Index, b.Index), strings.Compare(a.Table, b.Table))
+		return cmp.Or(cmp.Compare(b.WriteUnitsPerSecond, a.WriteUnitsPerSecond), strings.Compare(a.Key, b.Key), strings.Compare(a.Index, b.Index), strings.Compare(a.Table, b.Table))
 	})
 	return rows
 }
@@ -165,7 +159,7 @@ func sameWindow(entries []entry) []entry {
 
 // add takes one window's entries into the row. Rest is what the window's items
 // may hide of a key that they don't list.
-func (r *Row) add(entries []entry, rest uint64, groups map[groupID]*group, offers map[offerID]uint64) {
+func (r *Row) add(entries []entry, rest uint64, groups map[groupID]*group) {
 	var units, spread, second uint64
 	unlisted := rest
 	for i, e := range entries {
@@ -178,13 +172,10 @@ func (r *Row) add(entries []entry, rest uint64, groups map[groupID]*group, offer
 		if second += e.key.Peak; second > r.Peak {
 			r.Peak, r.PeakAt = second, e.key.PeakAt
 		}
-		r.Status = max(r.Status, e.key.Status)
 	}
 	item := entries[0].item
 	rate := float64(units) / item.Window.Seconds()
-	if rate >= item.HotRate {
-		r.Status = max(r.Status, Hot)
-	}
+	r.Status = max(r.Status, item.status(rate))
 	if rate > r.WriteUnitsPerSecond {
 		r.WriteUnitsPerSecond = rate
 		r.Error = float64(spread+unlisted) / item.Window.Seconds()
@@ -193,7 +184,6 @@ func (r *Row) add(entries []entry, rest uint64, groups map[groupID]*group, offer
 		r.Siblings = groups[entries[0].group()].siblings(item.Window, rest)
 		r.Crowd = crowdOf(entries)
 	}
-	r.Offered = max(r.Offered, float64(offers[entries[0].offer()]))
 	if item.Start.Before(r.FirstSeen) {
 		r.FirstSeen = item.Start
 	}

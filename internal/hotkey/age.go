@@ -14,7 +14,9 @@ func (s *span) see(at time.Time) {
 	if s.newest.IsZero() || at.Before(s.oldest) {
 		s.oldest = at
 	}
-	s.newest = latest(s.newest, at)
+	if at.After(s.newest) {
+		s.newest = at
+	}
 }
 
 // ageEvery is how long ages are gathered where no report takes them along: each call

@@ -158,33 +158,6 @@ func TestBoardInParts(t *testing.T) {
 	}
 }
 
-// TestBoardSightings: the partitions of a refused board are saturated, in the period
-// that took most; it grows by what was offered. Failed conditions were a player's.
-func TestBoardSightings(t *testing.T) {
-	f := newFixture(settings())
-	f.shards.set("L#b", 20, start.Add(-time.Hour))
-	failed := seen("L#b", 1, "w", 400, 3, 9)
-	failed.image = strings.Replace(failed.image, `"failed_units":{"N":"0"}`, `"failed_units":{"N":"5000"}`, 1)
-	all := slices.Concat(scores("all", 3, 20, 1, true), scores("2026-W02", 3, 30, 1, true), scores("all", 0, 60, 1, true),
-		writes{failed, seen("L#b", 1, "v", 100, 12, 1), seen("L#other", 1, "v", 0, 0, 1)})
-	deliver(t, f, all, 5000)
-	var got []string
-	for _, row := range f.rows(t) {
-		if row.Status == heat.Saturated {
-			got = append(got, fmt.Sprint(row.Index, " ", row.Key, " ", row.WriteUnitsPerSecond))
-		}
-	}
-	slices.Sort(got)
-	want := []string{"by_rank L#b#2026-W02#3 6", "by_rank L#b#all#12 0", "by_rank L#other#all#0 0"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("saturated rows (-want +got):\n%s", diff)
-	}
-	slices.Sort(f.shards.changes)
-	if want := []string{"L#b 20>40", "L#other 1>2"}; !slices.Equal(f.shards.changes, want) {
-		t.Errorf("changes %v, want %v", f.shards.changes, want)
-	}
-}
-
 // TestBoardSkew: where one of several write shards is hot, more of them don't help.
 func TestBoardSkew(t *testing.T) {
 	for _, even := range []bool{false, true} {
@@ -219,9 +192,8 @@ func TestForeignTable(t *testing.T) {
 	}
 }
 
-// TestFormerState: a window goes on with the state of a release that did not count
-// indexes, and with what an older heat item has.
-func TestFormerState(t *testing.T) {
+// TestBoardAfterOthers: a window in which a board comes after other keys counts it all.
+func TestBoardAfterOthers(t *testing.T) {
 	f := newFixture(settings())
 	state := f.must(t, batch{writes: repeat("C#a#0", 5, 1), first: 1}.payload())
 	if _, counted := state["indexes"]; counted {

@@ -3,10 +3,13 @@ package hotkey
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/metrics"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
@@ -14,100 +17,132 @@ import (
 type Shards interface {
 	Lookup(ctx context.Context, key string, now time.Time) (ddb.Entry, error)
 	Entries(ctx context.Context, now time.Time) ([]ddb.Entry, error)
-	Grow(ctx context.Context, key string, count int, note ddb.Note, now time.Time) (ddb.Entry, error)
+	Partitions(now time.Time) int
+	GrowFrom(ctx context.Context, seen ddb.Entry, count int, note ddb.Note, now time.Time) (ddb.Entry, error)
 	Shrink(ctx context.Context, key string, count int, note ddb.Note, now time.Time) (ddb.Entry, error)
+	NotePartitions(ctx context.Context, n int, now time.Time) error
 }
 
 // answerTime bounds how long decisions may keep a batch waiting. What there was no
 // time for is decided on with the next.
 const answerTime = 5 * time.Second
 
-// answer decides on the keys that the batch's windows show to be hot, each once a
-// window, and has them grow. Nothing that goes wrong here fails the batch.
-func (r *run) answer(ctx context.Context, t *tally, streamShard string, ended bool) {
+// act decides on the keys that windows show to be hot, and has them grow. Nothing that
+// goes wrong here fails the batch.
+func (r *run) act(ctx context.Context, reports []Report) {
 	if r.settings.Control == Off || !r.source.Own {
 		return // without write shards to its keys, a table only gets advice
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	for _, w := range t.all() {
-		running := w == t.own && !ended
-		for _, s := range w.suspects(r.settings, running) {
+	for i := range reports {
+		own := loadsOf([]heat.Item{reports[i].Item})
+		own.running = reports[i].running
+		for _, s := range own.suspects(r.settings.hotRate()) {
 			if ctx.Err() != nil {
 				r.deps.Log.WarnContext(ctx, "no time to decide on all hot keys")
 				r.events("ShardCountChangeFailures", 1)
 				return
 			}
-			if !w.marks.answered[s.name] {
-				r.decide(ctx, w, s, streamShard)
-			}
+			r.answer(ctx, own, s)
 		}
 	}
 }
 
-// decide asks the policy about one key. A key with several write shards may have
-// some on other stream shards: then those are looked at too.
-func (r *run) decide(ctx context.Context, w *window, s *suspect, streamShard string) {
+// answer decides on one key by what was counted here and, when its window has ended, by
+// what all stream shards have reported of late: the first of these that calls for something
+// is answered.
+func (r *run) answer(ctx context.Context, own *loads, s suspect) {
 	now := r.deps.Now()
-	key := s.Base.String()
+	key := s.base.String()
 	entry, err := r.deps.Shards.Lookup(ctx, key, now)
 	if err != nil {
 		r.deps.Log.WarnContext(ctx, "shard count unknown", "key", r.shown(key), "error", err)
 		r.events("ShardCountChangeFailures", 1)
 		return
 	}
-	d := r.settings.policy().Answer(s.Evidence, entry, now)
-	switch {
-	case s.Base.Type == schema.Board:
-		d = r.decideBoard(ctx, w, s, entry, streamShard, now)
-	case d.Action != None && d.From > 1:
-		r.lookElsewhere(ctx, w, s, entry, streamShard)
-		d = r.settings.policy().Answer(s.Evidence, entry, now)
+	entry.Key = key
+	policy := r.settings.policy()
+	policy.Partitions = r.deps.Shards.Partitions(now)
+	window, d := own, policy.Answer(own.evidence(s, true), entry, now)
+	if d.Action == None && !own.running && s.spread(entry) {
+		for _, window = range r.recent(ctx, own.end.Sub(own.start)) {
+			if d = policy.Answer(window.evidence(s, !window.heard(now)), entry, now); d.Action != None {
+				break
+			}
+		}
 	}
-	if d.Action == None {
+	silent := d.Action == Advise || r.settings.Control != Act
+	if d.Action == None || silent && !r.once.first("hot "+s.name, window.start.String()) {
 		return
 	}
-	noted := w.marks.answer(s.name)
-	if !noted && (d.Action != Grow || r.settings.Control != Act) {
-		return // only a change that is made is an answer without a note
-	}
-	if _, err := r.execute(ctx, key, d); err != nil && noted {
-		w.marks.reopen(s.name)
-	}
+	r.execute(ctx, entry, d)
 }
 
-// execute makes a decided change, as far as the control setting allows. An error is
-// one that another try may not meet.
-func (r *run) execute(ctx context.Context, key string, d Decision) (changed bool, err error) {
-	log := r.deps.Log.With("key", r.shown(key), "from", d.From, "to", d.To, "why", d.Why)
+// spread tells whether one stream shard alone may not see how hot a key is. Of write
+// shards that are chosen at random each is like the others.
+func (s suspect) spread(entry ddb.Entry) bool {
+	return s.base.Type == schema.Board || entry.History.Newest() > 1 && heat.Share(s.base.Type) != shard.RandomShare
+}
+
+// execute makes a decided change, as far as the control setting allows.
+func (r *run) execute(ctx context.Context, seen ddb.Entry, d Decision) (changed bool) {
+	log := r.deps.Log.With("key", r.shown(seen.Key), "from", d.From, "to", d.To, "why", d.Why)
 	if d.Action == Advise {
 		log.WarnContext(ctx, "hot key not grown")
-		return false, nil
+		return false
 	}
 	if r.settings.Control != Act {
 		log.InfoContext(ctx, "shard count would change", "action", string(d.Action))
 		r.events("ShardCountChangesObserved", 1)
-		return false, nil
+		return false
 	}
-	now := r.deps.Now() // the change's own time counts, not that of what led to it
-	change := r.deps.Shards.Grow
-	if d.Action == Shrink {
-		change = r.deps.Shards.Shrink
-	}
-	entry, err := change(ctx, key, d.To, ddb.Note{By: "hotkeys", Why: d.Why}, now)
+	entry, err := r.change(ctx, seen, d)
 	switch {
 	case err == nil:
 		log.InfoContext(ctx, "shard count changed", "action", string(d.Action), "effective", entry.Effective())
 		r.events("ShardCountChanges", 1)
-		return true, nil
-	case errors.Is(err, ddb.ErrCooldown), errors.Is(err, ddb.ErrNoChange), errors.Is(err, ddb.ErrPinned):
+	case errors.Is(err, ddb.ErrNoChange), errors.Is(err, ddb.ErrPinned):
 		log.InfoContext(ctx, "shard count left alone", "action", string(d.Action), "error", err)
-		err = nil
 	default:
 		log.ErrorContext(ctx, "shard count not changed", "action", string(d.Action), "error", err)
 		r.events("ShardCountChangeFailures", 1)
 	}
-	return false, err
+	return err == nil
+}
+
+// change changes a count at the time of the change itself, which is not that of what led
+// to it. It grows from what was seen, so that what ingest answered meanwhile is not
+// answered twice.
+func (r *run) change(ctx context.Context, seen ddb.Entry, d Decision) (ddb.Entry, error) {
+	note := ddb.Note{By: "hotkeys", Why: d.Why}
+	if d.Action == Shrink {
+		return r.deps.Shards.Shrink(ctx, seen.Key, d.To, note, r.deps.Now())
+	}
+	return r.deps.Shards.GrowFrom(ctx, seen, d.To, note, r.deps.Now())
+}
+
+// maxSaid bounds of how many keys a process remembers what it said.
+const maxSaid = 10_000
+
+// once remembers what was said of keys, so that nothing is said again and again.
+type once struct {
+	mu   sync.Mutex
+	said map[string]string
+}
+
+// first tells whether this is another text than the last one about the subject.
+func (o *once) first(subject, text string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.said[subject] == text {
+		return false
+	}
+	if o.said == nil || len(o.said) >= maxSaid {
+		o.said = make(map[string]string)
+	}
+	o.said[subject] = text
+	return true
 }
 
 // events counts things that happened to the function itself.

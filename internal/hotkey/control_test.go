@@ -9,78 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/hotkey"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
-
-// TestSightings: what writers saw makes keys saturated, those that are not counted
-// too, and is stored with the window.
-func TestSightings(t *testing.T) {
-	f := newFixture(settings())
-	all := slices.Concat(
-		repeat("C#a#0", 500, 1),
-		writes{
-			seen("C#a", 1.2, "w1", 40, 0, 3), seen("C#a", 1.3, "w2", 50.5, 1, 2), seen("C#a", 1.9, "w1", 60, 0, 4), // w1 says 60 of that second
-			seen("C#a", 2.1, "w1", 30, 0, 0), seen("C#a", 1.95, "w3", 9, 0, 0), seen("C#a", 0.5, "w1", 1000, 0, 0), // the last one is too late
-			seen("E#e/1", 3, "w1", 7, 12, 1),
-			{key: "H#C#a", at: 3}, {key: "H#nothing", at: 3, sk: "x", image: "{}"}, {key: "H#C#a", at: 4, ttl: true},
-		})
-	deliver(t, f, all, 100)
-	var got []string
-	for _, row := range f.rows(t) {
-		if row.Status != heat.Warm {
-			got = append(got, fmt.Sprintf("%s %v %v+%v", row.Key, row.Status, row.WriteUnitsPerSecond, row.Error))
-		}
-	}
-	want := []string{"C#a#0 saturated 50+0", "C#a#1 saturated 0+0", "E#e/1#2026-01-05#12 saturated 0+0"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("rows (-want +got):\n%s", diff)
-	}
-	for _, item := range parsed(t, f) {
-		want := []heat.Sighting{{Base: "C#a", Throttled: 9, Offered: 120}, {Base: "E#e/1", Throttled: 1, Offered: 7}}
-		if diff := cmp.Diff(heat.Marks{Sightings: want}, item.Marks); diff != "" {
-			t.Errorf("marks (-want +got):\n%s", diff)
-		}
-	}
-	if v := f.values("SaturatedKeys")["hotshard-items"]; !slices.Equal(v, []float64{3}) {
-		t.Errorf("SaturatedKeys %v", v)
-	}
-	// 500 units in the heaviest second are more than was offered, at 25 each.
-	if !slices.Equal(f.shards.changes, []string{"C#a 1>20"}) {
-		t.Errorf("changes %v", f.shards.changes)
-	}
-}
-
-// TestGrowthAwaitsTheRate that the last of the refused writers is offered: until
-// then nothing is decided, whichever window it is told in.
-func TestGrowthAwaitsTheRate(t *testing.T) {
-	f := newFixture(settings())
-	through := repeat("C#a#0", 100, 1)
-	state := f.must(t, batch{writes: append(through, early(seen("C#a", 1, "w1", 20, 0, 3)), early(seen("C#a", 1.1, "w2", 9, 0, 1))), first: 1}.payload())
-	state = f.must(t, batch{writes: writes{seen("C#a", 2, "w1", 700, 0, 9)}, first: 103, state: state}.payload())
-	if f.shards.changes != nil {
-		t.Fatalf("changes %v before w2 knows its rate", f.shards.changes)
-	}
-	f.must(t, batch{writes: writes{seen("C#a", 2.1, "w2", 300, 0, 2)}, first: 104, state: state}.payload())
-	if !slices.Equal(f.shards.changes, []string{"C#a 1>40"}) {
-		t.Errorf("changes %v, want the 1000 that both are offered at 25 each", f.shards.changes)
-	}
-
-	f = newFixture(settings())
-	f.now = start.Add(10 * time.Second)
-	f.must(t, batch{writes: append(repeat("C#a#0", 900, 9), early(seen("C#a", 9, "w1", 20, 0, 3))), first: 1, final: true}.payload())
-	if f.shards.changes != nil {
-		t.Fatalf("changes %v at the window's end, before w1 knows its rate", f.shards.changes)
-	}
-	f.now = start.Add(11 * time.Second)
-	f.must(t, batch{later: 10 * time.Second, writes: writes{seen("C#a", 10, "w1", 1000, 0, 9)}, first: 1000}.payload())
-	if !slices.Equal(f.shards.changes, []string{"C#a 1>40"}) {
-		t.Errorf("changes %v in the next window", f.shards.changes)
-	}
-}
 
 // TestGrowthAheadOfThrottling: a key over its budget grows in that very
 // invocation, and once, although the window goes on.
@@ -154,12 +86,11 @@ func TestNotGrown(t *testing.T) {
 		set     func(*fakeShards)
 		log     string
 	}{
-		"a backlog":       {batch{writes: hot, first: 1, final: true}.payload(), 31 * time.Second, nil, ""},
-		"an old part":     {batch{writes: repeat("C#a#0", 800, -25), first: 1, final: true}.payload(), time.Second, nil, ""},
-		"a backfill":      {batch{writes: repeat("E#e#2025-12-24#0", 800, 1), first: 1, final: true}.payload(), 0, nil, "events of past days"},
-		"and its refusal": {batch{writes: slices.Concat(repeat("E#e#2025-12-24#0", 300, 1), writes{seen("E#e", 2, "w", 0, 0, 9)}), first: 1, final: true}.payload(), 0, nil, "events of past days"},
-		"another's key":   {batch{writes: repeat("user-7", 800, 1), first: 1, final: true}.payload(), 0, nil, ""},
-		"a player":        {batch{writes: repeat("L#board#all#7", 800, 1), first: 1, final: true}.payload(), 0, nil, ""},
+		"a backlog":     {batch{writes: hot, first: 1, final: true}.payload(), 31 * time.Second, nil, ""},
+		"an old part":   {batch{writes: repeat("C#a#0", 800, -25), first: 1, final: true}.payload(), time.Second, nil, ""},
+		"a backfill":    {batch{writes: repeat("E#e#2025-12-24#0", 800, 1), first: 1, final: true}.payload(), 0, nil, "events of past days"},
+		"another's key": {batch{writes: repeat("user-7", 800, 1), first: 1, final: true}.payload(), 0, nil, ""},
+		"a player":      {batch{writes: repeat("L#board#all#7", 800, 1), first: 1, final: true}.payload(), 0, nil, ""},
 		"another table": {[]byte(strings.ReplaceAll(string(batch{writes: hot, first: 1, final: true}.payload()), "hotshard-items", "other")),
 			0, nil, ""},
 		"in force just now": {batch{writes: repeat("C#a#1", 800, 1), first: 1, final: true}.payload(), 0,
@@ -168,7 +99,10 @@ func TestNotGrown(t *testing.T) {
 		"unheard": {batch{writes: repeat("E#e#2026-01-05#0", 800, 1), first: 1, final: true}.payload(), 0, func(f *fakeShards) { f.set("E#e", 8, start.Add(-time.Hour)) }, ""},
 		"pinned":  {batch{writes: hot, first: 1, final: true}.payload(), 0, func(f *fakeShards) { f.entries["C#a"] = ddb.Entry{Pinned: true} }, ""},
 		"no map":  {batch{writes: hot, first: 1, final: true}.payload(), 0, func(f *fakeShards) { f.fail = ddb.ErrStale }, "shard count unknown"},
-		"cooling": {batch{writes: hot, first: 1, final: true}.payload(), 0, func(f *fakeShards) { f.set("C#a", 1, start.Add(-time.Second)) }, "shard count left alone"},
+		"outrun": {batch{writes: hot, first: 1, final: true}.payload(), 0,
+			func(f *fakeShards) { f.before = func() { f.set("C#a", 4, start) } }, "shard count left alone"},
+		"all that help": {batch{writes: hot, first: 1, final: true}.payload(), 0,
+			func(f *fakeShards) { f.partitions = 4; f.set("C#a", 16, start.Add(-time.Hour)) }, "the table's 4 partitions, which are the limit"},
 	} {
 		f := newFixture(settings())
 		f.now = start.Add(c.now)
@@ -214,7 +148,7 @@ func (failing) change() (ddb.Entry, error) {
 	return ddb.Entry{}, errors.Join(ddb.ErrUnavailable, errPut)
 }
 
-func (f failing) Grow(_ context.Context, _ string, _ int, _ ddb.Note, _ time.Time) (ddb.Entry, error) {
+func (f failing) GrowFrom(_ context.Context, _ ddb.Entry, _ int, _ ddb.Note, _ time.Time) (ddb.Entry, error) {
 	return f.change()
 }
 

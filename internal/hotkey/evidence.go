@@ -2,119 +2,128 @@ package hotkey
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/internal/topk"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
-// suspect is a base key, in one bucket, that a window shows to be hot or to have
-// been sighted.
-type suspect struct {
-	name    string // what its partition keys have before the write shard's number
-	counted bool   // it is hot by what was counted, sighted or not
-	Evidence
+// loads are the rates of all write shards in one window, of hotshard's own table.
+type loads struct {
+	start, end      time.Time
+	running         bool
+	rest, indexRest float64 // at most so much went to any other partition key
+	groups          map[string]*group
 }
 
-// suspects lists the keys of hotshard's own that are to be decided on, the
-// hottest first; boards come last, whose load is yet to be put together. Running says that the window goes on.
-func (w *window) suspects(s Settings, running bool) []*suspect {
-	budget := s.hotRate() * w.length.Seconds()
-	share := boardShare(budget, running)
-	if len(w.marks.sighted) == 0 && float64(w.sketch.Total()) < budget && float64(w.indexes.Total()) < share {
-		return nil // the usual case, at no cost
-	}
-	found := make(map[string]*suspect)
-	limits := w.limitNames()
-	for name, seen := range w.marks.sighted {
-		if base, err := schema.ParseBaseKey(name); err == nil {
-			w.suspect(found, base, w.partitionName(base, limits), running).sight(seen, w.length)
-		}
-	}
-	entries := w.sketch.Top(w.sketch.Len())
-	for _, e := range entries {
-		if float64(e.Low()) < budget {
-			break
-		}
-		if key, err := schema.ParseKey(e.Key); err == nil && key.Base.Type != schema.Board {
-			name, _, _ := shard.Hash.Split(e.Key)
-			s := w.suspect(found, key.Base, name, running)
-			s.Past, s.counted = w.past(key), true
-		}
-	}
-	w.suspectBoards(found, share, running)
-	if len(found) > 0 {
-		w.load(found, entries)
-	}
-	return sorted(found)
+// group is the write shards of one base key, of an entity in one day, of a limit in one
+// of its windows, and of a board in one period.
+type group struct {
+	base   schema.BaseKey
+	bucket string
+	shards map[int]Load
+	sum    Load
 }
 
-func (w *window) suspect(found map[string]*suspect, base schema.BaseKey, name string, running bool) *suspect {
-	if found[name] == nil {
-		found[name] = &suspect{name: name, Evidence: Evidence{
-			Base: base, Start: w.start, End: w.start.Add(w.length), Running: running,
-			Shards: make(map[int]Load), Refused: make(map[int]uint64),
-			Rest: float64(w.sketch.Floor()) / w.length.Seconds(),
-		}}
+// loadsOf puts together what items of one window say.
+func loadsOf(items []heat.Item) *loads {
+	l := &loads{start: items[0].Start, end: items[0].End(), groups: make(map[string]*group)}
+	for _, item := range items {
+		l.rest += float64(item.Rest) / item.Window.Seconds()
+		l.indexRest += float64(item.IndexRest) / item.Window.Seconds()
 	}
-	return found[name]
-}
-
-// past tells whether a key is of a bucket that no event of the window's own time
-// belongs to. Events may lie some seconds ahead.
-func (w *window) past(key schema.Key) bool {
-	end := w.start.Add(w.length)
-	return key.Base.Type == schema.Entity &&
-		key.Bucket != schema.EventBucket.Label(w.start, 0) && key.Bucket != schema.EventBucket.Label(end.Add(5*time.Second), 0)
-}
-
-// sight enters sightings. A failed condition costs the table's partition: of a
-// board that is a player's, and not one of the index.
-func (e *Evidence) sight(s *sighted, length time.Duration) {
-	e.Throttled, e.Offered, e.Waiting = s.throttled, float64(s.offered)/10, s.waiting()
-	if e.Base.Type != schema.Board {
-		e.Failed = float64(s.failed) / length.Seconds()
-	}
-	for n, attempts := range s.shards {
-		e.Refused[n] = attempts
-	}
-}
-
-// load enters what was counted of the table. A leaderboard's table keys are its
-// players', not its write shards'. Sightings don't tell an entity's buckets apart: if more was
-// written to past ones, then those are what throttled.
-func (w *window) load(found map[string]*suspect, entries []topk.Entry) {
-	seconds := w.length.Seconds()
-	past, present := make(map[schema.BaseKey]uint64), make(map[schema.BaseKey]uint64)
-	for _, e := range entries {
-		key, err := schema.ParseKey(e.Key)
-		if err != nil || key.Base.Type == schema.Board {
+	for _, row := range heat.Merge(items) {
+		base, ok := row.Base()
+		name, n, err := shard.Hash.Split(row.Key)
+		if !ok || err != nil {
 			continue
 		}
-		if w.past(key) {
-			past[key.Base] += e.Low()
-		} else {
-			present[key.Base] += e.Low()
+		if l.groups[name] == nil {
+			key, _ := schema.ParseKey(row.Key)
+			l.groups[name] = &group{base: base, bucket: key.Bucket, shards: make(map[int]Load)}
 		}
-		name, n, _ := shard.Hash.Split(e.Key)
-		if s := found[name]; s != nil {
-			s.Shards[n] = Load{Low: float64(e.Low()) / seconds, High: float64(e.Count) / seconds, Peak: float64(e.Peak), PeakAt: time.Unix(e.PeakSecond, 0)}
+		load := Load{Low: row.WriteUnitsPerSecond, High: row.WriteUnitsPerSecond + row.Error, Peak: float64(row.Peak)}
+		l.groups[name].shards[n] = load
+		l.groups[name].sum.add(load)
+	}
+	return l
+}
+
+// suspect is what a window shows to be hot: a base key, of an entity in one day, of a
+// limit in one of its windows.
+type suspect struct {
+	name string // what its partition keys have before the write shard's number; a board's own
+	base schema.BaseKey
+	sum  float64
+}
+
+// maxSpread is over how many stream shards the heat of a board is found. An entry's
+// record comes by the stream shard of its player's partition in the table, so that
+// each stream shard counts a part only of what a partition of the index takes. If
+// that is hot, then one of so many stream shards at least has counted this part of
+// it, and asks what the others have counted, once they have reported the window.
+const maxSpread = 64
+
+// suspects lists the keys that are to be decided on, the hottest first.
+func (l *loads) suspects(hotRate float64) []suspect {
+	found := make(map[string]suspect)
+	for name, g := range l.groups {
+		least := hotRate
+		if g.base.Type == schema.Board {
+			if name = g.base.String(); !l.running {
+				least = max(hotRate/maxSpread, 1/l.end.Sub(l.start).Seconds())
+			}
+		}
+		for _, load := range g.shards {
+			if load.Low >= least {
+				found[name] = suspect{name, g.base, max(g.sum.Low, found[name].sum)}
+			}
 		}
 	}
-	for _, s := range found {
-		s.Past = s.Past || !s.counted && past[s.Base] > present[s.Base]
+	return slices.SortedFunc(maps.Values(found), func(a, b suspect) int {
+		return cmp.Or(cmp.Compare(b.sum, a.sum), cmp.Compare(a.name, b.name))
+	})
+}
+
+// evidence is what the window shows of a suspect. Partial says that other stream shards
+// may not have reported it. Those that count a board each see a sample of all its writes.
+func (l *loads) evidence(s suspect, partial bool) Evidence {
+	e := Evidence{Base: s.base, Start: l.start, End: l.end, Running: l.running}
+	if s.base.Type == schema.Board {
+		e.Rest = l.indexRest
+		l.enterBoard(&e)
+		return e
+	}
+	e.Rest, e.Partial = l.rest, partial
+	if g := l.groups[s.name]; g != nil {
+		e.Shards, e.Past = g.shards, l.past(g)
+	}
+	return e
+}
+
+// enterBoard has the evidence rest on the board's hottest period, and mind the others'
+// rate: all have as many write shards, on the same partitions of the index.
+func (l *loads) enterBoard(e *Evidence) {
+	periods := slices.DeleteFunc(slices.Collect(maps.Values(l.groups)), func(g *group) bool { return g.base != e.Base })
+	slices.SortFunc(periods, func(a, b *group) int {
+		return cmp.Or(cmp.Compare(b.sum.Low, a.sum.Low), cmp.Compare(a.bucket, b.bucket))
+	})
+	for i, g := range periods {
+		if i == 0 {
+			e.Shards = g.shards
+		} else {
+			e.Beside.add(g.sum)
+		}
 	}
 }
 
-func sorted(found map[string]*suspect) []*suspect {
-	list := make([]*suspect, 0, len(found))
-	for _, s := range found {
-		list = append(list, s)
-	}
-	slices.SortFunc(list, func(a, b *suspect) int {
-		return cmp.Or(cmp.Compare(b.Throttled, a.Throttled), cmp.Compare(b.total(), a.total()), cmp.Compare(a.name, b.name))
-	})
-	return list
+// past tells whether a group is of a day that no event of the window's own time
+// belongs to.
+func (l *loads) past(g *group) bool {
+	day := func(at time.Time) string { return schema.EventBucket.Label(at, 0) }
+	return g.base.Type == schema.Entity && g.bucket != day(l.start) && g.bucket != day(l.end.Add(ddb.MaxEventAhead))
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +29,7 @@ var start = time.Date(2026, 1, 5, 13, 0, 0, 0, time.UTC)
 type fakeTable struct {
 	mu    sync.Mutex
 	items map[string]map[string]types.AttributeValue
+	byPK  map[string][]string // keys of items, in order
 	puts  int
 	fail  func(put int) error
 
@@ -76,7 +76,11 @@ func (f *fakeTable) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...f
 	if *in.TableName != "rollups" {
 		return nil, fmt.Errorf("put into table %q", *in.TableName)
 	}
-	key := in.Item["pk"].(*types.AttributeValueMemberS).Value + " " + in.Item["sk"].(*types.AttributeValueMemberS).Value
+	pk := in.Item["pk"].(*types.AttributeValueMemberS).Value
+	key := pk + " " + in.Item["sk"].(*types.AttributeValueMemberS).Value
+	if at, found := slices.BinarySearch(f.byPK[pk], key); !found {
+		f.byPK[pk] = slices.Insert(f.byPK[pk], at, key)
+	}
 	f.items[key] = in.Item
 	return &dynamodb.PutItemOutput{}, nil
 }
@@ -90,11 +94,14 @@ func (f *fakeTable) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(
 	}
 	text := func(v types.AttributeValue) string { return v.(*types.AttributeValueMemberS).Value }
 	var found []map[string]types.AttributeValue
-	for _, key := range slices.Sorted(maps.Keys(f.items)) {
-		item := f.items[key]
+	for _, key := range f.byPK[text(in.ExpressionAttributeValues[":pk"])] {
+		item, kept := f.items[key]
+		if !kept {
+			continue
+		}
 		sk := text(item["sk"])
 		after := in.ExclusiveStartKey == nil || sk > text(in.ExclusiveStartKey["sk"])
-		if values := in.ExpressionAttributeValues; text(item["pk"]) == text(values[":pk"]) && sk >= text(values[":low"]) && sk <= text(values[":high"]) && after {
+		if values := in.ExpressionAttributeValues; sk >= text(values[":low"]) && sk <= text(values[":high"]) && after {
 			found = append(found, item)
 		}
 	}
@@ -109,7 +116,6 @@ func (f *fakeTable) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(
 type fixture struct {
 	handler *hotkey.Handler
 	table   *fakeTable
-	items   *fakeItems
 	shards  *fakeShards
 	now     time.Time
 	sink    *metrics.Memory
@@ -120,15 +126,14 @@ func settings() hotkey.Settings {
 	return hotkey.Settings{
 		ItemsTable: "hotshard-items", RollupsTable: "rollups", ShardMapTable: "shard-map", Source: hotkey.Hotshard,
 		Window: 10 * time.Second, PartitionWCU: 100, Threshold: 0.7, TopK: 2000,
-		HeatRetention: time.Hour, Metrics: hotkey.CloudWatch, MetricKeys: 100, MetricNames: heat.Plain, Control: hotkey.Act, Quiet: 10 * time.Minute,
+		HeatRetention: 4 * time.Hour, Metrics: hotkey.CloudWatch, MetricKeys: 100, MetricNames: heat.Plain, Control: hotkey.Act, Quiet: 10 * time.Minute,
 	}
 }
 
 func newFixture(s hotkey.Settings) *fixture {
 	f := &fixture{
-		table:  &fakeTable{items: make(map[string]map[string]types.AttributeValue), names: make(map[string][][]byte)},
-		items:  &fakeItems{puts: make(map[string]int64)},
-		shards: &fakeShards{entries: make(map[string]ddb.Entry)},
+		table:  &fakeTable{items: make(map[string]map[string]types.AttributeValue), byPK: make(map[string][]string), names: make(map[string][][]byte)},
+		shards: &fakeShards{entries: make(map[string]ddb.Entry), partitions: 250},
 		sink:   metrics.NewMemory(10_000), logs: new(bytes.Buffer), now: start,
 	}
 	var err error
@@ -141,7 +146,7 @@ func newFixture(s hotkey.Settings) *fixture {
 
 func (f *fixture) deps() hotkey.Deps {
 	return hotkey.Deps{
-		Items: f.items, Rollups: f.table, Shards: f.shards, Metrics: f.sink,
+		Rollups: f.table, Shards: f.shards, Metrics: f.sink,
 		Log: slog.New(slog.NewTextHandler(f.logs, nil)), Now: func() time.Time { return f.now },
 	}
 }
@@ -198,25 +203,6 @@ func scored(board, period, player string, at float64, from, to int) write {
 	}
 	pk, sk := schema.EntryKey(board, period, player)
 	return write{key: pk, sk: sk, at: at, old: entry(from, 1), image: entry(to, 2)}
-}
-
-// seen is a sighting.
-func seen(base string, at float64, writer string, offered float64, writeShard, throttled int) write {
-	moment := start.Add(time.Duration(at * 1e9)).Format(schema.TimeLayout)
-	return write{key: "H#" + base, at: at, sk: moment + "#" + writer, image: fmt.Sprintf(
-		`{"offered":{"N":"%.1f"},"throttled":{"N":"%d"},"failed_units":{"N":"0"},"shards":{"M":{"%d":{"N":"%d"}}},"v":{"N":"1"}}`,
-		offered, throttled, writeShard, throttled)}
-}
-
-// early makes a sighting one of a writer that doesn't know its rate yet.
-func early(w write) write {
-	w.image = strings.TrimSuffix(w.image, "}") + `,"ripe":{"BOOL":false}}`
-	return w
-}
-
-// beatOf is a beat as it comes through the stream.
-func beatOf(pk string, at time.Time) write {
-	return write{key: pk, at: at.Sub(start).Seconds(), sk: "~beat", image: fmt.Sprintf(`{"beat":{"N":"%d"}}`, at.UnixMilli())}
 }
 
 type writes []write

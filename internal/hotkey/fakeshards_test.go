@@ -6,46 +6,25 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
+	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
-// fakeItems takes beats.
-type fakeItems struct {
-	mu   sync.Mutex
-	puts map[string]int64 // the newest beat by partition key
-	fail error
-}
-
-func (f *fakeItems) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.fail != nil {
-		return nil, f.fail
-	}
-	if *in.TableName != "hotshard-items" || in.Item["sk"].(*types.AttributeValueMemberS).Value != "~beat" {
-		return nil, fmt.Errorf("put of %v into %q", in.Item, *in.TableName)
-	}
-	at, err := strconv.ParseInt(in.Item["beat"].(*types.AttributeValueMemberN).Value, 10, 64)
-	f.puts[in.Item["pk"].(*types.AttributeValueMemberS).Value] = at
-	return &dynamodb.PutItemOutput{}, err
-}
-
 // fakeShards is a shard map in memory, with the rules of the real one.
 type fakeShards struct {
-	entries map[string]ddb.Entry
-	changes []string
-	notes   []ddb.Note
-	fail    error
+	entries    map[string]ddb.Entry
+	changes    []string
+	notes      []ddb.Note
+	partitions int // growth.Partitions if 0
+	noted      []int
+	fail       error
 
 	failChange error
+	failNote   error
+	before     func() // comes first with a change
 }
 
 func (f *fakeShards) Lookup(_ context.Context, key string, _ time.Time) (ddb.Entry, error) {
@@ -56,8 +35,21 @@ func (f *fakeShards) Entries(context.Context, time.Time) ([]ddb.Entry, error) {
 	return slices.Collect(maps.Values(f.entries)), f.fail
 }
 
-func (f *fakeShards) Grow(_ context.Context, key string, count int, note ddb.Note, now time.Time) (ddb.Entry, error) {
-	return f.change(key, count, count > f.entries[key].History.Newest(), note, now)
+func (f *fakeShards) Partitions(time.Time) int { return cmp.Or(f.partitions, growth.Partitions) }
+
+func (f *fakeShards) NotePartitions(_ context.Context, n int, _ time.Time) error {
+	f.noted = append(f.noted, n)
+	return f.failNote
+}
+
+func (f *fakeShards) GrowFrom(_ context.Context, seen ddb.Entry, count int, note ddb.Note, now time.Time) (ddb.Entry, error) {
+	if f.before != nil {
+		f.before()
+	}
+	if entry := f.entries[seen.Key]; entry.Version != seen.Version {
+		return entry, ddb.ErrNoChange
+	}
+	return f.change(seen.Key, count, count > seen.History.Newest(), note, now)
 }
 
 func (f *fakeShards) Shrink(_ context.Context, key string, count int, note ddb.Note, now time.Time) (ddb.Entry, error) {
@@ -71,20 +63,22 @@ func (f *fakeShards) change(key string, count int, sense bool, note ddb.Note, no
 		return entry, cmp.Or(f.fail, f.failChange)
 	case entry.Pinned:
 		return entry, ddb.ErrPinned
-	case now.Before(entry.Effective().Add(10 * time.Second)):
-		return entry, ddb.ErrCooldown
 	case !sense:
 		return entry, ddb.ErrNoChange
 	}
 	f.changes = append(f.changes, fmt.Sprintf("%s %d>%d", key, entry.History.Newest(), count))
 	f.notes = append(f.notes, note)
-	f.set(key, count, now.Add(10*time.Second))
+	f.set(key, count, now.Add(lead))
 	return f.entries[key], nil
 }
+
+// lead is how long a change takes to come into force.
+const lead = 10 * time.Second
 
 func (f *fakeShards) set(key string, count int, at time.Time) {
 	entry := f.entries[key]
 	entry.Key = key
+	entry.Version++
 	entry.History = append(slices.Clone(entry.History), shard.Change{At: at, Count: count})
 	f.entries[key] = entry
 }

@@ -60,18 +60,9 @@ func TestSameReport(t *testing.T) {
 				key: fmt.Sprint("C#", rapid.IntRange(0, 20).Draw(rt, "key"), "#0"), at: float64(i * 10 / len(all)),
 				ttl: rapid.IntRange(0, 5).Draw(rt, "ttl") == 0,
 			}
-			switch base, at := fmt.Sprint("E#", rapid.IntRange(0, 2).Draw(rt, "entity")), all[i].at; rapid.IntRange(0, 6).Draw(rt, "kind") {
-			case 2:
+			if rapid.IntRange(0, 6).Draw(rt, "kind") == 0 {
 				shards := rapid.IntRange(-1, 15)
-				all[i] = scored("b", "all", "7", at, shards.Draw(rt, "from"), max(0, shards.Draw(rt, "to")))
-			case 0:
-				writer := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "writer")
-				all[i] = seen(base, at, writer, rapid.Float64Range(0, 99).Draw(rt, "offered"), rapid.IntRange(0, 4).Draw(rt, "shard"), rapid.IntRange(0, 2).Draw(rt, "throttled"))
-				if rapid.Bool().Draw(rt, "early") {
-					all[i] = early(all[i])
-				}
-			case 1:
-				all[i] = beatOf(fmt.Sprintf("%s#2026-01-05#%d", base, rapid.IntRange(0, 4).Draw(rt, "shard")), start.Add(time.Duration(at)*time.Second))
+				all[i] = scored("b", "all", "7", all[i].at, shards.Draw(rt, "from"), max(0, shards.Draw(rt, "to")))
 			}
 		}
 		calm, rough := newFixture(s), newFixture(s)

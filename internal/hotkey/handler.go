@@ -5,7 +5,8 @@
 //	source, err := hotkey.FindSource(ctx, client, settings)
 //	changer := ddb.NewMapChanger(client, ddb.NewMap(client, settings.ShardMapTable), ddb.ChangerOptions{Keep: ddb.HistoryKept(settings.EventRetention)})
 //	handler, err := hotkey.New(settings, hotkey.Deps{
-//		Source: source, Items: client, Rollups: client, Shards: changer, Metrics: sink, Log: log, Now: time.Now,
+//		Source: source, Rollups: client, Shards: changer, Partitions: hotkey.OpenShards(streams),
+//		Metrics: sink, Log: log, Now: time.Now,
 //	})
 //	lambda.Start(handler)
 //
@@ -15,7 +16,7 @@
 //
 // A stream holds only writes that succeeded and changed something. A key that
 // throttles looks flat in it, just below a partition's limit, so all rates here
-// are lower bounds of what callers wanted.
+// are lower bounds of what callers wanted. Refusals are for writers to answer.
 package hotkey
 
 import (
@@ -36,28 +37,26 @@ import (
 	"github.com/hotshard/hotshard/internal/schedule"
 )
 
-// Items is what the controller needs of the items table.
-type Items interface {
-	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
-}
-
 // Rollups is what the detector needs of the rollups table.
 type Rollups interface {
-	Items
+	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
 	Updater
 	dynamodb.QueryAPIClient
 }
 
-// Deps are what a Handler works with. All are required, but Items and Shards for a
-// table that is not hotshard's own.
+// Deps are what a Handler works with. All are required, but Partitions, and but Shards for
+// a table that is not hotshard's own.
 type Deps struct {
 	Source  Source // see [FindSource]; hotshard's own table needs none
-	Items   Items
 	Rollups Rollups
 	Shards  Shards
 	Metrics metrics.Sink
 	Log     *slog.Logger
 	Now     func() time.Time
+
+	// Partitions returns how many partitions the table has whose stream this is; nil
+	// where nobody can tell. See [OpenShards].
+	Partitions func(ctx context.Context, streamARN string) (int, error)
 }
 
 // Handler answers the deliveries of a stream. It is safe for concurrent use.
@@ -65,7 +64,9 @@ type Handler struct {
 	settings Settings
 	deps     Deps
 	budget   *budget
-	shrinker shrinker
+	known    known
+	task     sync.Mutex // is held while the scheduled task runs
+	once     once
 	ages     ages
 	decoders sync.Pool // of *ddbstream.Decoder
 }
@@ -93,7 +94,7 @@ func New(settings Settings, deps Deps) (*Handler, error) {
 func (d *Deps) check() error {
 	needed := []any{d.Rollups, d.Metrics}
 	if d.Source.Own {
-		needed = append(needed, d.Items, d.Shards)
+		needed = append(needed, d.Shards)
 	}
 	if d.Source.PartitionKey == "" || slices.Contains(needed, nil) || d.Log == nil || d.Now == nil {
 		return errors.New("a dependency is missing")
@@ -117,9 +118,9 @@ func (d *Deps) check() error {
 // and not again when sending fails.
 func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	r := run{Handler: h, source: h.deps.Source}
+	defer r.send(ctx)
 	if task, ok := schedule.Parse(payload); ok {
-		defer r.send(ctx)
-		return r.task(ctx, task)
+		return r.scheduled(ctx, task)
 	}
 	decoder := h.decoders.Get().(*ddbstream.Decoder)
 	defer h.decoders.Put(decoder)
@@ -129,8 +130,7 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 		return nil, fmt.Errorf("hotkey: reading the batch: %w", err)
 	}
 	r.source = h.deps.Source.of(batch.TableName())
-	state, err := r.count(ctx, batch)
-	r.send(ctx)
+	state, err := r.deliver(ctx, batch)
 	if err != nil {
 		return nil, err
 	}
@@ -140,40 +140,57 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 // run is one invocation.
 type run struct {
 	*Handler
-	source Source // of the batch
-	data   []metrics.Datum
-	recent []heat.Item // of all stream shards; nil until read
-	blind  bool        // shard counts could not be looked up
-
-	windows map[*window]*counts // see counts
+	source   Source // of the batch
+	data     []metrics.Datum
+	blind    bool     // shard counts could not be looked up
+	reported []*loads // see recent; nil until read
 }
 
-// count returns the state to hand on.
-func (r *run) count(ctx context.Context, batch *ddbstream.Batch) (state map[string]string, err error) {
-	now := r.deps.Now()
-	t := newTally(r.settings, r.source, r.resume(batch))
+// deliver counts a batch, judges the windows that it is about, reports those that are
+// over, and acts on what is hot. It returns the state to hand on.
+func (r *run) deliver(ctx context.Context, batch *ddbstream.Batch) (state map[string]string, err error) {
 	ended := batch.Final || batch.TerminatedEarly
-	before := r.alarms(t.own, ended)
-	r.tell(ctx, t.addAll(batch.Records, now))
-	r.ages.see(t.span, now)
-	r.answer(ctx, t, batch.ShardID, ended)
-	r.alarm(ctx, t.own, ended, before)
+	t := newTally(r.settings, r.source, r.resume(batch))
+	before := r.judge(t.own, ended)
+	r.count(ctx, t, batch)
+	running := r.judge(t.own, ended)
 	reports, err := r.report(ctx, t.done(batch.ShardID, ended, batch.TerminatedEarly))
 	if err != nil {
 		return nil, err
 	}
-	for _, report := range reports {
-		r.data = append(r.data, report.data()...)
-		r.addKeys(ctx, &report, report.hot())
-		r.doubt(ctx, &report)
-	}
-	if batch.TerminatedEarly {
-		r.events("WindowsTerminatedEarly", 1)
-	}
+	r.alarm(ctx, before, running)
+	r.meet(ctx, batch)
+	r.act(ctx, append(reports, running...))
 	if t.own != nil && !ended {
 		state = t.own.state()
 	}
 	return state, nil
+}
+
+// count counts what can be read of a batch.
+func (r *run) count(ctx context.Context, t *tally, batch *ddbstream.Batch) {
+	now := r.deps.Now()
+	if u := t.addAll(batch.Records, now); u.records > 0 {
+		r.deps.Log.ErrorContext(ctx, "records not counted", "records", u.records, "error", u.first)
+		r.events("RecordsUnreadable", u.records)
+	}
+	if batch.TerminatedEarly {
+		r.events("WindowsTerminatedEarly", 1)
+	}
+	r.ages.see(t.span, now)
+}
+
+// judge makes the report that a running window would have if no record came any more;
+// none if it has ended, or surely has no hot key, which is the usual case.
+func (r *run) judge(w *window, ended bool) []Report {
+	if w == nil || ended || !w.alarming(r.settings) {
+		return nil
+	}
+	item := w.item(r.settings, "", "")
+	item.Table = r.foreign()
+	report := newReport(r.source.Table, item)
+	report.running = true
+	return []Report{report}
 }
 
 // resume returns the batch's window as far as it was counted, nil if it has none.
@@ -190,7 +207,7 @@ func (r *run) resume(batch *ddbstream.Batch) *window {
 		r.deps.Log.Warn("window state dropped", "error", err, "streamShard", batch.ShardID)
 		r.events("WindowStatesDropped", 1)
 		w = newWindow(batch.WindowStart, length, r.settings.limits())
-		w.marks.incomplete = true
+		w.incomplete = true
 	}
 	return w
 }
@@ -198,13 +215,15 @@ func (r *run) resume(batch *ddbstream.Batch) *window {
 // maxPuts bounds the heat items that are written at a time.
 const maxPuts = 8
 
-// report stores the items and returns their reports.
+// report stores the items, and tells their reports by log lines and metrics.
 func (r *run) report(ctx context.Context, items []heat.Item) ([]Report, error) {
+	now := r.deps.Now()
 	reports := make([]Report, len(items))
 	group, puts := errgroup.WithContext(ctx)
 	group.SetLimit(maxPuts)
 	for i, item := range items {
 		item.Table = r.foreign()
+		item.Incomplete = item.Incomplete || now.Sub(item.End()) > RecordAge/2 // what came before may have been given up
 		reports[i] = newReport(r.source.Table, item)
 		group.Go(func() error { return r.store(puts, &item) })
 	}
@@ -214,7 +233,11 @@ func (r *run) report(ctx context.Context, items []heat.Item) ([]Report, error) {
 		return nil, err
 	}
 	for i := range reports {
-		r.log(ctx, &reports[i], reports[i].hot())
+		hot := reports[i].hot()
+		r.log(ctx, &reports[i], hot)
+		r.data = append(r.data, reports[i].data()...)
+		r.addKeys(ctx, &reports[i], hot)
+		r.doubt(ctx, &reports[i])
 	}
 	return reports, nil
 }

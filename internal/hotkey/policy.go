@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -13,11 +14,9 @@ import (
 // Policy decides on shard counts. It is a value and does nothing by itself: what
 // was seen goes in, and the time, and a [Decision] comes out.
 type Policy struct {
-	Limit     float64       // write units a second that a partition takes
-	Threshold float64       // part of Limit from which on a write shard is hot; above 0, up to 1
-	Window    time.Duration // the detector's
-	Quiet     time.Duration // how long a load must have been low before a shrink
-	Interval  time.Duration // how often the shrink task runs
+	Limit      float64 // write units a second that a partition takes
+	Threshold  float64 // part of Limit from which on a write shard is hot; above 0, up to 1
+	Partitions int     // of the table: more write shards than [growth.Bound] help nothing
 }
 
 // Action is what to do about a key.
@@ -42,51 +41,42 @@ type Decision struct {
 // second over the whole window, also while it is running.
 type Evidence struct {
 	Base       schema.BaseKey
-	Start, End time.Time      // of the window
-	Running    bool           // the window goes on
-	Past       bool           // the writes are to a time bucket that is over
-	Shards     map[int]Load   // the write shards that were seen, by number
-	Rest       float64        // at most so much may go to one that was not
-	Beside     Load           // of a board, what its other periods' write shards took
-	Failed     float64        // rate of failed conditions, on whichever write shard
-	Offered    float64        // highest rate that writers saw offered in a second
-	Waiting    bool           // Offered is too low yet: a writer has not been active for a second
-	Throttled  uint64         // attempts refused, on whichever write shard
-	Refused    map[int]uint64 // those whose write shard is known
-	Unknown    int            // write shards that are counted elsewhere, and taken to be like the hottest
-	Unheard    bool           // what those counted elsewhere take is not to be told yet
-	Skewed     bool           // a window before showed skew
+	Start, End time.Time    // of the window
+	Running    bool         // the window goes on
+	Past       bool         // the writes are to a time bucket that is over
+	Shards     map[int]Load // the write shards that were seen, by number
+	Rest       float64      // at most so much may go to one that was not
+	Partial    bool         // one that was not may be counted on another stream shard, whatever Rest says
+	Beside     Load         // of a board, what its other periods' write shards took
 }
 
 // Load is one write shard's rate: at least Low, at most High. Peak is the weight of
-// its heaviest second so far, a lower bound, and PeakAt that second.
-type Load struct {
-	Low, High, Peak float64
-	PeakAt          time.Time
-}
+// its heaviest second so far, a lower bound.
+type Load struct{ Low, High, Peak float64 }
 
-// far is how many times cooler than the hottest write shard its siblings are, on
-// average, when the key's load is skewed.
-const far = 3
+// add adds up rates and heaviest seconds.
+func (l *Load) add(m Load) {
+	l.Low += m.Low
+	l.Peak += max(m.Low, m.Peak)
+}
 
 // Answer decides whether a key is to grow, now that this was seen of it.
 //
-// It grows when it throttled or a write shard has reached the threshold. Evidence
-// from before the last change was in force is answered already, and what is older
-// than two windows may be over: neither counts. While writers that were refused
-// don't know their rate yet, or a partition has only just come to its limit, it waits
-// for that: what got through says little of what is needed, and the next change is a
-// cooldown away. If a few write shards are hot among much cooler ones, more of them
+// It grows when a write shard has reached the threshold, to what its rate needs, and to no
+// more than helps. Evidence from before the last change was in force is answered
+// already, by whoever made that change, and what is older than two windows may be over:
+// neither counts. If a few write shards are hot among much cooler ones, more of them
 // would stand idle too: that is advised.
 func (p Policy) Answer(e Evidence, entry ddb.Entry, now time.Time) Decision {
 	n := entry.History.Newest()
-	hottest := p.hottest(e, n)
-	rate := e.rate()
+	hottest, unseen := e.hottest(n), e.unseen(n)
+	total := e.total(unseen)
+	bound := growth.Bound(p.Partitions)
 	d := Decision{From: n, To: n}
-	figures := fmt.Sprintf("in the window from %s the hottest of %d write shards took %.1f of a partition's %.0f write units a second, all together %.1f; %.1f were offered, %d attempts throttled",
-		e.Start.UTC().Format(time.TimeOnly), n, hottest, p.Limit, e.total(), e.Offered, e.Throttled)
+	figures := fmt.Sprintf("in the window from %s the hottest of %d write shards took %.1f of a partition's %.0f write units a second, all together %.1f",
+		e.Start.UTC().Format(time.TimeOnly), n, hottest, p.Limit, total)
 	switch {
-	case e.throttled(n) == 0 && !p.hot(e, n):
+	case hottest < p.Threshold*p.Limit:
 		return d.none("not hot: " + figures)
 	case entry.Pinned:
 		return d.none("its shard count is pinned: " + figures)
@@ -94,21 +84,17 @@ func (p Policy) Answer(e Evidence, entry ddb.Entry, now time.Time) Decision {
 		return d.none("answered by the change of " + answered(entry).Format(time.TimeOnly) + ": " + figures)
 	case e.End.Before(now.Add(-2 * e.End.Sub(e.Start))):
 		return d.none("too long ago: " + figures)
-	case e.Waiting && now.Sub(e.End) < answerOfWriters, e.Running && p.saturated(e, n, now):
-		return d.none("its writers will know its rate in a moment: " + figures)
 	case e.Past:
 		return d.advise("events of past days, whose write shards are fixed: " + figures)
-	case n >= shard.MaxShards:
-		return d.advise("it has the most write shards that there may be: " + figures)
-	case n == 1 && e.Offered > 0 && p.needed(e, rate) == 1:
-		return d.advise("other keys fill its partition, which more write shards of this one don't cure: " + figures)
-	case e.Unheard && p.needed(e, e.Offered) <= n:
+	case unseen > 0 && heat.Share(e.Base.Type) != shard.RandomShare:
 		return d.none("its other write shards are yet to be heard of: " + figures)
-	case e.Skewed || p.skewed(e, n):
+	case unseen == 0 && e.skewed(hottest, n):
 		return d.advise("skew among write shards, which more of them don't cure: " + figures)
+	case n >= bound:
+		return d.advise(fmt.Sprintf("no more than %d write shards help on the table's %d partitions, which are the limit: %s", bound, p.Partitions, figures))
 	}
 	d.Action, d.Why = Grow, figures
-	d.To = shard.Grown(n, p.needed(e, rate))
+	d.To = min(shard.Grown(n, p.needed(e.Base, total)), bound)
 	return d
 }
 
@@ -131,105 +117,99 @@ func (d Decision) advise(why string) Decision {
 	return d
 }
 
-// throttled is how many attempts were refused on n write shards. Others are former
-// ones, which late events are written to: they have what they have.
-func (e Evidence) throttled(n int) uint64 {
-	attempts := e.Throttled
-	for i, refused := range e.Refused {
-		if i >= n {
-			attempts -= min(refused, attempts)
-		}
-	}
-	return attempts
-}
-
-// total is the certified rate of all write shards that were seen, and that of those
-// that can't be, as if they were like the hottest; a board's other periods included: all of them share the index's partitions. Of a running
-// window, whose mean is yet to rise, it is that of their heaviest seconds.
-func (e Evidence) total() float64 {
-	mean, peak := e.Failed+e.Beside.Low, e.Failed+e.Beside.Peak
-	var hottest Load
-	for _, load := range e.Shards {
-		mean += load.Low
-		peak += max(load.Low, load.Peak)
-		hottest = Load{Low: max(hottest.Low, load.Low), Peak: max(hottest.Peak, load.Peak)}
-	}
-	mean += float64(e.Unknown) * hottest.Low
-	peak += float64(e.Unknown) * max(hottest.Low, hottest.Peak)
-	if e.Running {
-		return peak
-	}
-	return mean
-}
-
-// answerOfWriters is within which time a writer that is refused grows the key, if it can:
-// a second to know its rate, up to two and a half for other writers to know theirs.
-const answerOfWriters = 3 * time.Second
-
-// burst is how many times its limit a partition takes at the most in a second, out of
-// what it took less in the second before.
-const burst = 2
-
-// saturated tells whether a write shard came to its partition's limit just now: then
-// more may be offered than can be seen, which only its writers know. What they tell
-// may come by another stream shard. If it took far more than its limit, nothing holds
-// it back, and all can be seen.
-func (p Policy) saturated(e Evidence, n int, now time.Time) bool {
-	if e.Offered > 0 {
-		return false
-	}
-	for i, load := range e.Shards {
-		if i < n && load.Peak >= p.Limit && load.Peak <= burst*p.Limit && now.Sub(load.PeakAt) < answerOfWriters {
-			return true
-		}
-	}
-	return false
-}
-
-// rate is what the key needs room for. What was offered counts the writes that
-// were refused, which no stream shows.
-func (e Evidence) rate() float64 { return max(e.total(), e.Offered) }
-
-// needed is how many write shards the key needs at a rate.
-func (p Policy) needed(e Evidence, rate float64) int {
-	return shard.Needed(rate, p.Limit, heat.Share(e.Base.Type))
-}
-
-// hot tells whether a write shard, among n, has reached the threshold.
-func (p Policy) hot(e Evidence, n int) bool { return p.hottest(e, n) >= p.Threshold*p.Limit }
-
-// hottest is the certified rate of the write shard that has most of it, among n,
-// with its part of the failed conditions.
-func (p Policy) hottest(e Evidence, n int) float64 {
-	most := 0.0
+// hottest is the most that any write shard, among n, is certain to have taken. Others
+// are former ones, which late events are written to: they have what they have.
+func (e Evidence) hottest(n int) (most float64) {
 	for i, load := range e.Shards {
 		if i < n {
 			most = max(most, load.Low)
 		}
 	}
-	return most + e.Failed/float64(n)
+	return most
+}
+
+// unseen is how many of n write shards may be counted elsewhere.
+func (e Evidence) unseen(n int) int {
+	if !e.Partial {
+		return 0
+	}
+	unseen := n
+	for i := range e.Shards {
+		if i < n {
+			unseen--
+		}
+	}
+	return unseen
+}
+
+// total is the certified rate of all write shards that were seen, and that of those
+// that are counted elsewhere, as if they were like the hottest; a board's other periods
+// included: all of them share the index's partitions. Of a running window, whose mean is
+// yet to rise, it is that of their heaviest seconds.
+func (e Evidence) total(unseen int) float64 {
+	sum, hottest := e.Beside, Load{}
+	for _, load := range e.Shards {
+		sum.add(load)
+		hottest = Load{Low: max(hottest.Low, load.Low), Peak: max(hottest.Peak, load.Low, load.Peak)}
+	}
+	if e.Running {
+		return sum.Peak + float64(unseen)*hottest.Peak
+	}
+	return sum.Low + float64(unseen)*hottest.Low
 }
 
 // skewed tells whether few of n write shards are hot and the others, on average,
-// far cooler even by the upper bounds. A write shard that throttled is as hot as
-// the threshold at least. Without figures, or if as much is offered as n write
-// shards are not meant for, there is no telling.
-func (p Policy) skewed(e Evidence, n int) bool {
-	if n < 2 || e.Unknown > 0 || p.needed(e, e.Offered) > n {
-		return false
-	}
-	most, sum := 0.0, 0.0
+// far cooler even by the upper bounds.
+func (e Evidence) skewed(hottest float64, n int) bool {
+	sum := 0.0
 	for i := range n {
 		load, seen := e.Shards[i]
 		if !seen {
 			load.High = e.Rest
 		}
-		if e.Refused[i] > 0 {
-			load.Low = max(load.Low, p.Threshold*p.Limit)
-		}
-		most = max(most, load.Low)
 		sum += max(load.Low, load.High)
 	}
-	others := (sum - most) / float64(n-1)
-	return most > 0 && far*others < most
+	return growth.Skewed(hottest, sum-hottest, n)
+}
+
+// needed is how many write shards a key needs at a rate.
+func (p Policy) needed(base schema.BaseKey, rate float64) int {
+	return shard.Needed(rate, p.Limit, heat.Share(base.Type))
+}
+
+// Calm is what is known of a key's load over a time up to now.
+type Calm struct {
+	Base  schema.BaseKey
+	From  time.Time
+	Peak  float64 // write units a second in the heaviest window, at most
+	Doubt string  // why there may have been more; "" for none
+}
+
+// Relax decides whether a key is to shrink: when its load was low all the time, and half
+// of its write shards or fewer are enough for the heaviest window. It goes down to what
+// that needs; the share of a partition's limit that is planned leaves room.
+func (p Policy) Relax(c Calm, entry ddb.Entry) Decision {
+	n := entry.History.Newest()
+	d := Decision{From: n, To: n}
+	switch {
+	case n <= 1:
+		return d.none("it has one write shard")
+	case entry.Pinned:
+		return d.none("its shard count is pinned")
+	case c.From.Before(entry.Effective()):
+		return d.none("the last change is too recent")
+	case c.Doubt != "":
+		return d.none(c.Doubt)
+	case !p.low(c, entry):
+		return d.none("the quiet time's peak needs more than half of the write shards")
+	}
+	d.Action, d.To = Shrink, p.needed(c.Base, c.Peak)
+	d.Why = fmt.Sprintf("from %s on no window had more than %.1f write units a second; a partition takes %.0f",
+		c.From.UTC().Format(time.DateTime), c.Peak, p.Limit)
+	return d
+}
+
+// low tells whether half of a key's write shards would have been enough.
+func (p Policy) low(c Calm, entry ddb.Entry) bool {
+	return 2*p.needed(c.Base, c.Peak) <= entry.History.Newest()
 }

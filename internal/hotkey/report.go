@@ -1,6 +1,8 @@
 package hotkey
 
 import (
+	"slices"
+
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/metrics"
 )
@@ -9,7 +11,9 @@ import (
 type Report struct {
 	Table string     // whose stream it is
 	Item  heat.Item  // the counts, as they are stored
-	Rows  []heat.Row // saturated keys, then the hottest first: certified rate, error, peak, status
+	Rows  []heat.Row // the hottest first: certified rate, error, peak, status
+
+	running bool // the window goes on
 }
 
 // newReport makes the report of one stream shard's counts, which say nothing of the
@@ -22,16 +26,9 @@ func newReport(table string, item heat.Item) Report {
 	return report
 }
 
-// hot returns the rows of the hot and the saturated keys, which are not always the
-// first ones.
+// hot returns the rows of the hot and the saturated keys.
 func (r *Report) hot() []heat.Row {
-	var hot []heat.Row
-	for _, row := range r.Rows {
-		if row.Status >= heat.Hot {
-			hot = append(hot, row)
-		}
-	}
-	return hot
+	return slices.DeleteFunc(slices.Clone(r.Rows), func(row heat.Row) bool { return row.Status < heat.Hot })
 }
 
 // hides tells whether a key may have been hot of which that is not certain, since the
@@ -40,7 +37,7 @@ func (r *Report) hot() []heat.Row {
 func (r *Report) hides() bool {
 	budget := r.Item.HotRate * r.Item.Window.Seconds()
 	for _, k := range r.Item.Keys {
-		if k.Status < heat.Hot && float64(k.Units+k.Err) >= budget {
+		if float64(k.Units) < budget && float64(k.Units+k.Err) >= budget {
 			return true
 		}
 	}

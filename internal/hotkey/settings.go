@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // Settings are the function's environment variables.
@@ -24,6 +26,13 @@ type Settings struct {
 	ItemsTable    string `env:"HOTSHARD_ITEMS_TABLE"`
 	RollupsTable  string `env:"HOTSHARD_ROLLUPS_TABLE"`
 	ShardMapTable string `env:"HOTSHARD_SHARD_MAP_TABLE"`
+
+	// EventAhead is how far ahead of now the times of events may lie, and ViewAge the age
+	// beyond which a view of the shard map is renewed. A change of an entity's shard count
+	// comes into force their sum and two seconds later. All functions must have the same,
+	// up to 8s and up to 5s.
+	EventAhead time.Duration `env:"HOTSHARD_EVENT_AHEAD" envDefault:"2s"`
+	ViewAge    time.Duration `env:"HOTSHARD_VIEW_AGE" envDefault:"1s"`
 
 	// Window is how long the windows are over which rates are taken, if Lambda
 	// delivers without a tumbling window; with one, that one's length counts.
@@ -44,8 +53,8 @@ type Settings struct {
 	// are so long that the window's state, 1 MB, has not room for as many).
 	TopK int `env:"HOTSHARD_TOP_K" envDefault:"2000"`
 
-	// HeatRetention is how long heat items are kept; 1h to 8760h, and at least
-	// twice Quiet, which is proved by them.
+	// HeatRetention is how long heat items are kept; 4h to 8760h. Shard counts shrink
+	// by what they say of the last hours, and by a summary of each hour before.
 	HeatRetention time.Duration `env:"HOTSHARD_HEAT_RETENTION" envDefault:"168h"`
 
 	// Metrics is where metrics go: cloudwatch is PutMetricData, emf is lines in the
@@ -66,9 +75,9 @@ type Settings struct {
 	// changes, observe logs and counts them only, off decides nothing.
 	Control Control `env:"HOTSHARD_CONTROL" envDefault:"act"`
 
-	// Quiet is how long a key's load must have been low, with proof, before its
-	// shard count shrinks; 1m to 24h. The shrink task is to run every
-	// [Settings.TaskInterval]. EventBridge ticks once a minute at most, so a
+	// Quiet is how long the load of a counter or a limit must have been low before its
+	// shard count shrinks; 1m to 24h. Of other keys it is a day. The shrink task is to
+	// run every [Settings.TaskInterval]. EventBridge ticks once a minute at most, so a
 	// deployment needs 12m or more.
 	Quiet time.Duration `env:"HOTSHARD_QUIET" envDefault:"1h"`
 
@@ -106,6 +115,11 @@ const (
 	EMF        MetricSink = "emf"
 )
 
+// RecordAge is how long a record may wait for this function, at the most: the event
+// source mapping gives up what is older. By then each record is counted or given up, so
+// that what is known of a time as long ago does not change any more.
+const RecordAge = time.Hour
+
 // TaskInterval is how often the shrink task is to run: a twelfth of the quiet
 // period, but 5 s at least and 5 min at most, and above a minute in whole ones, as
 // schedules have it.
@@ -137,23 +151,26 @@ func (s Settings) Validate() error {
 	check(s.PartitionWCU >= 1, "HOTSHARD_PARTITION_WCU", s.PartitionWCU, "at least 1")
 	check(s.Threshold > 0 && s.Threshold <= 1, "HOTSHARD_THRESHOLD", s.Threshold, "above 0, up to 1")
 	check(s.TopK >= 10 && s.TopK <= 20_000, "HOTSHARD_TOP_K", s.TopK, "10 to 20000")
-	check(s.HeatRetention >= max(time.Hour, 2*s.Quiet) && s.HeatRetention <= 8760*time.Hour, "HOTSHARD_HEAT_RETENTION", s.HeatRetention,
-		"1h to 8760h, and at least twice HOTSHARD_QUIET")
+	check(s.HeatRetention >= 4*time.Hour && s.HeatRetention <= 8760*time.Hour, "HOTSHARD_HEAT_RETENTION", s.HeatRetention, "4h to 8760h")
 	check(s.Metrics == CloudWatch || s.Metrics == EMF, "HOTSHARD_METRICS", s.Metrics, "cloudwatch or emf")
 	check(s.MetricKeys >= 0 && s.MetricKeys <= 1000, "HOTSHARD_METRIC_KEYS", s.MetricKeys, "0 to 1000")
 	check(s.MetricNames.Valid(), "HOTSHARD_METRIC_NAMES", s.MetricNames, "plain, hashed or off")
 	check(s.Control == Act || s.Control == Observe || s.Control == Off, "HOTSHARD_CONTROL", s.Control, "act, observe or off")
 	check(s.Quiet >= time.Minute && s.Quiet <= 24*time.Hour, "HOTSHARD_QUIET", s.Quiet, "1m to 24h")
+	check(s.EventAhead >= 0 && s.EventAhead <= ddb.MaxEventAhead, "HOTSHARD_EVENT_AHEAD", s.EventAhead, "up to "+ddb.MaxEventAhead.String())
+	check(s.ViewAge >= 0 && s.ViewAge <= ddb.MaxViewAge, "HOTSHARD_VIEW_AGE", s.ViewAge, "up to "+ddb.MaxViewAge.String())
 	check(s.EventRetention == 0 || s.EventRetention >= time.Hour, "HOTSHARD_EVENT_RETENTION", s.EventRetention, "0, or 1h or more")
 	return errors.Join(faults...)
 }
 
+// MapOptions are the times of the shard map.
+func (s Settings) MapOptions() ddb.MapOptions {
+	return ddb.MapOptions{ViewAge: s.ViewAge, EventAhead: s.EventAhead}
+}
+
 // policy is what these settings make of the controller.
 func (s Settings) policy() Policy {
-	return Policy{
-		Limit: float64(s.PartitionWCU), Threshold: s.Threshold, Window: s.Window,
-		Quiet: s.Quiet, Interval: s.TaskInterval(),
-	}
+	return Policy{Limit: float64(s.PartitionWCU), Threshold: s.Threshold, Partitions: growth.Partitions}
 }
 
 // hotRate is how many certified write units a second make a key hot.

@@ -1,18 +1,11 @@
 package hotkey
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
-	"sync"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -23,186 +16,111 @@ import (
 // ShrinkTask is the payload that a schedule hands to [Handler.Invoke] every
 // [Settings.TaskInterval]: an object with this one member. The answer is
 //
-//	{"keys":3,"beats":60,"shrunk":1}
+//	{"keys":3,"shrunk":1}
 //
-// the keys looked at, the beats put and the shard counts changed.
+// the keys looked at, and the shard counts changed.
 const ShrinkTask = `{"task":"shrink"}`
-
-// Bounds of a task.
-const (
-	maxBeats     = 2000  // put in one run
-	maxBeatPuts  = 16    // at a time
-	maxSaid      = 10000 // keys of which is remembered why they do not shrink
-	beatLifetime = 24 * time.Hour
-)
 
 // done is a task's answer.
 type done struct {
 	Keys   int `json:"keys"`
-	Beats  int `json:"beats"`
 	Shrunk int `json:"shrunk"`
 }
 
-// shrinker is what the shrink task remembers from one run to the next.
-type shrinker struct {
-	mu   sync.Mutex
-	last time.Time         // the newest run that put beats
-	said map[string]string // why a key does not shrink, as was logged
-}
-
-// task runs a scheduled task.
-func (r *run) task(ctx context.Context, name string) ([]byte, error) {
+// scheduled runs a scheduled task.
+func (r *run) scheduled(ctx context.Context, name string) ([]byte, error) {
 	if name != "shrink" {
 		return nil, fmt.Errorf("hotkey: task %.40q is not known", name)
 	}
-	r.shrinker.mu.Lock()
-	defer r.shrinker.mu.Unlock()
+	r.task.Lock()
+	defer r.task.Unlock()
 	var answer done
 	if r.settings.Control != Off && r.source.Own {
-		now := r.deps.Now()
-		entries, err := r.deps.Shards.Entries(ctx, now)
-		if err != nil {
-			return nil, fmt.Errorf("hotkey: listing sharded keys: %w", err)
-		}
-		keys := chosen(entries, now, r.settings.Quiet)
-		answer.Keys = len(keys)
-		answer.Beats = r.beat(ctx, keys, now)
-		if answer.Shrunk, err = r.relax(ctx, keys, now); err != nil {
+		var err error
+		if answer, err = r.shrink(ctx, r.deps.Now().UTC()); err != nil {
 			return nil, err
 		}
 	}
 	// An alarm waits for this line.
-	r.deps.Log.InfoContext(ctx, "shrink task done", "keys", answer.Keys, "beats", answer.Beats, "shrunk", answer.Shrunk)
+	r.deps.Log.InfoContext(ctx, "shrink task done", "keys", answer.Keys, "shrunk", answer.Shrunk)
 	return json.Marshal(answer)
 }
 
-// chosen returns the keys that may shrink: those with several write shards, the
-// last change in force, and no pin. A board's writes come by all stream shards, so
-// that no beats prove them counted, and it gains nothing by fewer write shards. A
-// limit's go to other partition keys in each of its windows. Of more keys than may get beats it takes others
-// every two quiet periods, so that each has its turn, and time for a proof.
-func chosen(entries []ddb.Entry, now time.Time, quiet time.Duration) []ddb.Entry {
-	turn := strconv.FormatInt(now.UnixNano()/int64(2*quiet), 10)
-	keys := slices.DeleteFunc(slices.Clone(entries), func(e ddb.Entry) bool {
+// settled is the begin of the hours of which more may be reported yet. What was written
+// before it has been counted, and its window reported, or was given up: no record is
+// older than [RecordAge] when it comes, and its window ends soon after.
+func (s Settings) settled(now time.Time) time.Time {
+	return now.Add(-RecordAge - 2*s.Window).Truncate(time.Hour)
+}
+
+// day is for how long the load of a key must have been low whose write shards are
+// calculated: one that grows again takes no writes for seconds.
+const day = 24 * time.Hour
+
+// quietFrom is the begin of a key's quiet time.
+func (s Settings) quietFrom(base schema.BaseKey, now time.Time) time.Time {
+	if heat.Share(base.Type) == shard.RandomShare {
+		return now.Add(-s.Quiet)
+	}
+	return s.settled(now).Add(-day)
+}
+
+// candidate is a key that may shrink: it has several write shards, since a time.
+type candidate struct {
+	ddb.Entry
+	base schema.BaseKey
+}
+
+// candidates are the keys that are neither pinned nor about to change.
+func candidates(entries []ddb.Entry, now time.Time) (list []candidate) {
+	for _, e := range entries {
 		base, err := schema.ParseBaseKey(e.Key)
-		return err != nil || base.Type == schema.Board || base.Type == schema.Limit ||
-			e.Pinned || e.History.Newest() < 2 || e.Effective().After(now)
-	})
-	slices.SortFunc(keys, func(a, b ddb.Entry) int {
-		return cmp.Or(cmp.Compare(hash(turn+a.Key), hash(turn+b.Key)), cmp.Compare(a.Key, b.Key))
-	})
-	beats := 0
-	for i, e := range keys {
-		if beats += e.History.Newest(); beats > maxBeats {
-			return keys[:i]
+		if err == nil && !e.Pinned && e.History.Newest() > 1 && !e.Effective().After(now) {
+			list = append(list, candidate{e, base})
 		}
 	}
-	return keys
+	slices.SortFunc(list, func(a, b candidate) int { return a.Effective().Compare(b.Effective()) })
+	return list
 }
 
-// beat puts a beat beside each write shard, and returns how many. A run that comes
-// right after another, as when the schedule repeats itself, puts none.
-func (r *run) beat(ctx context.Context, keys []ddb.Entry, now time.Time) int {
-	if now.Sub(r.shrinker.last) < r.settings.TaskInterval()/2 && !now.Before(r.shrinker.last) {
-		return 0
-	}
-	r.shrinker.last = now
-	ctx, cancel := context.WithTimeout(ctx, putTime)
-	defer cancel()
-	var mu sync.Mutex
-	var faults []error
-	put := 0
-	var group errgroup.Group
-	group.SetLimit(maxBeatPuts)
-	for _, e := range keys {
-		base, _ := schema.ParseBaseKey(e.Key)
-		name := partitionName(base, now)
-		for n := range e.History.Newest() {
-			group.Go(func() error {
-				err := r.putBeat(ctx, shard.Hash.Join(name, n), now)
-				mu.Lock()
-				defer mu.Unlock()
-				if err != nil {
-					faults = append(faults, err)
-				} else {
-					put++
-				}
-				return nil
-			})
-		}
-	}
-	_ = group.Wait() // it has no errors
-	if len(faults) > 0 {
-		r.deps.Log.WarnContext(ctx, "beats not put", "beats", len(faults), "error", faults[0])
-	}
-	return put
-}
-
-func (r *run) putBeat(ctx context.Context, pk string, now time.Time) error {
-	_, err := r.deps.Items.PutItem(ctx, &dynamodb.PutItemInput{TableName: &r.settings.ItemsTable, Item: map[string]types.AttributeValue{
-		schema.PK:        &types.AttributeValueMemberS{Value: pk},
-		schema.SK:        &types.AttributeValueMemberS{Value: schema.BeatSK},
-		schema.Beat:      &types.AttributeValueMemberN{Value: strconv.FormatInt(now.UnixMilli(), 10)},
-		schema.ExpiresAt: &types.AttributeValueMemberN{Value: strconv.FormatInt(now.Add(beatLifetime).Unix(), 10)},
-	}})
+// shrink lowers the shard counts of keys whose load was low in all of their quiet time:
+// in each hour that is settled, by its summary, and in each window since.
+func (r *run) shrink(ctx context.Context, now time.Time) (answer done, err error) {
+	entries, err := r.deps.Shards.Entries(ctx, now)
 	if err != nil {
-		return fmt.Errorf("hotkey: putting the beat of %q: %w", pk, err)
+		return answer, fmt.Errorf("hotkey: listing sharded keys: %w", err)
 	}
-	return nil
-}
-
-// relax lowers the shard counts of keys that had a quiet period, with proof.
-func (r *run) relax(ctx context.Context, keys []ddb.Entry, now time.Time) (shrunk int, err error) {
-	policy := r.settings.policy()
-	ripe := slices.DeleteFunc(slices.Clone(keys), func(e ddb.Entry) bool {
-		return e.Effective().After(now.Add(-policy.Quiet))
-	})
+	keys := candidates(entries, now)
+	if answer.Keys = len(keys); len(keys) == 0 {
+		return answer, nil
+	}
+	past, err := r.summaries(ctx, keys, now)
+	if err != nil {
+		return answer, err
+	}
+	ripe := slices.DeleteFunc(keys, func(c candidate) bool { return c.Effective().After(r.settings.quietFrom(c.base, now)) })
 	if len(ripe) == 0 {
-		return 0, nil
+		return answer, nil
 	}
-	all := newCovered()
-	watched := make([]*coverage, len(ripe))
-	for i, e := range ripe {
-		base, err := schema.ParseBaseKey(e.Key)
-		if err != nil {
-			return 0, fmt.Errorf("hotkey: %w", err)
-		}
-		watched[i] = all.watch(base, e.History.Newest(), now)
+	latest := newHighest(ripe)
+	if err := r.readHeat(ctx, r.settings.settled(now), now.Add(r.settings.Window), latest.add); err != nil {
+		return answer, err
 	}
-	var mu sync.Mutex
-	back := policy.Quiet + policy.recent() + 3*policy.Interval + putTime
-	err = r.readHeat(ctx, now.Add(-back), now.Add(policy.Window), func(item heat.Item) {
-		mu.Lock()
-		defer mu.Unlock()
-		all.add(item)
-	})
-	if err != nil {
-		return 0, err
-	}
-	for i, e := range ripe {
-		d := policy.Relax(all.calm(watched[i], policy.Quiet, policy.maxGap(), e.Effective()), e, now)
-		if r.say(ctx, e.Key, d); d.Action != Shrink {
-			continue
-		}
-		if changed, _ := r.execute(ctx, e.Key, d); changed { // an error was logged, and the next run tries again
-			shrunk++
+	for _, c := range ripe {
+		calm := latest.calm(c, r.settings.quietFrom(c.base, now), now)
+		past.enter(&calm, r.settings.settled(now))
+		d := r.settings.policy().Relax(calm, c.Entry)
+		r.say(ctx, c.Key, d)
+		if d.Action == Shrink && r.execute(ctx, c.Entry, d) { // an error was logged, and the next run tries again
+			answer.Shrunk++
 		}
 	}
-	return shrunk, nil
+	return answer, nil
 }
 
 // say logs, once, why a key does not shrink.
 func (r *run) say(ctx context.Context, key string, d Decision) {
-	s := &r.shrinker
-	if d.Action != None {
-		delete(s.said, key)
-		return
-	}
-	if s.said == nil || len(s.said) >= maxSaid {
-		s.said = make(map[string]string)
-	}
-	if s.said[key] != d.Why {
-		s.said[key] = d.Why
+	if r.once.first("shrink "+key, d.Why) && d.Action == None {
 		r.deps.Log.InfoContext(ctx, "shard count not lowered", "key", r.shown(key), "shards", d.From, "why", d.Why)
 	}
 }

@@ -5,14 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
+	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/hotkey"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
@@ -23,7 +22,7 @@ type tester interface {
 	Fatalf(format string, args ...any)
 }
 
-type taskAnswer struct{ Keys, Beats, Shrunk int }
+type taskAnswer struct{ Keys, Shrunk int }
 
 func (f *fixture) task(t tester) taskAnswer {
 	t.Helper()
@@ -38,38 +37,29 @@ func (f *fixture) task(t tester) taskAnswer {
 	return answer
 }
 
-// life runs the schedule and the stream for some time: every task interval a task,
-// and then its beats and what load gives come through the stream. What load
-// returns is lost with the beats if lost says so.
+// life runs the stream and the schedule for some time: every so often what load gives, which
+// is nothing while the detector is down, and then a task.
 type life struct {
 	*fixture
-	load func(at time.Time) writes
-	lost func(at time.Time) bool
-
-	every time.Duration // the schedule's; 0 for interval
+	every time.Duration
+	load  func(at time.Time) writes
+	down  func(at time.Time) bool // the detector
+	off   func(at time.Time) bool // the schedule
 }
 
-const interval = 50 * time.Second // of the quiet period in settings
-
-func (l life) run(t tester, minutes int) (shrunk time.Time) {
+// run returns when a count was lowered last.
+func (l life) run(t tester, lasting time.Duration) (shrunk time.Time) {
 	t.Helper()
-	every := cmp.Or(l.every, interval)
-	for end := l.now.Add(time.Duration(minutes) * time.Minute); l.now.Before(end); l.now = l.now.Add(every) {
+	for end := l.now.Add(lasting); l.now.Before(end); l.now = l.now.Add(l.every) {
+		if w := l.load(l.now); len(w) > 0 && (l.down == nil || !l.down(l.now)) {
+			l.must(t, unwindowed(w, 1+int(l.now.Unix())))
+		}
 		before := len(l.shards.changes)
-		l.task(t)
+		if l.off == nil || !l.off(l.now) {
+			l.task(t)
+		}
 		if len(l.shards.changes) > before {
 			shrunk = l.now
-		}
-		var records writes
-		for _, pk := range slices.Sorted(maps.Keys(l.items.puts)) {
-			records = append(records, beatOf(pk, l.now))
-		}
-		clear(l.items.puts)
-		if l.load != nil {
-			records = append(records, l.load(l.now)...)
-		}
-		if l.lost == nil || !l.lost(l.now) {
-			l.must(t, unwindowed(records, 1+int(l.now.Unix())))
 		}
 	}
 	return shrunk
@@ -78,74 +68,100 @@ func (l life) run(t tester, minutes int) (shrunk time.Time) {
 // units are writes to one write shard at a time.
 func units(at time.Time, key string, n int) writes { return repeat(key, n, at.Sub(start).Seconds()) }
 
-func TestShrink(t *testing.T) {
-	day := func(clock string) time.Time {
-		at, err := time.Parse(time.DateTime, "2026-01-05 "+clock)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return at
+// others writes a little to another key.
+func others(at time.Time) writes { return units(at, "C#other#0", 1) }
+
+// between tells that a time is so many minutes after the start.
+func between(at time.Time, from, to float64) bool {
+	m := at.Sub(start).Minutes()
+	return m >= from && m < to
+}
+
+// shrinkCase is a life in which a key has 8 write shards from the start on.
+type shrinkCase struct {
+	key     string
+	load    func(at time.Time) writes // others if nil
+	down    func(at time.Time) bool
+	off     func(at time.Time) bool
+	lasting time.Duration
+	want    string        // the change; "" for none
+	after   time.Duration // from the start, or up to two intervals later
+	log     string
+}
+
+func (c shrinkCase) check(t *testing.T, every time.Duration) {
+	t.Helper()
+	s := settings()
+	s.PartitionWCU = 10
+	f := newFixture(s)
+	f.shards.set(c.key, 8, start)
+	if c.load == nil {
+		c.load = others
 	}
-	for name, c := range map[string]struct {
-		begin   string // of the change's force; 13:00 if empty
-		key     string // C#a if empty
-		load    func(at time.Time) writes
-		lost    func(at time.Time) bool
-		minutes int
-		want    string        // the change; "" for none
-		after   time.Duration // from the begin, roughly: the interval after
-		log     string
-		wcu     int // 100 if 0
-	}{
-		"nothing to do": {minutes: 30, want: "8>1", after: 11 * time.Minute},
-		"too early":     {minutes: 10, want: ""},
-		"a little load": {wcu: 10, load: func(at time.Time) writes { return units(at, "C#a#3", 60) }, minutes: 30, want: "8>3", after: 11 * time.Minute},
-		"too much load": {wcu: 10, load: func(at time.Time) writes { return slices.Concat(units(at, "C#a#3", 60), units(at, "C#a#4", 60)) }, minutes: 30, log: "more than half"},
-		"a burst, then 0": {wcu: 10, load: func(at time.Time) (w writes) {
+	at := life{f, every, c.load, c.down, c.off}.run(t, c.lasting)
+	var want []string
+	if c.want != "" {
+		want = []string{c.key + " " + c.want}
+	}
+	if !slices.Equal(f.shards.changes, want) {
+		t.Errorf("%v; want %v\n%s", f.shards.changes, want, f.logs)
+	}
+	if late := at.Sub(start) - c.after; c.want != "" && (late < 0 || late > 2*every) {
+		t.Errorf("shrunk after %v, want about %v\n%s", at.Sub(start), c.after, f.logs)
+	}
+	if logs := f.logs.String(); c.log != "" && !strings.Contains(logs, c.log) {
+		t.Errorf("%q is not logged:\n%s", c.log, logs)
+	}
+	if logs := f.logs.String(); strings.Count(logs, "shard count not lowered") > 3 {
+		t.Errorf("the same is said again and again:\n%s", logs)
+	}
+}
+
+// TestShrink: a counter, and a limit, follow the heaviest window of the quiet time.
+func TestShrink(t *testing.T) {
+	for name, c := range map[string]shrinkCase{
+		"no load":       {want: "8>1", after: 10 * time.Minute},
+		"too early":     {lasting: 10 * time.Minute},
+		"a little load": {load: func(at time.Time) writes { return units(at, "C#a#3", 60) }, want: "8>3", after: 10 * time.Minute},
+		"too much load": {load: func(at time.Time) writes { return slices.Concat(units(at, "C#a#3", 60), units(at, "C#a#4", 60)) }, log: "more than half"},
+		"a burst, then nothing": {load: func(at time.Time) (w writes) {
 			for n := range 8 {
-				if at.Sub(start) < 3*time.Minute {
+				if between(at, 0, 3) {
 					w = append(w, units(at, fmt.Sprint("C#a#", n), 15)...)
 				}
 			}
+			return append(w, others(at)...)
+		}, want: "8>1", after: 13 * time.Minute, log: "more than half"},
+		"others' units": {load: many, log: "more than half"},
+		"an idle table": {load: func(at time.Time) (w writes) {
+			if between(at, 20, 21) {
+				w = others(at)
+			}
 			return w
-		}, minutes: 30, want: "8>1", after: 14 * time.Minute, log: "more than half"},
-		"refused":       {load: func(at time.Time) writes { return writes{seen("C#a", at.Sub(start).Seconds(), "w", 0, 3, 1)} }, minutes: 30, log: "writes were refused"},
-		"others' units": {wcu: 2, load: many, minutes: 30, log: "more than half"},
-		"an outage":     {lost: func(at time.Time) bool { m := at.Sub(start).Minutes(); return m > 6 && m < 9 }, minutes: 40, want: "8>1", after: 20 * time.Minute, log: "no proof"},
-		"one lost run":  {lost: func(at time.Time) bool { return at.Equal(start.Add(10 * interval)) }, minutes: 18, log: "no proof"},
-		"a long outage": {lost: func(at time.Time) bool { return at.Sub(start) > 9*time.Minute }, minutes: 60, log: "no proof"},
-		"an entity":     {key: "E#e", minutes: 30, want: "8>1", after: 11 * time.Minute},
-		"at midnight":   {begin: "23:55:00", key: "E#e", minutes: 30, want: "8>1", after: 16 * time.Minute, log: "no proof"},
-		"a board":       {key: "L#b", minutes: 30},
-		"sessions":      {key: "S#s", minutes: 30, want: "8>1", after: 11 * time.Minute},
-		"a limit":       {key: "R#r", minutes: 30},
+		}, want: "8>1", after: 20 * time.Minute, log: "nothing was reported of late"},
+		"nobody looks": {down: func(time.Time) bool { return true }, log: "nothing was reported of late"},
+		"an unreadable record": {load: func(at time.Time) writes {
+			if between(at, 5, 6) {
+				return append(others(at), write{raw: badRecords["no time"]})
+			}
+			return others(at)
+		}, want: "8>1", after: 15 * time.Minute, log: "may not have been counted"},
+		"a limit":          {key: "R#r", want: "8>1", after: 10 * time.Minute},
+		"a limit's load":   {key: "R#r", load: limits(60), want: "8>3", after: 10 * time.Minute},
+		"too much of that": {key: "R#r", load: limits(120), log: "more than half"},
 	} {
-		s := settings()
-		s.PartitionWCU = cmp.Or(c.wcu, s.PartitionWCU)
-		f := newFixture(s)
-		begin := start
-		if c.begin != "" {
-			begin = day(c.begin)
-		}
-		if c.key == "" {
-			c.key = "C#a"
-		}
-		f.now = begin
-		f.shards.set(c.key, 8, begin)
-		at := life{fixture: f, load: c.load, lost: c.lost}.run(t, c.minutes)
-		var want []string
-		if c.want != "" {
-			want = []string{c.key + " " + c.want}
-		}
-		if !slices.Equal(f.shards.changes, want) {
-			t.Errorf("%s: %v; want %v\n%s", name, f.shards.changes, want, f.logs)
-		}
-		if late := at.Sub(begin) - c.after; c.want != "" && (late < -interval || late > 2*interval) {
-			t.Errorf("%s: shrunk after %v, want about %v", name, at.Sub(begin), c.after)
-		}
-		if logs := f.logs.String(); c.log != "" && strings.Count(logs, c.log) != 1 {
-			t.Errorf("%s: %q is not logged once:\n%s", name, c.log, logs)
-		}
+		t.Run(name, func(t *testing.T) {
+			c.key, c.lasting = cmp.Or(c.key, "C#a"), cmp.Or(c.lasting, 30*time.Minute)
+			c.check(t, 50*time.Second)
+		})
+	}
+}
+
+// limits are units of a limit, in the window of the time and of the hour.
+func limits(n int) func(at time.Time) writes {
+	return func(at time.Time) writes {
+		return append(units(at, fmt.Sprintf("R#r#60#%d#3", at.Truncate(time.Minute).Unix()), n/2),
+			units(at, fmt.Sprintf("R#r#3600#%d#3", at.Truncate(time.Hour).Unix()), n/2)...)
 	}
 }
 
@@ -153,67 +169,45 @@ func TestShrink(t *testing.T) {
 func many(at time.Time) writes {
 	var w writes
 	for i := range 250 {
-		w = append(w, units(at, fmt.Sprintf("C#other-%d#0", i), 3)...)
+		w = append(w, units(at, fmt.Sprintf("C#other-%d#0", i), 14)...)
 	}
 	return w
 }
 
-// TestSilentWriteShard: one write shard whose beats stop, or never come, is enough
-// to prove nothing.
-func TestSilentWriteShard(t *testing.T) {
-	for _, silent := range []time.Duration{0, 8 * time.Minute} {
-		f := newFixture(settings())
-		f.shards.set("C#a", 8, start)
-		for ; f.now.Before(start.Add(40 * time.Minute)); f.now = f.now.Add(interval) {
-			f.task(t)
-			var records writes
-			for _, pk := range slices.Sorted(maps.Keys(f.items.puts)) {
-				if pk != "C#a#5" || f.now.Sub(start) < silent {
-					records = append(records, beatOf(pk, f.now))
-				}
+// TestShrinkByTheDay: keys whose write shards are calculated want a day in which every
+// window was low, and reported, whatever day of the calendar that is.
+func TestShrinkByTheDay(t *testing.T) {
+	const first = 25*time.Hour + 20*time.Second // a day and an hour, and two windows, from 13:00 on
+	entity := func(n int, from, to float64) func(at time.Time) writes {
+		return func(at time.Time) writes {
+			if between(at, from, to) {
+				return append(others(at), units(at, "E#e#"+at.Format(time.DateOnly)+"#3", n)...)
 			}
-			f.must(t, unwindowed(records, 1+int(f.now.Unix())))
-		}
-		if len(f.shards.changes) > 0 || strings.Count(f.logs.String(), "no proof") != 1 {
-			t.Errorf("silent from %v on: %v\n%s", silent, f.shards.changes, f.logs)
+			return others(at)
 		}
 	}
-}
-
-// TestNoShrinkWithoutProof loses deliveries at random: whenever a count is lowered,
-// all deliveries of the quiet period before the last one had been counted, and no
-// load there needed more.
-func TestNoShrinkWithoutProof(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		f := newFixture(settings())
-		f.shards.set("C#a", 4, start.Add(-time.Hour))
-		lost := map[time.Time]bool{}
-		for i := range 50 {
-			lost[start.Add(time.Duration(i)*interval)] = rapid.IntRange(0, 14).Draw(rt, "lost") == 0
-		}
-		heavy := start.Add(time.Duration(rapid.IntRange(0, 50).Draw(rt, "heavy")) * interval)
-		load := func(at time.Time) (w writes) {
-			for n := range 4 {
-				if at.Equal(heavy) {
-					w = append(w, units(at, fmt.Sprint("C#a#", n), 150)...) // 60 a second need three
-				}
-			}
-			return w
-		}
-		shrunk := life{fixture: f, load: load, lost: func(at time.Time) bool { return lost[at] }}.run(rt, 41)
-		if shrunk.IsZero() {
-			return
-		}
-		last := shrunk.Add(-interval)
-		for lost[last] {
-			last = last.Add(-interval)
-		}
-		for at := last; !at.Before(last.Add(-10 * time.Minute)); at = at.Add(-interval) {
-			if lost[at] || at.Equal(heavy) {
-				rt.Fatalf("shrunk at %v; at %v lost %v, heavy %v", shrunk, at, lost[at], at.Equal(heavy))
-			}
-		}
-	})
+	for name, c := range map[string]shrinkCase{
+		"no load":              {want: "8>1", after: first},
+		"too early":            {lasting: 25 * time.Hour},
+		"a little load":        {load: entity(40, 0, 1e9), want: "8>4", after: first},
+		"too much load":        {load: entity(60, 0, 1e9), log: "not every hour"},
+		"once too much":        {load: entity(60, 300, 320), want: "8>1", after: 31*time.Hour + 20*time.Second, log: "not every hour"},
+		"too much now":         {load: entity(60, 1440, 1e9), log: "more than half"},
+		"a board":              {key: "L#b", want: "8>1", after: first},
+		"a board's load":       {key: "L#b", load: func(at time.Time) writes { return scores("all", 3, 30, at.Sub(start).Seconds(), true) }, log: "not every hour"},
+		"sessions":             {key: "S#s", want: "8>1", after: first},
+		"an unreadable record": {load: func(at time.Time) writes { return append(others(at), write{raw: badRecords["no time"]}) }, log: "may not have been counted"},
+		"nobody looks":         {down: func(time.Time) bool { return true }, log: "nothing was reported of late"},
+		"an idle night":        {down: func(at time.Time) bool { return between(at, 600, 1200) }, want: "8>1", after: first},
+		"no schedule":          {off: func(at time.Time) bool { return between(at, 100, 220) }, want: "8>1", after: first},
+		"no schedule for long": {off: func(at time.Time) bool { return between(at, 100, 500) }, want: "8>1", after: 30*time.Hour + 20*time.Second, log: "not every hour"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.key, c.lasting = cmp.Or(c.key, "E#e"), cmp.Or(c.lasting, 33*time.Hour)
+			c.check(t, 20*time.Minute)
+		})
+	}
 }
 
 func TestShrinkControl(t *testing.T) {
@@ -222,7 +216,7 @@ func TestShrinkControl(t *testing.T) {
 		s.Control = control
 		f := newFixture(s)
 		f.shards.set("C#a", 8, start)
-		life{fixture: f}.run(t, 30)
+		life{fixture: f, every: time.Minute, load: others}.run(t, 30*time.Minute)
 		would := strings.Contains(f.logs.String(), "shard count would change")
 		if len(f.shards.changes) != want || would != (control == hotkey.Observe) {
 			t.Errorf("%s: %v\n%s", control, f.shards.changes, f.logs)
@@ -230,7 +224,9 @@ func TestShrinkControl(t *testing.T) {
 	}
 }
 
-func TestBeats(t *testing.T) {
+// TestCandidates: keys with one write shard, pinned ones, and those that are about to
+// change, are left alone.
+func TestCandidates(t *testing.T) {
 	f := newFixture(settings())
 	f.shards.set("C#a", 3, start.Add(-time.Hour))
 	f.shards.set("E#e", 2, start.Add(-time.Minute))
@@ -240,21 +236,50 @@ func TestBeats(t *testing.T) {
 	pinned := f.shards.entries["C#pinned"]
 	pinned.Pinned = true
 	f.shards.entries["C#pinned"] = pinned
-	if got := f.task(t); got != (taskAnswer{Keys: 2, Beats: 5}) || !strings.Contains(f.logs.String(), `msg="shrink task done" keys=2 beats=5`) {
-		t.Errorf("the task answers %+v", got)
+	if got := f.task(t); got != (taskAnswer{Keys: 2}) || !strings.Contains(f.logs.String(), `msg="shrink task done" keys=2 shrunk=0`) {
+		t.Errorf("the task answers %+v\n%s", got, f.logs)
 	}
-	got := slices.Sorted(maps.Keys(f.items.puts))
-	if want := []string{"C#a#0", "C#a#1", "C#a#2", "E#e#2026-01-05#0", "E#e#2026-01-05#1"}; !slices.Equal(got, want) {
-		t.Errorf("beats at %v", got)
+}
+
+// TestLateWindows: what is counted long after it was made may come after records that
+// were given up, so nothing is proved by its window.
+func TestLateWindows(t *testing.T) {
+	for late, want := range map[time.Duration]bool{30 * time.Minute: false, 31 * time.Minute: true} {
+		f := newFixture(settings())
+		f.now = start.Add(10*time.Second + late)
+		f.must(t, unwindowed(others(start), 1))
+		for _, item := range parsed(t, f) {
+			if item.Incomplete != want {
+				t.Errorf("%v late: incomplete %v", late, item.Incomplete)
+			}
+		}
 	}
-	f.now = f.now.Add(interval/2 - 1)
-	if got := f.task(t); got.Beats != 0 {
-		t.Errorf("right after: %+v", got)
+}
+
+// TestSummaries: an hour is summed up once, when it is settled, and from items that are
+// all there.
+func TestSummaries(t *testing.T) {
+	s := settings()
+	s.HeatRetention = 5 * time.Hour
+	f := newFixture(s)
+	f.shards.set("E#e", 8, start)
+	f.now = start.Add(8*time.Hour + 30*time.Minute)
+	hours := func() (list []string) {
+		for _, key := range f.table.byPK[heat.SummaryPartition] {
+			list = append(list, strings.TrimPrefix(key, heat.SummaryPartition+" "))
+		}
+		return list
 	}
-	f.now = f.now.Add(1)
-	f.items.fail = errPut
-	if got := f.task(t); got.Beats != 0 || strings.Count(f.logs.String(), "beats not put") != 1 {
-		t.Errorf("without a table: %+v", got)
+	for i, want := range []int{2, 3, 3} { // hours from 13:00 on are gone but 17:00 and later; 20:00 is not settled
+		f.task(t)
+		if got := hours(); len(got) != want || got[0] != "2026-01-05T17:00:00.000Z" {
+			t.Errorf("after run %d: %v, want %d", i+1, got, want)
+		}
+	}
+	f.now = f.now.Add(time.Hour)
+	f.task(t)
+	if got := hours(); len(got) != 4 || got[3] != "2026-01-05T20:00:00.000Z" {
+		t.Errorf("an hour later: %v", got)
 	}
 }
 
@@ -269,12 +294,144 @@ func TestTaskFaults(t *testing.T) {
 		}
 	}
 	f.shards.set("C#a", 8, start.Add(-time.Hour))
+	f.shards.set("E#e", 8, start.Add(-30*time.Hour))
 	f.table.failQuery = errPut
-	if _, err := f.handler.Invoke(t.Context(), []byte(hotkey.ShrinkTask)); err == nil || len(f.items.puts) != 8 {
-		t.Errorf("without heat items: %v, %d beats", err, len(f.items.puts))
+	if _, err := f.handler.Invoke(t.Context(), []byte(hotkey.ShrinkTask)); err == nil || !strings.Contains(err.Error(), "reading summaries") {
+		t.Errorf("without heat items: %v", err)
+	}
+	f.table.failQuery = nil
+	f.table.fail = func(int) error { return errPut }
+	if _, err := f.handler.Invoke(t.Context(), []byte(hotkey.ShrinkTask)); err == nil || !strings.Contains(err.Error(), "putting the summary") {
+		t.Errorf("without puts: %v", err)
 	}
 	f.shards.fail = ddb.ErrStale
 	if _, err := f.handler.Invoke(t.Context(), []byte(hotkey.ShrinkTask)); err == nil || !strings.Contains(err.Error(), "listing sharded keys") {
 		t.Errorf("without the map: %v", err)
+	}
+}
+
+// TestNoShrinkWithoutProof plays two days of an entity on two stream shards, with outages of the
+// detector at random: of one stream shard for up to fifty minutes, and of all for hours, in
+// which records are given up that get older than an hour. Whenever the count is lowered, all
+// that was written in the day before had been counted, and half of the write shards were
+// enough for it.
+func TestNoShrinkWithoutProof(t *testing.T) {
+	shrunk := 0
+	base := uint64(time.Now().UnixNano())
+	for i := range uint64(40) {
+		seed := base + i
+		if newOutages(seed).play(t) {
+			shrunk++
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+	if shrunk < 5 {
+		t.Errorf("it shrank in %d of 40 lives: the test is too hard (seeds from %d)", shrunk, base)
+	}
+}
+
+// outages is one such life, in steps of ten minutes.
+type outages struct {
+	rng *rand.Rand
+	*fixture
+	queues [2][]made // by stream shard
+	all    []made
+	until  [2]time.Time // of outages
+	heavy  float64      // part of the steps with a heavy load
+	sorrow float64      // part of the steps at which an outage begins
+}
+
+type made struct {
+	at    time.Time
+	units int
+	seen  bool
+}
+
+func newOutages(seed uint64) *outages {
+	s := settings()
+	s.PartitionWCU, s.HeatRetention = 10, 100*time.Hour
+	o := &outages{rng: rand.New(rand.NewPCG(seed, 1)), fixture: newFixture(s)}
+	o.heavy, o.sorrow = []float64{0, 0, 0.005}[o.rng.IntN(3)], []float64{0, 0.002, 0.01}[o.rng.IntN(3)]
+	return o
+}
+
+// play returns whether the count was lowered. It is checked each time it is, and then set
+// back.
+func (o *outages) play(t *testing.T) (shrunk bool) {
+	t.Helper()
+	o.shards.set("E#e", 8, start.Add(-time.Hour))
+	for ; o.now.Before(start.Add(48 * time.Hour)); o.now = o.now.Add(10 * time.Minute) {
+		for n := range o.queues {
+			o.write(n)
+		}
+		o.fail()
+		for n := range o.queues {
+			o.deliver(t, n)
+		}
+		if o.rng.IntN(3) == 0 {
+			if o.task(t); len(o.shards.changes) > 0 {
+				o.check(t)
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// write makes records for a stream shard's queue: some of the entity, at least one.
+func (o *outages) write(n int) {
+	units := o.rng.IntN(20)
+	if o.rng.Float64() < o.heavy {
+		units = 60 // a window has 100 of a partition; 8 write shards are planned for 100 as well
+	}
+	o.queues[n] = append(o.queues[n], made{at: o.now, units: units})
+	o.all = append(o.all, made{at: o.now, units: units})
+}
+
+func (o *outages) fail() {
+	if n := o.rng.IntN(2); o.rng.Float64() < o.sorrow && len(o.queues[n]) == 1 {
+		o.until[n] = o.now.Add(time.Duration(o.rng.IntN(51)) * time.Minute)
+	}
+	if o.rng.Float64() < o.sorrow {
+		end := o.now.Add(time.Duration(o.rng.IntN(600)) * time.Minute)
+		o.until = [2]time.Time{end, end}
+	}
+}
+
+// deliver hands over a queue, if its reader is there, but for what is too old.
+func (o *outages) deliver(t *testing.T, n int) {
+	t.Helper()
+	if o.now.Before(o.until[n]) {
+		return
+	}
+	for _, m := range o.queues[n] {
+		if o.now.Sub(m.at) > hotkey.RecordAge {
+			continue
+		}
+		name := fmt.Sprintf("E#e#%s#%d", m.at.Format(time.DateOnly), n)
+		w := append(units(m.at, name, m.units), units(m.at, fmt.Sprint("C#other#", n), 1)...)
+		o.must(t, unwindowed(w, n+2*int(m.at.Unix())))
+		for i := range o.all {
+			if o.all[i].at.Equal(m.at) && i%2 == n {
+				o.all[i].seen = true
+			}
+		}
+	}
+	o.queues[n] = nil
+}
+
+func (o *outages) check(t *testing.T) {
+	t.Helper()
+	for i := 0; i < len(o.all); i += 2 {
+		a, b := o.all[i], o.all[i+1]
+		age := o.now.Sub(a.at)
+		if age <= 25*time.Hour && age > time.Hour && (!a.seen || !b.seen) {
+			t.Errorf("shrunk at %v: what was written at %v was not counted: %+v, %+v\n%s", o.now, a.at, a, b, o.logs)
+		}
+		if age <= 25*time.Hour && a.seen && b.seen && a.units+b.units > 50 {
+			t.Errorf("shrunk at %v, with %d units at %v", o.now, a.units+b.units, a.at)
+		}
 	}
 }

@@ -2,8 +2,10 @@ package hotkey
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/internal/heat"
 )
 
@@ -23,52 +25,29 @@ func (r *run) log(ctx context.Context, report *Report, hot []heat.Row) {
 	}
 }
 
-// alarms returns the keys of a running window that are hot by now, nil if it has
-// ended or there are none.
-func (r *run) alarms(w *window, ended bool) map[partition]bool {
-	if w == nil || ended || !w.alarming(r.settings) {
-		return nil
-	}
-	found := make(map[partition]bool)
-	report := r.soFar(w)
-	for _, row := range report.hot() {
-		found[partition{row.Index, row.Key}] = true
-	}
-	return found
-}
-
-// soFar makes the report that a running window would have if no record came any more.
-func (r *run) soFar(w *window) Report {
-	item := w.item(r.settings, "", "")
-	item.Table = r.foreign()
-	return newReport(r.source.Table, item)
-}
-
-// alarming is false if surely no key is hot, which is the usual case.
+// alarming is false if surely no key is hot.
 func (w *window) alarming(s Settings) bool {
 	budget := s.hotRate() * w.length.Seconds()
-	return len(w.marks.sighted) > 0 || float64(w.sketch.Total()) >= budget || float64(w.indexes.Total()) >= budget
+	return float64(w.sketch.Total()) >= budget || float64(w.indexes.Total()) >= budget
 }
 
-// alarm reports keys as soon as they are over the window's budget, each once a
-// window: with the delivery that took them over it, which before was not. The
+// alarm reports keys as soon as they are over a running window's budget, each once a
+// window: with the delivery that took them over it, which before it were not. The
 // window's own report follows when it ends.
-func (r *run) alarm(ctx context.Context, w *window, ended bool, before map[partition]bool) {
-	if w == nil || ended || !w.alarming(r.settings) {
-		return
-	}
-	report := r.soFar(w)
-	var fresh []heat.Row
-	for _, row := range report.hot() {
-		if !before[partition{row.Index, row.Key}] {
-			fresh = append(fresh, row)
+func (r *run) alarm(ctx context.Context, before, running []Report) {
+	known := make(map[partition]bool)
+	for _, report := range before {
+		for _, row := range report.hot() {
+			known[partition{row.Index, row.Key}] = true
 		}
 	}
-	if len(fresh) == 0 {
-		return
+	for _, report := range running {
+		fresh := slices.DeleteFunc(report.hot(), func(row heat.Row) bool { return known[partition{row.Index, row.Key}] })
+		if len(fresh) > 0 {
+			r.log(ctx, &report, fresh)
+			r.addKeys(ctx, &report, fresh)
+		}
 	}
-	r.log(ctx, &report, fresh)
-	r.addKeys(ctx, &report, fresh)
 }
 
 // shown is how log lines name a base key.
@@ -139,13 +118,14 @@ const adviceTime = time.Second
 func (r *run) advice(ctx context.Context, row *heat.Row) string {
 	base, ok := row.Base()
 	if !ok || r.blind {
-		return row.Advice(1, time.Time{})
+		return row.Advice(1, time.Time{}, growth.Partitions)
 	}
 	ctx, cancel := context.WithTimeout(ctx, adviceTime)
 	defer cancel()
-	entry, err := r.deps.Shards.Lookup(ctx, base.String(), r.deps.Now())
+	now := r.deps.Now()
+	entry, err := r.deps.Shards.Lookup(ctx, base.String(), now)
 	if r.blind = err != nil; r.blind {
 		r.deps.Log.WarnContext(ctx, "shard counts unknown", "error", err)
 	}
-	return row.Advice(entry.History.Newest(), entry.Effective())
+	return row.Advice(entry.History.Newest(), entry.Effective(), r.deps.Shards.Partitions(now))
 }

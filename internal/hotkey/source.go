@@ -26,9 +26,8 @@ type Source struct {
 	// attributes, which DynamoDB allows since November 2025, is not known here.
 	Uncounted []string
 
-	// Own says that it is hotshard's items table: its keys are taken apart, it has
-	// sightings and beats, and shard counts follow its load. Any other table only
-	// gets a report with advice.
+	// Own says that it is hotshard's items table: its keys are taken apart, and shard
+	// counts follow its load. Any other table only gets a report with advice.
 	Own bool
 }
 

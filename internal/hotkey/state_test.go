@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestUnreadableState(t *testing.T) {
@@ -17,7 +15,6 @@ func TestUnreadableState(t *testing.T) {
 	good := f.must(t, batch{writes: repeat("C#a#0", 5, 1), first: 1}.payload())
 	cut := good["window"][:len(good["window"])-8]
 	for name, state := range map[string]map[string]string{
-		"bad marks":     {"v": good["v"], "window": good["window"], "marks": "AAAB"},
 		"bad indexes":   {"v": good["v"], "window": good["window"], "indexes": "AAAB"},
 		"no indexes":    {"v": good["v"], "window": good["window"], "indexes": "?"},
 		"of the future": {"v": "99", "window": good["window"]},
@@ -54,7 +51,7 @@ func TestDroppedStateAlone(t *testing.T) {
 
 // TestStateSize fills a window with the longest keys that DynamoDB has, in
 // characters that JSON would escape, and with as many short ones as may be, beside
-// more sightings and beats than are kept: the state stays below 1 MB.
+// as many of an index: the state stays below 1 MB.
 func TestStateSize(t *testing.T) {
 	s := settings()
 	s.TopK = 20_000
@@ -66,7 +63,6 @@ func TestStateSize(t *testing.T) {
 		for i := range 400 {
 			name := strings.Repeat("ü", 240) + fmt.Sprintf("%05d", i)
 			w = append(w, scored(name, "all", fmt.Sprint(i), 9, 2*i, 2*i+1))
-			w = append(w, seen("C#"+name, 9, strconv.Itoa(i), 1e8, i%50, 1<<31), beatOf("C#"+name+"#0", start.Add(time.Second)))
 		}
 		f := newFixture(s)
 		raw, err := f.handler.Invoke(t.Context(), batch{writes: w, first: 1}.payload())
@@ -76,7 +72,7 @@ func TestStateSize(t *testing.T) {
 		}
 		state, size := a.State, len(raw) // the whole answer, escapes included
 		t.Logf("keys of %d bytes: an answer of %d", c.length+5, size)
-		if size > 1_000_000 || size < 900_000 {
+		if size > 1_000_000 || size < 900_000 && c.length > 1000 {
 			t.Errorf("keys of %d bytes: the state has %d", c.length+5, size)
 		}
 		f.must(t, batch{state: state, final: true}.payload())

@@ -83,12 +83,38 @@ func (t *tally) add(rec *ddbstream.Record) error {
 	}
 	t.writes = writes
 	t.span.see(rec.Created)
-	w := t.window(rec.Created)
-	w.add(key, units, writes, rec)
-	if t.source.Own {
-		w.marks.see(rec, key)
-	}
+	t.window(rec.Created).add(key, units, writes, rec)
 	return nil
+}
+
+// unreadable is what a batch has of records that can't be counted. They hold up
+// nothing: a detector that waits for one record to be given up is blind for as long,
+// and has no record less to miss afterwards. Their windows are incomplete, so that
+// nothing is proved by them.
+type unreadable struct {
+	records int
+	first   error
+}
+
+// miss notes a record that could not be counted in the window in which it was made.
+// It is false where that is not known.
+func (t *tally) miss(rec *ddbstream.Record) bool {
+	if rec.Created.IsZero() {
+		return false
+	}
+	t.window(rec.Created).miss(string(rec.Sequence))
+	return true
+}
+
+// missSomewhere notes a record that may be of any window: of all that the batch has
+// to do with, or of the one at its handling.
+func (t *tally) missSomewhere(sequence string, now time.Time) {
+	if len(t.all()) == 0 {
+		t.window(now)
+	}
+	for _, w := range t.all() {
+		w.miss(sequence)
+	}
 }
 
 // all returns the windows that the batch has to do with, in order of time.
@@ -142,7 +168,7 @@ func (t *tally) done(streamShard string, whole, early bool) []heat.Item {
 	for _, w := range t.others {
 		items = append(items, w.item(t.settings, streamShard, w.first))
 	}
-	if own := t.own; own != nil && (own.records > 0 || own.marks.incomplete) && (whole || early) {
+	if own := t.own; own != nil && (own.records > 0 || own.incomplete) && (whole || early) {
 		part := ""
 		if early {
 			part = cmp.Or(own.first, "none") // none: a state was dropped, and no record came

@@ -13,10 +13,10 @@ import (
 
 // Bounds of the keys in a window's state, as topk counts them: the table's, and
 // those of its indexes. The state may have 1 MB at Lambda, and base64 makes four
-// bytes of three; the marks have a bound of their own.
+// bytes of three.
 const (
-	maxKeyBytes      = 350_000
-	maxIndexKeyBytes = 150_000
+	maxKeyBytes      = 550_000
+	maxIndexKeyBytes = 200_000
 )
 
 // window counts the records that were made in a time.
@@ -28,14 +28,15 @@ type window struct {
 	records uint64
 	sketch  *topk.Sketch // write units by partition key of the table
 	indexes *topk.Sketch // by partition key of an index, as appendPartition has it
-	marks   marks
-	text    []byte // room for the text of a partition
+	text    []byte       // room for the text of a partition
+
+	incomplete bool // records may be missing from the counts
 }
 
 func newWindow(start time.Time, length time.Duration, limits topk.Limits) *window {
 	return &window{
 		start: start.UTC(), length: length,
-		sketch: topk.New(limits), indexes: topk.New(indexLimits(limits)), marks: newMarks(),
+		sketch: topk.New(limits), indexes: topk.New(indexLimits(limits)),
 	}
 }
 
@@ -61,30 +62,36 @@ func (w *window) add(key []byte, units int, writes []ddbstream.IndexWrite, rec *
 	w.sketch.AddBytes(key, uint64(units), rec.Created.Unix())
 }
 
+// miss notes a record that could not be counted.
+func (w *window) miss(sequence string) {
+	w.incomplete = true
+	if w.first == "" {
+		w.first = sequence
+	}
+}
+
 // follows is false for a record that came in an earlier delivery. Sequence numbers of
 // a stream shard rise, and have no leading zeros, or all the same length.
 func (w *window) follows(sequence []byte) bool {
 	return len(sequence) > len(w.last) || len(sequence) == len(w.last) && string(sequence) > w.last
 }
 
-// The window's state: its version, in base64 the counts and, where there are any,
-// the counts of indexes and the marks; and the last record's sequence number. Version
-// 1, of the first release, has no ripeness in its marks and no last record.
+// The window's state: its version, in base64 the counts and, where there are any, the
+// counts of indexes; and the last record's sequence number.
 const (
-	stateVersion = "2"
-	firstVersion = "1"
+	stateVersion = "1"
 	versionField = "v"
 	windowField  = "window"
 	indexesField = "indexes"
-	marksField   = "marks"
 	lastField    = "last"
 )
 
 // state is what the window's next delivery needs. It depends on the window alone,
 // so that a batch delivered again with the same state comes to the same state.
 func (w *window) state() map[string]string {
-	b := binary.AppendVarint(nil, w.start.UnixMilli())
-	b = binary.AppendVarint(b, w.length.Milliseconds())
+	b := binary.AppendUvarint(nil, uint64(w.start.UnixMilli()))
+	b = binary.AppendUvarint(b, uint64(w.length.Milliseconds()))
+	b = append(b, flag(w.incomplete))
 	b = binary.AppendUvarint(b, w.records)
 	b = binary.AppendUvarint(b, uint64(len(w.first)))
 	b = append(b, w.first...)
@@ -93,21 +100,24 @@ func (w *window) state() map[string]string {
 	if w.indexes.Len() > 0 {
 		state[indexesField] = base64.StdEncoding.EncodeToString(w.indexes.AppendBinary(nil))
 	}
-	if !w.marks.empty() {
-		state[marksField] = w.marks.pack()
-	}
 	if w.last != "" {
 		state[lastField] = w.last
 	}
 	return state
 }
 
+func flag(set bool) byte {
+	if set {
+		return 1
+	}
+	return 0
+}
+
 var errState = errors.New("it is damaged")
 
 // resume reads a state back. It must be of the window with this start and length.
 func resume(state map[string]string, start time.Time, length time.Duration, limits topk.Limits) (*window, error) {
-	v := state[versionField]
-	if v != stateVersion && v != firstVersion {
+	if v := state[versionField]; v != stateVersion {
 		return nil, fmt.Errorf("hotkey: window state: version %.20q is not known", v)
 	}
 	b, err := base64.StdEncoding.DecodeString(state[windowField])
@@ -123,9 +133,6 @@ func resume(state map[string]string, start time.Time, length time.Duration, limi
 	}
 	if w.indexes, err = resumeIndexes(state[indexesField], indexLimits(limits)); err != nil {
 		return nil, fmt.Errorf("hotkey: window state: indexes: %w", err)
-	}
-	if w.marks, err = unpackMarks(state[marksField], v != firstVersion); err != nil {
-		return nil, fmt.Errorf("hotkey: window state: marks: %w", err)
 	}
 	w.last = state[lastField]
 	return w, nil
@@ -145,27 +152,20 @@ func resumeIndexes(packed string, limits topk.Limits) (*topk.Sketch, error) {
 
 // header reads what comes before the sketch, and returns the rest.
 func (w *window) header(b []byte) ([]byte, error) {
-	var numbers [4]int64 // start, length, records, length of first
+	var numbers [5]uint64 // start, length, incomplete, records, length of first
 	for i := range numbers {
-		var n int
-		if i < 2 {
-			numbers[i], n = binary.Varint(b)
-		} else {
-			var u uint64
-			u, n = binary.Uvarint(b)
-			numbers[i] = int64(u)
-		}
+		v, n := binary.Uvarint(b)
 		if n <= 0 {
 			return nil, errState
 		}
-		b = b[n:]
+		numbers[i], b = v, b[n:]
 	}
-	if numbers[0] != w.start.UnixMilli() || numbers[1] != w.length.Milliseconds() {
+	if numbers[0] != uint64(w.start.UnixMilli()) || numbers[1] != uint64(w.length.Milliseconds()) {
 		return nil, errors.New("it is another window's")
 	}
-	if numbers[3] < 0 || numbers[3] > int64(len(b)) {
+	if numbers[4] > uint64(len(b)) {
 		return nil, errState
 	}
-	w.records, w.first = uint64(numbers[2]), string(b[:numbers[3]])
-	return b[numbers[3]:], nil
+	w.incomplete, w.records, w.first = numbers[2] != 0, numbers[3], string(b[:numbers[4]])
+	return b[numbers[4]:], nil
 }

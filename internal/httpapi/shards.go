@@ -39,7 +39,7 @@ func ShowShards(key schema.BaseKey, e ddb.Entry) ShardCount {
 		History: make([]ShardChange, len(e.History)),
 	}
 	for i, c := range e.History {
-		note := e.Notes[c.At.Unix()]
+		note := e.Notes[c.At.UnixMilli()]
 		shown.History[i] = ShardChange{Time: FormatTime(c.At), Shards: c.Count, By: note.By, Why: note.Why}
 	}
 	return shown

@@ -16,7 +16,7 @@ import (
 type newEvent struct {
 	Entity httpapi.Name   `json:"entity" example:"sensor-1"`
 	ID     httpapi.Name   `json:"id,omitempty" example:"r-1" doc:"Default: a ULID with the event's time"`
-	Time   *httpapi.Time  `json:"time,omitempty" doc:"RFC 3339, kept to the millisecond, at most 5 s ahead. Default: the time in the id, which must be a ULID then; without an id now"`
+	Time   *httpapi.Time  `json:"time,omitempty" doc:"RFC 3339, kept to the millisecond, at most 2 s ahead, or what the deployment sets. Default: the time in the id, which must be a ULID then; without an id now"`
 	Data   httpapi.Object `json:"data,omitempty" example:"{\"temperature\":21.5}" doc:"Numbers keep all their digits, 38 at most"`
 }
 
@@ -46,7 +46,7 @@ type eventsOutput struct{ Body eventsAnswer }
 // putEvents writes the events of one call.
 func (s *Service) putEvents(ctx context.Context, in *eventsInput) (*eventsOutput, error) {
 	now := s.now()
-	events, err := identify(in.Body.Events, now)
+	events, err := identify(in.Body.Events, now, s.changer.Options().EventAhead)
 	if err != nil {
 		return nil, err
 	}
@@ -138,12 +138,12 @@ func distinct(events []ddb.Event) []ddb.Event {
 }
 
 // identify completes the identity of each event, reads its data, and checks both.
-func identify(in []newEvent, now time.Time) ([]ddb.Event, error) {
+func identify(in []newEvent, now time.Time, ahead time.Duration) ([]ddb.Event, error) {
 	events := make([]ddb.Event, len(in))
 	var faults []error
 	for i, ev := range in {
 		var fault *huma.ErrorDetail
-		if events[i], fault = ev.identify(now); fault != nil {
+		if events[i], fault = ev.identify(now, ahead); fault != nil {
 			fault.Location = fmt.Sprintf("body.events[%d].%s", i, fault.Location)
 			faults = append(faults, fault)
 		}

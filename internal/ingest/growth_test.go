@@ -1,294 +1,372 @@
 package ingest
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/internal/heat"
-	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
-func TestMeterCountsTheLastSecond(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		m := newMeter()
-		now := time.Unix(1_800_000_000, 0)
-		type write struct {
-			at    int64
-			units int
-		}
-		var writes []write
-		for range rapid.IntRange(1, 60).Draw(t, "writes") {
-			now = now.Add(time.Duration(rapid.IntRange(0, 400).Draw(t, "pause ms")) * time.Millisecond)
-			w := write{slotOf(now), rapid.IntRange(1, 9).Draw(t, "units")}
-			writes = append(writes, w)
-			m.add("k", w.units, now)
-		}
-		now = now.Add(time.Duration(rapid.IntRange(0, 1500).Draw(t, "wait ms")) * time.Millisecond)
-		want := 0
-		for _, w := range writes {
-			if age := slotOf(now) - w.at; age >= 1 && age <= second {
-				want += w.units
-			}
-		}
-		if got, _ := m.rate("k", now); got != float64(want) {
-			t.Fatalf("%v, want %d", got, want)
-		}
-		if got, ripe := m.rate("other", now); got != 0 || ripe {
-			t.Fatalf("a key never written: %v, %v", got, ripe)
-		}
-	})
+// fakeShards is a shard map in memory.
+type fakeShards struct {
+	entries    map[string]ddb.Entry
+	partitions int
+	lead       time.Duration
+	refused    error  // of the next calls
+	between    func() // what happens between the reading of an entry and its change
+	reads      int
+	changes    []int // counts
 }
 
-func TestMeterIsBounded(t *testing.T) {
-	m := newMeter()
-	now := time.Unix(1_800_000_000, 0)
-	for i := range maxMetered + 100 {
-		m.add(fmt.Sprint(i), 1, now)
+func (f *fakeShards) Refresh(_ context.Context, key string, _ time.Time) (ddb.Entry, error) {
+	f.reads++
+	return f.entry(key), f.refused
+}
+
+func (f *fakeShards) entry(key string) ddb.Entry {
+	e := f.entries[key]
+	e.Key = key
+	return e
+}
+
+func (f *fakeShards) GrowFrom(_ context.Context, seen ddb.Entry, count int, _ ddb.Note, now time.Time) (ddb.Entry, error) {
+	if f.between != nil {
+		f.between()
 	}
-	if len(m.keys) != maxMetered {
-		t.Fatalf("%d keys", len(m.keys))
+	if e := f.entry(seen.Key); e.Version != seen.Version {
+		return e, ddb.ErrNoChange
 	}
-	m.add("later", 1, now.Add(2*time.Second))
-	if len(m.keys) != 1 {
-		t.Fatalf("%d keys after a quiet second", len(m.keys))
+	if f.refused != nil {
+		return seen, f.refused
 	}
+	f.changes = append(f.changes, count)
+	f.set(seen.Key, count, now)
+	return f.entry(seen.Key), nil
 }
 
-func TestSized(t *testing.T) {
-	for _, c := range []struct {
-		key           string
-		count, spread int
-		rate          float64
-		want          int
-	}{
-		{"C#c", 1, 1, 200, 40},   // ten times a partition's limit
-		{"E#e", 1, 1, 200, 80},   // calculated shards have no alternative
-		{"S#s", 1, 1, 200, 80},   // a session's neither
-		{"R#r", 1, 1, 200, 40},   // a hit goes where there is room
-		{"?", 1, 1, 200, 0},      // nobody's
-		{"L#l", 1, 1, 400, 160},  // 200 changed scores: two units of the index each
-		{"L#l", 160, 1, 400, 0},  // entries that leave the write shard that they were all in
-		{"C#c", 1, 1, 5, 0},      // other keys fill its partition
-		{"C#c", 1, 1, 6, 2},      // that may be all that is known of a storm
-		{"C#c", 40, 30, 210, 80}, // throttled on most: double
-		{"C#c", 40, 3, 200, 0},   // skew
-		{"C#c", 40, 3, 900, 180}, // not skew: it needs more
-		{"E#e", 900, 900, 1e9, shard.MaxShards},
-	} {
-		got, why := sized(c.key, c.count, c.spread, c.rate, 20)
-		if got != c.want || why == "" {
-			t.Errorf("%+v: %d (%s)", c, got, why)
-		}
-	}
+func (f *fakeShards) Partitions(time.Time) int { return f.partitions }
+
+func (f *fakeShards) set(key string, count int, now time.Time) {
+	e := f.entry(key)
+	e.Version++
+	e.Updated = now
+	e.History = append(slices.Clone(e.History), shard.Change{At: now.Add(f.lead), Count: count})
+	f.entries[key] = e
 }
 
-// controller is a growth with a clock of the test's, over tables of its own.
-type controller struct {
-	*growth
-	t     *testing.T
-	clock time.Time
+// process is a grower with a clock of the test's, and a view of its own, which only its
+// own asking renews.
+type process struct {
+	*grower
+	t      *testing.T
+	shards *fakeShards
+	view   map[string]ddb.Entry
+	clock  time.Time
+	waits  int
+	said   *bytes.Buffer
+	next   uint64
 }
 
-func (r *rig) controller(control Control) *controller {
-	r.t.Helper()
-	settings := Settings{ItemsTable: r.names.Items, ShardMapTable: r.names.ShardMap, Control: control, PartitionWCU: 20, Window: 10 * time.Second, MetricNames: heat.Plain}
-	changer := ddb.NewMapChanger(r.client, ddb.NewMap(r.client, r.names.ShardMap), ddb.ChangerOptions{})
-	c := &controller{t: r.t, clock: enginetest.Later, growth: newGrowth(settings, r.client, changer, slog.New(slog.NewTextHandler(r.log, nil)))}
-	c.now = func() time.Time { return c.clock }
-	return c
+func newShards() *fakeShards {
+	return &fakeShards{entries: map[string]ddb.Entry{}, partitions: 64}
 }
 
-// storm offers writes of a key for some time, of which each tenth is throttled.
-// Their times lag behind the clock.
-func (c *controller) storm(key string, perSecond int, lasting, lag time.Duration) {
-	for n := range int(lasting.Seconds() * float64(perSecond)) {
-		c.clock = c.clock.Add(time.Second / time.Duration(perSecond))
-		c.Offered(key, 1, c.clock.Add(-lag))
+func newProcess(t *testing.T, shards *fakeShards, control Control) *process {
+	said := &bytes.Buffer{}
+	p := &process{t: t, shards: shards, view: map[string]ddb.Entry{}, clock: time.Unix(1_800_000_000, 0), said: said}
+	p.grower = newGrower(Settings{Control: control, MetricNames: heat.Plain}, shards, slog.New(slog.NewTextHandler(said, nil)))
+	p.now = func() time.Time { return p.clock }
+	p.wait = func(context.Context) bool { p.waits++; return true }
+	return p
+}
+
+// write makes a request of one attempt, by the view as it is.
+func (p *process) write(key string, outcome ddb.Outcome) {
+	p.next++
+	p.Requested(ddb.Request{Key: key, ID: p.next, At: p.clock})
+	p.Attempted(p.t.Context(), ddb.Attempt{Key: key, Request: p.next, Entry: p.view[key], At: p.clock, Outcome: outcome})
+}
+
+// storm makes requests that are all refused, ten a second. Changes are in the view a
+// second after they were made.
+func (p *process) storm(key string, lasting time.Duration, outcome ddb.Outcome) {
+	for n := range int(lasting / (100 * time.Millisecond)) {
+		p.clock = p.clock.Add(100 * time.Millisecond)
+		p.write(key, outcome)
 		if n%10 == 9 {
-			c.Throttled(c.t.Context(), key, 0, c.clock.Add(-lag))
+			p.view[key] = p.shards.entry(key)
 		}
 	}
 }
 
-func (c *controller) entry(key string) ddb.Entry {
-	c.t.Helper()
-	entry, err := c.changer.Read(c.t.Context(), key)
-	if err != nil {
-		c.t.Fatal(err)
+func TestRefusalsGrowAKey(t *testing.T) {
+	for key, want := range map[string][]int{
+		"C#hot": {4, 16, 64, 256}, "R#hot": {4, 16, 64, 256}, // to four times the partitions
+		"E#hot": {16, 64, 256}, "S#hot": {16, 64, 256}, "L#hot": {16}, "nobody's": nil,
+	} {
+		shards := newShards()
+		p := newProcess(t, shards, Act)
+		p.storm(key, 20*time.Second, ddb.OverLimit)
+		if !slices.Equal(shards.changes, want) || p.waits != shards.reads || len(want) > 0 && !strings.Contains(p.said.String(), "msg=grown key="+key) {
+			t.Errorf("%s: %v, want %v; %d waits, %d reads; log:\n%s", key, shards.changes, want, p.waits, shards.reads, p.said)
+		}
 	}
-	return entry
 }
 
-func TestTheFirstAnswerIsSized(t *testing.T) {
-	r := newRig(t)
-	c := r.controller(Act)
-	c.storm("C#hot", 200, time.Second, 0)
-	if e := c.entry("C#hot"); e.Version != 0 {
-		t.Fatalf("it grew before a second was over: %+v", e)
+// TestAnEventsCountIsNotAnsweredBeforeItIsInForce.
+func TestAnEventsCountIsNotAnsweredBeforeItIsInForce(t *testing.T) {
+	shards := newShards()
+	shards.lead = 5 * time.Second
+	p := newProcess(t, shards, Act)
+	p.storm("E#hot", 5*time.Second, ddb.OverLimit)
+	if !slices.Equal(shards.changes, []int{16}) {
+		t.Errorf("before the change is in force: %v", shards.changes)
 	}
-	c.storm("C#hot", 200, 5*time.Second, 0)
-	e := c.entry("C#hot")
-	if n := e.History.Newest(); e.Version != 1 || n < 39 || n > 41 || e.Notes[e.Effective().Unix()].By != "ingest" {
-		t.Fatalf("at ten times the limit: %+v", e)
+	p.storm("E#hot", 2*time.Second, ddb.OverLimit)
+	if !slices.Equal(shards.changes, []int{16, 64}) {
+		t.Errorf("after: %v", shards.changes)
 	}
-	c.storm("C#hot", 200, 12*time.Second, 20*time.Second) // writes from before it grew
-	if e := c.entry("C#hot"); e.Version != 1 {
-		t.Fatalf("one storm was answered twice: %+v", e)
+}
+
+// TestABoardGrowsOnceAMinute: its entries move with their next writes only.
+func TestABoardGrowsOnceAMinute(t *testing.T) {
+	shards := newShards()
+	p := newProcess(t, shards, Act)
+	p.storm("L#hot", 59*time.Second, ddb.OverLimit)
+	if !slices.Equal(shards.changes, []int{16}) {
+		t.Errorf("within a minute: %v", shards.changes)
 	}
-	if sightings := r.items(); sightings < 5 || sightings > 20 {
-		t.Errorf("%d sightings in 18 s", sightings)
+	p.storm("L#hot", 10*time.Second, ddb.OverLimit)
+	if !slices.Equal(shards.changes, []int{16, 64}) {
+		t.Errorf("then: %v", shards.changes)
+	}
+}
+
+// TestConflicts count for counters and limits: elsewhere an item is met by its own
+// writers, wherever it lies.
+func TestConflicts(t *testing.T) {
+	for key, want := range map[string]int{"C#k": 4, "R#k": 4, "E#k": 1, "S#k": 1, "L#k": 1} {
+		shards := newShards()
+		newProcess(t, shards, Act).storm(key, time.Second, ddb.Conflicted)
+		if got := shards.entry(key).History.Newest(); got != want {
+			t.Errorf("%s: %d, want %d", key, got, want)
+		}
+	}
+}
+
+// TestWhoComesLaterAdopts what another process changed: before it asked, and between its
+// question and its answer.
+func TestWhoComesLaterAdopts(t *testing.T) {
+	shards := newShards()
+	p := newProcess(t, shards, Act)
+	shards.set("C#k", 4, p.clock)
+	p.storm("C#k", 300*time.Millisecond, ddb.OverLimit)
+	if len(shards.changes) > 0 || shards.reads != 1 {
+		t.Fatalf("it changed what was changed: %v, %d reads", shards.changes, shards.reads)
+	}
+	p.storm("C#k", 5*time.Second, ddb.OverLimit) // by the view of before, at first
+	if !slices.Equal(shards.changes, []int{16, 64, 256}) {
+		t.Fatalf("by the count that it adopted: %v", shards.changes)
+	}
+	other := newShards()
+	q := newProcess(t, other, Act)
+	other.between = func() { other.set("C#k", 16, q.clock); other.between = nil }
+	q.storm("C#k", 300*time.Millisecond, ddb.OverLimit)
+	if len(other.changes) > 0 || q.said.Len() > 0 {
+		t.Fatalf("it lost, and changed %v: %s", other.changes, q.said)
+	}
+	q.view["C#k"] = other.entry("C#k")
+	q.storm("C#k", 600*time.Millisecond, ddb.OverLimit)
+	if !slices.Equal(other.changes, []int{64}) {
+		t.Errorf("by what the winner wrote: %v", other.changes)
+	}
+}
+
+// TestAThrottledMap leaves the count as it is, and is asked ever more rarely.
+func TestAThrottledMap(t *testing.T) {
+	shards := newShards()
+	shards.refused = ddb.ErrUnavailable
+	p := newProcess(t, shards, Act)
+	p.storm("C#k", 10*time.Second, ddb.OverLimit)
+	if len(shards.changes) > 0 || shards.reads < 4 || shards.reads > 6 || !strings.Contains(p.said.String(), "shard count not read") {
+		t.Errorf("%v, %d reads; log:\n%s", shards.changes, shards.reads, p.said)
+	}
+	shards.refused = nil
+	p.storm("C#k", 6*time.Second, ddb.OverLimit)
+	if len(shards.changes) == 0 || shards.changes[0] != 4 {
+		t.Errorf("afterwards: %v", shards.changes)
+	}
+}
+
+// TestACallThatEndsAsksNothing.
+func TestACallThatEndsAsksNothing(t *testing.T) {
+	shards := newShards()
+	p := newProcess(t, shards, Act)
+	p.wait = func(context.Context) bool { return false }
+	p.storm("C#k", time.Second, ddb.OverLimit)
+	if shards.reads > 0 || len(shards.changes) > 0 {
+		t.Errorf("%d reads, %v", shards.reads, shards.changes)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if waitAWhile(ctx) {
+		t.Error("it waited beyond its context's end")
+	}
+}
+
+func TestControlAndPins(t *testing.T) {
+	for control, want := range map[Control]string{Observe: "would grow", Off: ""} {
+		shards := newShards()
+		p := newProcess(t, shards, control)
+		p.storm("C#k", 10*time.Second, ddb.OverLimit)
+		if got := p.said.String(); len(shards.changes) > 0 || want == "" && got != "" || strings.Count(got, want) > 6 || !strings.Contains(got, want) {
+			t.Errorf("%s: %v; log:\n%s", control, shards.changes, got)
+		}
+	}
+	shards := newShards()
+	shards.entries["C#pinned"] = ddb.Entry{Version: 1, Pinned: true, History: shard.History{{Count: 3}}}
+	p := newProcess(t, shards, Act)
+	p.storm("C#pinned", 10*time.Second, ddb.OverLimit)
+	if len(shards.changes) > 0 || shards.reads > 2 {
+		t.Errorf("a pinned key: %v, %d reads", shards.changes, shards.reads)
+	}
+}
+
+// TestTheBoundIsSaid once a minute and key, and nothing is asked.
+func TestTheBoundIsSaid(t *testing.T) {
+	shards := newShards()
+	shards.partitions = 4
+	p := newProcess(t, shards, Act)
+	shards.set("C#k", 16, p.clock.Add(-time.Hour))
+	p.view["C#k"] = shards.entry("C#k")
+	p.storm("C#k", 70*time.Second, ddb.OverLimit)
+	want := `msg="more write shards do not help: the table's partitions are the limit" key=C#k shards=16 partitions=4`
+	if got := p.said.String(); len(shards.changes) > 0 || shards.reads > 0 || strings.Count(got, want) != 2 {
+		t.Errorf("%v, %d reads; log:\n%s", shards.changes, shards.reads, got)
+	}
+	shards.partitions = 8 // DynamoDB has split some
+	p.storm("C#k", time.Second, ddb.OverLimit)
+	if !slices.Equal(shards.changes, []int{32}) {
+		t.Errorf("with more partitions: %v", shards.changes)
 	}
 }
 
 // TestHiddenNames: log lines name keys as the setting says.
 func TestHiddenNames(t *testing.T) {
 	for names, want := range map[heat.Naming]string{heat.Plain: "key=C#secret ", heat.Hashed: "key=" + heat.Pseudonym("C#secret") + " ", heat.Unnamed: `key="" `} {
+		shards := newShards()
+		shards.partitions = 1
+		p := newProcess(t, shards, Act)
+		p.names = names
+		p.storm("C#secret", 3*time.Second, ddb.OverLimit)
+		got := p.said.String()
+		if !strings.Contains(got, "msg=grown "+want) || !strings.Contains(got, "are the limit\" "+want) || names != heat.Plain && strings.Contains(got, "secret") {
+			t.Errorf("%s: log:\n%s", names, got)
+		}
+	}
+}
+
+// crowded is a client for which the first write shard of a counter is full: by itself, or
+// because other transactions always have it in hand.
+type crowded struct {
+	*dynamodb.Client
+	pk string
+}
+
+func (c *crowded) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	if textOf(in.Key["pk"]) == c.pk {
+		return nil, errHotKey
+	}
+	return c.Client.UpdateItem(ctx, in, o...)
+}
+
+func (c *crowded) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	reasons := make([]types.CancellationReason, len(in.TransactItems))
+	met := false
+	for i, action := range in.TransactItems {
+		reasons[i].Code = aws.String("None")
+		if action.Update != nil && textOf(action.Update.Key["pk"]) == c.pk {
+			reasons[i].Code, met = aws.String("TransactionConflict"), true
+		}
+	}
+	if met {
+		return nil, &types.TransactionCanceledException{CancellationReasons: reasons}
+	}
+	return c.Client.TransactWriteItems(ctx, in, o...)
+}
+
+func textOf(v types.AttributeValue) string {
+	s, _ := v.(*types.AttributeValueMemberS)
+	if s == nil {
+		return ""
+	}
+	return s.Value
+}
+
+// TestARequestGoesOnByTheNewCount: calls of a counter whose only write shard is full, or in
+// conflict all the time. The first two are refused; the third has the counter grow, and is
+// accepted itself.
+func TestARequestGoesOnByTheNewCount(t *testing.T) {
+	for name, header := range map[string][]string{"full": nil, "in conflict": {"Idempotency-Key"}} {
 		r := newRig(t)
-		c := r.controller(Act)
-		c.names = names
-		c.storm("C#secret", 200, 3*time.Second, 0)
-		logs := r.log.String()
-		if !strings.Contains(logs, "msg=grown "+want) || names != heat.Plain && strings.Contains(logs, "secret") {
-			t.Errorf("%s: logs:\n%s", names, logs)
+		r.use(&crowded{r.client, "C#hot#0"})
+		r.service.settings.Deadline = 200 * time.Millisecond
+		var statuses []int
+		for i := range 3 {
+			if i == 2 {
+				r.service.settings.Deadline = 10 * time.Second // a busy machine's
+			}
+			var key []string
+			if header != nil {
+				key = []string{header[0], fmt.Sprint("k", i)}
+			}
+			statuses = append(statuses, r.post("/v1/counters", `{"increments":[{"counter":"hot","delta":1}]}`, key...).status)
+		}
+		if !slices.Equal(statuses, []int{429, 429, http.StatusOK}) || !strings.Contains(r.log.String(), "msg=grown key=C#hot shards=4") || r.sum("hot") != "1" {
+			t.Errorf("%s: %v, the sum is %s; log:\n%s", name, statuses, r.sum("hot"), r.log)
 		}
 	}
 }
 
-// TestAStormOnABusyKey: a key that was written all along is sized by the storm, not by
-// the second before.
-func TestAStormOnABusyKey(t *testing.T) {
+// TestTheShardMapAsAGrowerNeedsIt holds on the real one.
+func TestTheShardMapAsAGrowerNeedsIt(t *testing.T) {
 	r := newRig(t)
-	c := r.controller(Act)
-	for range 50 { // 10 a second, none refused
-		c.clock = c.clock.Add(100 * time.Millisecond)
-		c.Offered("C#busy", 1, c.clock)
+	one, two := r.shardMap(), r.shardMap()
+	now, ctx := time.Now(), t.Context()
+	seen, err := one.Refresh(ctx, "C#k", now)
+	if err != nil || seen.Version != 0 || seen.Key != "C#k" {
+		t.Fatalf("a key that is not there: %+v, %v", seen, err)
 	}
-	c.storm("C#busy", 200, 900*time.Millisecond, 0)
-	if e := c.entry("C#busy"); e.Version != 0 {
-		t.Fatalf("it grew before the storm's first second was over: %+v", e)
+	grown, err := one.GrowFrom(ctx, seen, 4, ddb.Note{By: "test"}, now)
+	if err != nil || grown.Version != 1 || grown.History.Newest() != 4 {
+		t.Fatalf("%+v, %v", grown, err)
 	}
-	c.storm("C#busy", 200, 500*time.Millisecond, 0)
-	if n := c.entry("C#busy").History.Newest(); n < 35 || n > 41 {
-		t.Errorf("%d write shards, want about 40", n)
+	if lost, err := two.GrowFrom(ctx, seen, 4, ddb.Note{By: "test"}, now); !errors.Is(err, ddb.ErrNoChange) || lost.Version != 1 {
+		t.Errorf("who comes later: %+v, %v", lost, err)
+	}
+	if again, err := two.Refresh(ctx, "C#k", now); err != nil || again.Version != 1 {
+		t.Errorf("what the winner wrote: %+v, %v", again, err)
+	}
+	if n := one.Partitions(now); n != growth.Partitions {
+		t.Errorf("%d partitions without a note", n)
 	}
 }
 
-// TestABoardGrows: a board's sightings are put under its own key, and count for
-// other processes.
-func TestABoardGrows(t *testing.T) {
-	r := newRig(t)
-	one, two := r.controller(Act), r.controller(Act)
-	two.clock = one.clock.Add(300 * time.Millisecond)
-	two.control = Observe
-	two.storm("L#a#b", 200, 1200*time.Millisecond, 0)
-	one.storm("L#a#b", 200, 1500*time.Millisecond, 0)
-	e := one.entry("L#a#b")
-	if n := e.History.Newest(); e.Version != 1 || n < 150 || n > 170 {
-		t.Errorf("two writers of 200 units a second: %+v, want about 160 write shards", e)
-	}
-	if rate, _, err := two.sightings.rateOfOthers(t.Context(), "L#a#b", one.clock); err != nil || rate < 150 {
-		t.Errorf("the other sees %v, %v", rate, err)
-	}
-}
-
-func TestOtherProcessesCount(t *testing.T) {
-	r := newRig(t)
-	one, two := r.controller(Act), r.controller(Act)
-	two.clock = one.clock.Add(-300 * time.Millisecond)
-	two.storm("E#hot", 200, 1500*time.Millisecond, 0)
-	if e := two.entry("E#hot"); e.History.Newest() < 75 {
-		t.Fatalf("alone: %+v", e)
-	}
-	for range 3 { // sightings of a third writer, of one of another key
-		three := r.controller(Observe)
-		three.clock = one.clock.Add(200 * time.Millisecond)
-		three.storm("C#shared", 100, 1200*time.Millisecond, 0)
-	}
-	one.storm("C#shared", 100, 1200*time.Millisecond, 0)
-	if n := one.entry("C#shared").History.Newest(); n < 70 || n > 85 {
-		t.Errorf("four writers of 100 a second: %d write shards, want about 80", n)
-	}
-}
-
-func TestControlAndPins(t *testing.T) {
-	r := newRig(t)
-	for control, want := range map[Control]string{Observe: "would grow", Off: ""} {
-		r.log.Reset()
-		c := r.controller(control)
-		c.storm("C#"+string(control), 200, 2*time.Second, 0)
-		if e := c.entry("C#" + string(control)); e.Version != 0 {
-			t.Errorf("%s: %+v", control, e)
-		}
-		if got := r.log.String(); want != "" && !strings.Contains(got, want) || want == "" && got != "" {
-			t.Errorf("%s logged %q", control, got)
-		}
-	}
-	c := r.controller(Act)
-	err := ddb.ErrUnavailable
-	for tries := 0; errors.Is(err, ddb.ErrUnavailable) && tries < 20; tries++ { // a busy machine may need more than a change's second
-		_, err = c.changer.Pin(t.Context(), "C#pinned", 3, ddb.Note{}, c.clock.Add(-time.Hour))
-	}
-	if err != nil && !errors.Is(err, ddb.ErrNoChange) {
-		t.Fatal(err)
-	}
-	c.storm("C#pinned", 200, 2*time.Second, 0)
-	if e := c.entry("C#pinned"); e.History.Newest() != 3 {
-		t.Errorf("a pinned key grew: %+v", e)
-	}
-}
-
-// set makes a call that sets something, again while a busy machine can't change the
-// shard map within a change's second.
-func (r *rig) set(path, body string, header ...string) (got answer) {
-	r.t.Helper()
-	for range 20 {
-		if got = r.send(http.MethodPut, path, body, header...); got.status != http.StatusServiceUnavailable {
-			break
-		}
-	}
-	return got
-}
-
-func TestPutShards(t *testing.T) {
-	r := newRig(t)
-	put := func(body string) answer { return r.set("/v1/shards", body) }
-	var shown httpapi.ShardCount
-	got := put(`{"type":"board","name":"a#b","shards":8}`)
-	got.decode(t, &shown)
-	if got.status != 200 || shown.Shards != 8 || !shown.Pinned || shown.Max != 8 || len(shown.History) != 1 || shown.History[0].By != "api" {
-		t.Fatalf("got %d %s", got.status, got.body)
-	}
-	again := put(`{"type":"board","name":"a#b","shards":8}`)
-	if again.status != 200 || string(again.body) != string(got.body) {
-		t.Errorf("the same pin: %d %s", again.status, again.body)
-	}
-	put(`{"type":"board","name":"a#b","shards":null}`).decode(t, &shown)
-	if shown.Pinned || shown.Shards != 8 {
-		t.Errorf("unpinned: %+v", shown)
-	}
-	for body, location := range map[string]string{
-		`{"type":"board","name":"x"}`:                "body",
-		`{"type":"thing","name":"x","shards":1}`:     "body.type",
-		`{"type":"board","name":"","shards":1}`:      "body.name",
-		`{"type":"board","name":"x","shards":0}`:     "body.shards",
-		`{"type":"board","name":"x","shards":1001}`:  "body.shards",
-		`{"type":"board","name":"x","shards":"2"}`:   "body.shards",
-		`{"type":"board","name":"x","shards":[2,3]}`: "body.shards",
-	} {
-		got := put(body)
-		if got.status != 422 {
-			t.Errorf("%s: %d %s", body, got.status, got.body)
-		}
-		checkProblem(t, got, location)
-	}
+func (r *rig) shardMap() shardMap {
+	return ddb.NewMapChanger(r.client, ddb.NewMap(r.client, r.names.ShardMap), ddb.ChangerOptions{})
 }

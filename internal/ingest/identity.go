@@ -3,6 +3,7 @@ package ingest
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -15,9 +16,9 @@ import (
 
 var epoch = time.Unix(0, 0)
 
-// identify returns the event with its identity complete and its data read. Its
-// fault's location is relative to the event.
-func (e newEvent) identify(now time.Time) (ddb.Event, *huma.ErrorDetail) {
+// identify returns the event with its identity complete and its data read. Its time may
+// be so far ahead of now. Its fault's location is relative to the event.
+func (e newEvent) identify(now time.Time, ahead time.Duration) (ddb.Event, *huma.ErrorDetail) {
 	out := ddb.Event{Entity: string(e.Entity), ID: string(e.ID)}
 	t, fault := e.time(now)
 	if fault != nil {
@@ -27,8 +28,8 @@ func (e newEvent) identify(now time.Time) (ddb.Event, *huma.ErrorDetail) {
 	switch {
 	case out.Time.Before(epoch):
 		return out, &huma.ErrorDetail{Location: e.timeField(), Message: "its time is before 1970", Value: httpapi.FormatTime(out.Time)}
-	case out.Time.After(now.Add(ddb.MaxAhead)):
-		return out, &huma.ErrorDetail{Location: e.timeField(), Message: "its time is more than 5 s ahead", Value: httpapi.FormatTime(out.Time)}
+	case out.Time.After(now.Add(ahead)):
+		return out, &huma.ErrorDetail{Location: e.timeField(), Message: fmt.Sprintf("its time is more than %v ahead", ahead), Value: httpapi.FormatTime(out.Time)}
 	case out.ID == "":
 		out.ID = ulid.MustNew(ulid.Timestamp(out.Time), ulid.DefaultEntropy()).String()
 	}

@@ -46,7 +46,7 @@ func (r *rig) use(client Client) {
 	settings := Settings{
 		ItemsTable: r.names.Items, ShardMapTable: r.names.ShardMap,
 		EventRetention: 720 * time.Hour, Deadline: 5 * time.Second,
-		Control: Act, PartitionWCU: 1000, Window: 10 * time.Second, MetricNames: heat.Plain,
+		Control: Act, MetricNames: heat.Plain,
 	}
 	service, err := New(settings, client, log)
 	if err != nil {

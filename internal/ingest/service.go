@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/oklog/ulid/v2"
-
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
@@ -20,7 +18,6 @@ type Client interface {
 	ddb.BoardClient
 	ddb.SessionClient
 	ddb.LimitClient
-	SightingClient
 }
 
 // Service writes what callers send.
@@ -41,9 +38,9 @@ func New(settings Settings, client Client, log *slog.Logger) (*Service, error) {
 	if err := settings.Validate(); err != nil {
 		return nil, err
 	}
-	view := ddb.NewMap(client, settings.ShardMapTable)
+	view := ddb.NewMapWith(client, settings.ShardMapTable, settings.mapOptions())
 	changer := ddb.NewMapChanger(client, view, ddb.ChangerOptions{Keep: ddb.HistoryKept(settings.EventRetention)})
-	watch := newGrowth(settings, client, changer, log)
+	watch := newGrower(settings, changer, log)
 	return &Service{
 		settings: settings,
 		events:   ddb.NewEventWriter(client, settings.ItemsTable, view, settings.EventRetention, watch),
@@ -51,7 +48,7 @@ func New(settings Settings, client Client, log *slog.Logger) (*Service, error) {
 		boards:   ddb.NewLeaderboards(client, settings.ItemsTable, view, watch, settings.BoardRetention),
 		sessions: ddb.NewSessions(client, settings.ItemsTable, view, watch),
 		limiter:  ddb.NewLimiter(client, settings.ItemsTable, view, watch, ddb.LimiterOptions{}),
-		once:     ddb.NewOnce(client, settings.ItemsTable, watch),
+		once:     ddb.NewOnce(client, settings.ItemsTable, view, watch),
 		changer:  changer,
 		now:      time.Now,
 	}, nil
@@ -59,28 +56,17 @@ func New(settings Settings, client Client, log *slog.Logger) (*Service, error) {
 
 // Handler is the function: what it makes once, in its init phase, to answer all
 // requests of a container.
-func Handler(settings Settings, client Client, log *slog.Logger) (http.Handler, error) {
+func Handler(ctx context.Context, settings Settings, client Client, log *slog.Logger) (http.Handler, error) {
 	service, err := New(settings, client, log)
 	if err != nil {
 		return nil, err
 	}
+	httpapi.Early(ctx, log, "reading the shard map", service.Load)
 	return httpapi.New(log, Routes(service)), nil
 }
 
-func newGrowth(settings Settings, client SightingClient, changer *ddb.MapChanger, log *slog.Logger) *growth {
-	return &growth{
-		meter:     newMeter(),
-		sightings: sightings{client: client, table: settings.ItemsTable, writer: ulid.Make().String()},
-		changer:   changer,
-		control:   settings.Control,
-		names:     settings.MetricNames,
-		limit:     float64(settings.PartitionWCU),
-		fresh:     2 * settings.Window,
-		now:       time.Now,
-		log:       log,
-		keys:      map[string]*trouble{},
-	}
-}
+// Load reads the shard map, which the first call would otherwise wait for.
+func (s *Service) Load(ctx context.Context) error { return s.changer.Load(ctx, s.now()) }
 
 func (s *Service) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, s.settings.Deadline)

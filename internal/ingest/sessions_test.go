@@ -249,19 +249,6 @@ func TestExhaustedCapacityOfSessionsAndLimits(t *testing.T) {
 	}
 }
 
-// TestAGroupAndALimitGrow when partitions refuse their writes, each by its share.
-func TestAGroupAndALimitGrow(t *testing.T) {
-	r := newRig(t)
-	for key, want := range map[string]int{"S#g": 80, "R#k": 40} {
-		c := r.controller(Act)
-		c.storm(key, 200, 5*time.Second, 0)
-		e := c.entry(key)
-		if n := e.History.Newest(); e.Version != 1 || n < want-2 || n > want+2 {
-			t.Errorf("%s at ten times the limit: %+v, want about %d", key, e, want)
-		}
-	}
-}
-
 // TestPinsOfLimits: the type is an addition to the others.
 func TestPinsOfLimits(t *testing.T) {
 	r := newRig(t)

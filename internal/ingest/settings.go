@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // Settings are the function's environment variables.
@@ -21,20 +22,25 @@ type Settings struct {
 	// its end; those of all time are kept. 0 keeps them for ever; else 1h or more.
 	BoardRetention time.Duration `env:"HOTSHARD_BOARD_RETENTION" envDefault:"720h"`
 	// Deadline bounds the work for one request, retries included; 100ms to 25s.
-	// It should be below the function's and the API's time-outs.
-	Deadline time.Duration `env:"HOTSHARD_DEADLINE" envDefault:"5s"`
-	// Control says what happens to a key whose writes a partition's limit refuses:
-	// act, observe or off.
+	// It should be below the function's and the API's time-outs, and short: a request
+	// that waits keeps a container from others.
+	Deadline time.Duration `env:"HOTSHARD_WRITE_DEADLINE" envDefault:"2s"`
+	// Control says what happens to a key whose writes are refused: act, observe or off.
 	Control Control `env:"HOTSHARD_CONTROL" envDefault:"act"`
-	// PartitionWCU is how many write units a second a partition takes: AWS's limit,
-	// or that of a partition limiter. At least 1.
-	PartitionWCU int `env:"HOTSHARD_PARTITION_WCU" envDefault:"1000"`
-	// Window is the detector's; what is older than two of them is no evidence. 1s
-	// to 15m.
-	Window time.Duration `env:"HOTSHARD_WINDOW" envDefault:"10s"`
+	// EventAhead is how far ahead of now the times of events may lie, and ViewAge the age
+	// beyond which a view of the shard map is renewed. A change of an entity's shard count
+	// comes into force their sum and two seconds later. All functions must have the same,
+	// up to 8s and up to 5s.
+	EventAhead time.Duration `env:"HOTSHARD_EVENT_AHEAD" envDefault:"2s"`
+	ViewAge    time.Duration `env:"HOTSHARD_VIEW_AGE" envDefault:"1s"`
 	// MetricNames is how log lines on shard counts name a key: plain, hashed (see
 	// [heat.Pseudonym]) or off. Errors of AWS calls name keys all the same.
 	MetricNames heat.Naming `env:"HOTSHARD_METRIC_NAMES" envDefault:"plain"`
+}
+
+// mapOptions are the times of the shard map.
+func (s Settings) mapOptions() ddb.MapOptions {
+	return ddb.MapOptions{ViewAge: s.ViewAge, EventAhead: s.EventAhead}
 }
 
 // Validate reports all faults at once.
@@ -47,16 +53,16 @@ func (s Settings) Validate() error {
 		faults = append(faults, fmt.Errorf("HOTSHARD_BOARD_RETENTION is %v: want 0 or at least 1h", s.BoardRetention))
 	}
 	if s.Deadline < 100*time.Millisecond || s.Deadline > 25*time.Second {
-		faults = append(faults, fmt.Errorf("HOTSHARD_DEADLINE is %v: want 100ms to 25s", s.Deadline))
+		faults = append(faults, fmt.Errorf("HOTSHARD_WRITE_DEADLINE is %v: want 100ms to 25s", s.Deadline))
+	}
+	if s.EventAhead < 0 || s.EventAhead > ddb.MaxEventAhead {
+		faults = append(faults, fmt.Errorf("HOTSHARD_EVENT_AHEAD is %v: want up to %v", s.EventAhead, ddb.MaxEventAhead))
+	}
+	if s.ViewAge < 0 || s.ViewAge > ddb.MaxViewAge {
+		faults = append(faults, fmt.Errorf("HOTSHARD_VIEW_AGE is %v: want up to %v", s.ViewAge, ddb.MaxViewAge))
 	}
 	if s.Control != Act && s.Control != Observe && s.Control != Off {
 		faults = append(faults, fmt.Errorf("HOTSHARD_CONTROL is %q: want act, observe or off", s.Control))
-	}
-	if s.PartitionWCU < 1 {
-		faults = append(faults, fmt.Errorf("HOTSHARD_PARTITION_WCU is %d: want at least 1", s.PartitionWCU))
-	}
-	if s.Window < time.Second || s.Window > 15*time.Minute {
-		faults = append(faults, fmt.Errorf("HOTSHARD_WINDOW is %v: want 1s to 15m", s.Window))
 	}
 	if !s.MetricNames.Valid() {
 		faults = append(faults, fmt.Errorf("HOTSHARD_METRIC_NAMES is %q: want plain, hashed or off", s.MetricNames))

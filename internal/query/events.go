@@ -35,7 +35,7 @@ type eventsOutput struct {
 	}
 }
 
-// ahead covers the events that lie in the future, at most 5 s by ingest's rule.
+// ahead covers the events that lie in the future, some seconds at most by ingest's rule.
 const ahead = time.Minute
 
 func (s *Service) listEvents(ctx context.Context, in *eventsInput) (*eventsOutput, error) {

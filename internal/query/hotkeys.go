@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/httpapi"
 )
@@ -78,7 +79,7 @@ func (s *Service) describe(ctx context.Context, row heat.Row, now time.Time) (ho
 	}
 	base, ok := row.Base()
 	if !ok {
-		out.Advice = row.Advice(1, time.Time{})
+		out.Advice = row.Advice(1, time.Time{}, growth.Partitions)
 		return out, nil
 	}
 	entry, err := s.shards.Lookup(ctx, base.String(), now)
@@ -86,7 +87,7 @@ func (s *Service) describe(ctx context.Context, row heat.Row, now time.Time) (ho
 		return out, err
 	}
 	out.Type, out.Name, out.Shards = string(base.Type), base.Name, entry.History.Newest()
-	out.Advice = row.Advice(out.Shards, entry.Effective())
+	out.Advice = row.Advice(out.Shards, entry.Effective(), s.shards.Partitions(now))
 	return out, nil
 }
 

@@ -23,8 +23,8 @@ func TestHotBoards(t *testing.T) {
 	item := heat.Item{
 		Start: now.Add(-30 * time.Second), Window: 10 * time.Second, StreamShard: "s", HotRate: 700, Limit: 1000,
 		Keys: []heat.Key{
-			{Key: "L#a#b#all#3", Units: 8000, Peak: 800, PeakAt: now, Status: heat.Hot},
-			{Index: schema.ByRank, Key: "L#a#b#2026-W02#3", Units: 7000, Peak: 900, PeakAt: now, Status: heat.Hot},
+			{Key: "L#a#b#all#3", Units: 8000, Peak: 800, PeakAt: now},
+			{Index: schema.ByRank, Key: "L#a#b#2026-W02#3", Units: 7000, Peak: 900, PeakAt: now},
 			{Index: schema.ByRank, Key: "L#a#b#2026-W02#2", Units: 6900, Peak: 800, PeakAt: now},
 			{Index: schema.ByRank, Key: "L#a#b#2026-W02#1", Units: 6900, Peak: 800, PeakAt: now},
 			{Index: schema.ByRank, Key: "L#a#b#2026-W02#0", Units: 6900, Peak: 800, PeakAt: now},
@@ -41,7 +41,7 @@ func TestHotBoards(t *testing.T) {
 	if player.Type != "other" || player.Index != "" || player.Name != "L#a#b#all#3" || player.Shards != 1 {
 		t.Errorf("a player's entry: %+v", player)
 	}
-	want := "at least 70 % of the 1000 write units a second that a partition takes: raise its 4 write shards to 23"
+	want := "at least 70 % of the 1000 write units a second that a partition takes: raise its 4 write shards to 16" // 23 would be planned; four partitions are known
 	if board.Type != "board" || board.Index != "by_rank" || board.Name != "a#b" || board.Shards != 4 || board.Rate != 700 || board.Advice != want ||
 		board.PeakAt != now.Format(schema.TimeLayout) || board.Hash != heat.Pseudonym("L#a#b") {
 		t.Errorf("a board: %+v", board)
@@ -67,7 +67,7 @@ func TestAnotherTable(t *testing.T) {
 	now := r.now
 	item := heat.Item{
 		Table: "orders", Start: now.Add(-30 * time.Second), Window: 10 * time.Second, StreamShard: "s", HotRate: 700, Limit: 1000,
-		Keys: []heat.Key{{Key: "C#a#0", Units: 8000, Peak: 800, PeakAt: now, Status: heat.Hot}},
+		Keys: []heat.Key{{Key: "C#a#0", Units: 8000, Peak: 800, PeakAt: now}},
 	}
 	if _, err := r.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &r.names.Rollups, Item: item.Attributes(now.Add(time.Hour))}); err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestManyHeatItems(t *testing.T) {
 	var all []heat.Item
 	for i := range 60 {
 		item := heat.Item{Start: now.Add(time.Duration(i-60) * 2 * time.Minute), Window: 10 * time.Second, StreamShard: fmt.Sprint("s", i%2), HotRate: 700, Limit: 1000}
-		item.Keys = append(item.Keys, heat.Key{Key: "C#a#0", Units: uint64(7000 + i*i%37), Peak: 800, PeakAt: item.Start, Status: heat.Hot})
+		item.Keys = append(item.Keys, heat.Key{Key: "C#a#0", Units: uint64(7000 + i*i%37), Peak: 800, PeakAt: item.Start})
 		for n := range 150 {
 			item.Keys = append(item.Keys, heat.Key{Key: fmt.Sprint("C#", filler, n, "#0"), Units: 10, Peak: 1, PeakAt: item.Start})
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -22,13 +23,16 @@ type Settings struct {
 	RollupsTable  string `env:"HOTSHARD_ROLLUPS_TABLE,notEmpty"`
 	ShardMapTable string `env:"HOTSHARD_SHARD_MAP_TABLE,notEmpty"`
 	// Deadline bounds the work for one request, retries included; 100ms to 25s.
-	Deadline time.Duration `env:"HOTSHARD_DEADLINE" envDefault:"5s"`
+	Deadline time.Duration `env:"HOTSHARD_READ_DEADLINE" envDefault:"5s"`
 	// DefaultSpan is how far back a range of events goes that names no start;
 	// 1m or more. It suits the retention of events.
 	DefaultSpan time.Duration `env:"HOTSHARD_EVENT_SPAN" envDefault:"720h"`
 	// RollupRetention is how long event rollups are kept after the end of their
 	// bucket, as the aggregator has it; 0 is for ever.
 	RollupRetention time.Duration `env:"HOTSHARD_ROLLUP_RETENTION" envDefault:"0"`
+	// ViewAge is the age beyond which a view of the shard map is renewed, up to 5s. It is
+	// to be what the other functions have.
+	ViewAge time.Duration `env:"HOTSHARD_VIEW_AGE" envDefault:"1s"`
 	// SummaryAge is how long a counter's summary that was read is given to others who
 	// ask for it; 0 to 1h, and 0 reads it for each. It adds to how far behind the
 	// write shards a value may be; as_of tells.
@@ -39,13 +43,16 @@ type Settings struct {
 func (s Settings) Validate() error {
 	var faults []error
 	if s.Deadline < 100*time.Millisecond || s.Deadline > 25*time.Second {
-		faults = append(faults, fmt.Errorf("HOTSHARD_DEADLINE is %v: want 100ms to 25s", s.Deadline))
+		faults = append(faults, fmt.Errorf("HOTSHARD_READ_DEADLINE is %v: want 100ms to 25s", s.Deadline))
 	}
 	if s.DefaultSpan < time.Minute {
 		faults = append(faults, fmt.Errorf("HOTSHARD_EVENT_SPAN is %v: want at least 1m", s.DefaultSpan))
 	}
 	if s.RollupRetention < 0 {
 		faults = append(faults, fmt.Errorf("HOTSHARD_ROLLUP_RETENTION is %v: want 0 or more", s.RollupRetention))
+	}
+	if s.ViewAge < 0 || s.ViewAge > ddb.MaxViewAge {
+		faults = append(faults, fmt.Errorf("HOTSHARD_VIEW_AGE is %v: want up to %v", s.ViewAge, ddb.MaxViewAge))
 	}
 	if s.SummaryAge < 0 || s.SummaryAge > time.Hour {
 		faults = append(faults, fmt.Errorf("HOTSHARD_SUMMARY_AGE is %v: want 0 to 1h", s.SummaryAge))
@@ -71,6 +78,7 @@ type Service struct {
 	sessions  *ddb.SessionReader
 	summaries *ddb.CachedSummaries
 	now       func() time.Time
+	named     sync.Once // of others' keys in the shard map
 }
 
 // New returns a Service, or an error that lists all faults of the settings.
@@ -78,7 +86,7 @@ func New(settings Settings, client Client) (*Service, error) {
 	if err := settings.Validate(); err != nil {
 		return nil, err
 	}
-	shards := ddb.NewMap(client, settings.ShardMapTable)
+	shards := ddb.NewMapWith(client, settings.ShardMapTable, ddb.MapOptions{ViewAge: settings.ViewAge})
 	return &Service{
 		settings:  settings,
 		client:    client,
@@ -95,14 +103,18 @@ func New(settings Settings, client Client) (*Service, error) {
 // Handler is the function: what it makes once, in its init phase, to answer all
 // requests of a container. It has the document of the whole API, of which the others
 // are the calls of other functions.
-func Handler(settings Settings, client Client, log *slog.Logger, others ...httpapi.Routes) (http.Handler, error) {
+func Handler(ctx context.Context, settings Settings, client Client, log *slog.Logger, others ...httpapi.Routes) (http.Handler, error) {
 	service, err := New(settings, client)
 	if err != nil {
 		return nil, err
 	}
+	httpapi.Early(ctx, log, "reading the shard map", service.Load)
 	reads := Routes(service)
 	return httpapi.WithDocs(httpapi.New(log, reads), append(others, reads)...), nil
 }
+
+// Load reads the shard map, which the first call would otherwise wait for.
+func (s *Service) Load(ctx context.Context) error { return s.shards.Load(ctx, s.now()) }
 
 // Routes registers the service's calls. A nil service serves to document them.
 func Routes(s *Service) httpapi.Routes {

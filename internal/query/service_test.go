@@ -13,6 +13,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/document"
 	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
@@ -204,7 +205,7 @@ func TestHotKeys(t *testing.T) {
 		item := heat.Item{
 			Start: start, Window: 10 * time.Second, StreamShard: shard, HotRate: 700, Limit: 1000,
 			Keys: []heat.Key{
-				{Key: "C#a#b#3", Units: uint64(4000 - i*1000), Peak: 800, PeakAt: start, Status: heat.Hot},
+				{Key: "C#a#b#3", Units: uint64(4000 - i*1000), Peak: 800, PeakAt: start},
 				{Key: "E#sensor#2026-01-05#0", Units: 50, Err: 10, Peak: 6, PeakAt: start},
 			},
 		}
@@ -256,9 +257,18 @@ func TestShards(t *testing.T) {
 	if r.get("/v1/shards?type=counter&name=a%23b", &one); one.Shards != 4 || !one.Pinned || len(one.History) != 1 || one.History[0].Why != "peak" {
 		t.Errorf("got %+v", one)
 	}
+	r.pin("orders/acme", 3, now) // of another program
+	pk, sk := schema.MapKey("C#damaged")
+	damaged := map[string]types.AttributeValue{"shard_history": &types.AttributeValueMemberL{Value: []types.AttributeValue{&types.AttributeValueMemberS{Value: "1:1000000000"}}}}
+	damaged["pk"], damaged["sk"] = &types.AttributeValueMemberS{Value: pk}, &types.AttributeValueMemberS{Value: sk}
+	for _, it := range []map[string]types.AttributeValue{damaged, {"pk": &types.AttributeValueMemberS{Value: "junk"}, "sk": &types.AttributeValueMemberS{Value: "-"}}} {
+		if _, err := r.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &r.names.ShardMap, Item: it}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	var list struct{ Keys []struct{ Type, Name string } }
-	if r.get("/v1/shards", &list); len(list.Keys) != 2 || list.Keys[1].Type != "entity" {
-		t.Errorf("got %+v", list)
+	if got := r.get("/v1/shards", &list); got != 200 || len(list.Keys) != 2 || list.Keys[1].Type != "entity" {
+		t.Errorf("%d, got %+v", got, list)
 	}
 	for _, bad := range []string{"?type=counter", "?name=x", "?type=thing&name=x"} {
 		if got := r.get("/v1/shards"+bad, nil); got != 422 {

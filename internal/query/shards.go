@@ -86,9 +86,32 @@ func (s *Service) listShards(ctx context.Context, cursor string) (*shardsOutput,
 	}
 	entries = slices.DeleteFunc(entries, func(e ddb.Entry) bool { return e.Key <= after })
 	slices.SortFunc(entries, func(a, b ddb.Entry) int { return cmp.Compare(a.Key, b.Key) })
+	entries = s.ownKeys(ctx, entries)
 	list, err := listOf(entries)
 	return &shardsOutput{shardsAnswer{List: list}}, err
 }
+
+// ownKeys leaves out the keys of others, who share the map or wrote into it, and names
+// them once in the log.
+func (s *Service) ownKeys(ctx context.Context, entries []ddb.Entry) []ddb.Entry {
+	var others []string
+	entries = slices.DeleteFunc(entries, func(e ddb.Entry) bool {
+		_, err := schema.ParseBaseKey(e.Key)
+		if err != nil && len(others) < mostNamed {
+			others = append(others, e.Key)
+		}
+		return err != nil
+	})
+	if len(others) > 0 {
+		s.named.Do(func() {
+			httpapi.Warn(ctx, "the shard map has keys without a type's prefix, which are not listed", "first", others)
+		})
+	}
+	return entries
+}
+
+// mostNamed bounds the keys of others that a line names.
+const mostNamed = 10
 
 // listOf returns the first of the entries, as many as an answer has room for.
 func listOf(entries []ddb.Entry) (shardsList, error) {

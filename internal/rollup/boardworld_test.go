@@ -201,8 +201,7 @@ func entryRecord(name, period string, old, next board.State, sequence, more stri
 // grow changes the number of write shards.
 func (a *arena) grow() {
 	a.shards = 1 + a.random.IntN(9)
-	key := attribute.Key("L#"+a.name, "")
-	delete(key, schema.SK)
+	key := attribute.Key(schema.MapKey("L#" + a.name))
 	key["number_of_shards"], key["max_shards"], key["version"] = attribute.Number(int64(a.shards)), attribute.Number(9), attribute.Number(1)
 	key["shard_history"] = &types.AttributeValueMemberL{Value: []types.AttributeValue{&types.AttributeValueMemberS{Value: fmt.Sprintf("1:%d", a.shards)}}}
 	if _, err := a.db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &a.names.ShardMap, Item: key}); err != nil {

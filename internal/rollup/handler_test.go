@@ -181,8 +181,10 @@ func TestSourcesBeyondOnePartial(t *testing.T) {
 
 func put(t *testing.T, db *dynamodb.Client, table string) {
 	t.Helper()
+	pk, sk := schema.MapKey("C#wide")
 	_, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: map[string]types.AttributeValue{
-		"pk":            &types.AttributeValueMemberS{Value: "C#wide"},
+		"pk":            &types.AttributeValueMemberS{Value: pk},
+		"sk":            &types.AttributeValueMemberS{Value: sk},
 		"shard_history": &types.AttributeValueMemberL{Value: []types.AttributeValue{&types.AttributeValueMemberS{Value: "1:200"}}},
 		"version":       &types.AttributeValueMemberN{Value: "1"},
 	}})

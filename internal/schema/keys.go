@@ -27,7 +27,7 @@ type BaseKey struct {
 	Name string
 }
 
-// String returns the base key's own text, which is also its partition key in the
+// String returns the base key's own text, which is also its sort key in the
 // shard map: the type's prefix and the name.
 func (k BaseKey) String() string { return prefixes[k.Type] + k.Name }
 
@@ -119,3 +119,8 @@ func ParseEventSortKey(sk string) (t time.Time, id string, err error) {
 
 // SoleSK is the sort key of an item that has its partition key to itself.
 const SoleSK = "-"
+
+// ProbeSK is the sort key of a probe: an item that a writer puts beside a write
+// shard's own to learn why a write that came without a reason was throttled. Time
+// sorts before it, so no range of events holds one.
+const ProbeSK = "~probe"

@@ -18,7 +18,6 @@ func TestAMarkIsNoEventAndAnEventNoMark(t *testing.T) {
 		"2026-01-05T13:00:00.000Z#!a#1":     "",
 		"2026-01-05T13!":                    "",
 		"2026-01-05T13!#1":                  "",
-		BeatSK:                              "",
 		ProbeSK:                             "",
 		SoleSK:                              "",
 		"2026-01-05T13:00:00.000Zlater!a#1": "",

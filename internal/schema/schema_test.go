@@ -77,7 +77,7 @@ func TestSessionSortKeys(t *testing.T) {
 			t.Errorf("%q is an event's", sk)
 		}
 	}
-	for _, sk := range []string{BeatSK, ProbeSK, SoleSK, ""} {
+	for _, sk := range []string{ProbeSK, SoleSK, ""} {
 		if id, ok := ParseSessionSortKey(sk); ok {
 			t.Errorf("%q is session %q", sk, id)
 		}

@@ -6,7 +6,7 @@ import "strings"
 // among the shard count in force when it was written last:
 //
 //	pk         S  S#<group>#<shard>
-//	sk         S  s#<id>, so that no id is taken for a beat, a probe or an event
+//	sk         S  s#<id>, so that no id is taken for a probe or an event
 //	data       M  the caller's data, if any
 //	started_at N  Unix milliseconds
 //	renewed_at N  likewise, of the last write

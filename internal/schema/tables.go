@@ -60,6 +60,6 @@ func Tables(names Names) []Table {
 			Indexes: []Index{{Name: ByRank, PartitionKey: BoardShard, SortKey: RankKey}},
 		},
 		{Name: names.Rollups, PartitionKey: PK, SortKey: SK, TTL: ExpiresAt},
-		{Name: names.ShardMap, PartitionKey: PK},
+		{Name: names.ShardMap, PartitionKey: PK, SortKey: SK, TTL: ExpiresAt},
 	}
 }

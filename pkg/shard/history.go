@@ -10,7 +10,7 @@ import (
 
 // Change is one step of a key's shard count: from At on it is Count.
 type Change struct {
-	At    time.Time // whole seconds
+	At    time.Time // whole milliseconds
 	Count int       // 1 or more
 }
 
@@ -56,34 +56,59 @@ func (h History) Newest() int {
 	return h[len(h)-1].Count
 }
 
-// Strings returns the stored form: "epoch:count" for each change, with the time
-// in Unix seconds.
+// Strings returns the stored form: "epoch:count" for each change, with the time as
+// [FormatEpoch] has it.
 func (h History) Strings() []string {
 	list := make([]string, len(h))
 	for i, c := range h {
-		list[i] = strconv.FormatInt(c.At.Unix(), 10) + ":" + strconv.Itoa(c.Count)
+		list[i] = FormatEpoch(c.At) + ":" + strconv.Itoa(c.Count)
 	}
 	return list
 }
 
 // ParseHistory reads the form that Strings writes. The order of the list does
-// not matter; two changes at one second are an error, as is a count below 1.
+// not matter; two changes at one time are an error, as is a count below 1.
 func ParseHistory(list []string) (History, error) {
 	h := make(History, 0, len(list))
 	for _, s := range list {
 		epoch, count, ok := strings.Cut(s, ":")
-		at, err1 := strconv.ParseInt(epoch, 10, 64)
+		at, err1 := ParseEpoch(epoch)
 		n, err2 := strconv.Atoi(count)
 		if !ok || err1 != nil || err2 != nil || n < 1 {
 			return nil, fmt.Errorf("shard: history entry %q: want epoch:count", s)
 		}
-		h = append(h, Change{At: time.Unix(at, 0).UTC(), Count: n})
+		h = append(h, Change{At: at, Count: n})
 	}
 	slices.SortFunc(h, func(a, b Change) int { return a.At.Compare(b.At) })
 	for i := 1; i < len(h); i++ {
 		if h[i].At.Equal(h[i-1].At) {
-			return nil, fmt.Errorf("shard: history has two changes at %d", h[i].At.Unix())
+			return nil, fmt.Errorf("shard: history has two changes at %s", FormatEpoch(h[i].At))
 		}
 	}
 	return h, nil
+}
+
+// FormatEpoch returns a time in Unix seconds, with milliseconds where it has a fraction:
+// 1763808123 or 1763808123.250.
+func FormatEpoch(t time.Time) string {
+	seconds, millis := t.Unix(), t.Nanosecond()/int(time.Millisecond)
+	if millis == 0 {
+		return strconv.FormatInt(seconds, 10)
+	}
+	return fmt.Sprintf("%d.%03d", seconds, millis)
+}
+
+// ParseEpoch reads what FormatEpoch writes. A fraction may have one to three digits,
+// since DynamoDB's numbers don't keep zeros at the end.
+func ParseEpoch(s string) (time.Time, error) {
+	whole, fraction, cut := strings.Cut(s, ".")
+	seconds, err := strconv.ParseInt(whole, 10, 64)
+	millis := uint64(0)
+	if err == nil && cut {
+		millis, err = strconv.ParseUint((fraction + "000")[:3], 10, 64)
+	}
+	if err != nil || len(fraction) > 3 || cut && fraction == "" {
+		return time.Time{}, fmt.Errorf("shard: %q is not a time in Unix seconds", s)
+	}
+	return time.Unix(seconds, int64(millis)*int64(time.Millisecond)).UTC(), nil
 }

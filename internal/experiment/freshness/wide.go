@@ -118,8 +118,10 @@ func (f figures) minus(o figures) figures {
 
 // spread gives the key its write shards, for all time.
 func (r *rig) spread(ctx context.Context, b breadth) error {
+	pk, sk := schema.MapKey(schema.BaseKey{Type: b.Type, Name: wideName}.String())
 	_, err := r.db.PutItem(ctx, &dynamodb.PutItemInput{TableName: &r.names.ShardMap, Item: map[string]types.AttributeValue{
-		schema.PK:       &types.AttributeValueMemberS{Value: schema.BaseKey{Type: b.Type, Name: wideName}.String()},
+		schema.PK:       &types.AttributeValueMemberS{Value: pk},
+		schema.SK:       &types.AttributeValueMemberS{Value: sk},
 		"shard_history": &types.AttributeValueMemberL{Value: []types.AttributeValue{&types.AttributeValueMemberS{Value: fmt.Sprintf("1:%d", b.WriteShards)}}},
 		"version":       &types.AttributeValueMemberN{Value: "1"},
 	}})

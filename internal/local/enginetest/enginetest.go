@@ -21,6 +21,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/hotshard/hotshard/internal/lane"
@@ -116,7 +117,21 @@ func Tables(t testing.TB, db *dynamodb.Client) schema.Names {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { deleteTables(t, db, names) })
+	keep(t, db, names.ShardMap)
 	return names
+}
+
+// keep turns a table's TTL off: many tests play in a past whose changes of shard counts
+// the engine would take for expired, and remove while they run.
+func keep(t testing.TB, db *dynamodb.Client, table string) {
+	t.Helper()
+	_, err := db.UpdateTimeToLive(t.Context(), &dynamodb.UpdateTimeToLiveInput{
+		TableName:               &table,
+		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String(schema.ExpiresAt), Enabled: aws.Bool(false)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func deleteTables(t testing.TB, db *dynamodb.Client, names schema.Names) {

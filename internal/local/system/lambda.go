@@ -64,10 +64,10 @@ const (
 
 // serves makes what answers the API: one handler for all callers, or a pool for each
 // HTTP function.
-func (s *System) serves() (http.Handler, error) {
+func (s *System) serves(ctx context.Context) (http.Handler, error) {
 	model := s.options.Lambda
 	if !model.modelled() {
-		return s.api()
+		return s.api(ctx)
 	}
 	s.quota = lambda.NewQuota(cmp.Or(model.Concurrency, lambda.AccountQuota))
 	s.pools = map[string]*lambda.Pool{}
@@ -99,22 +99,22 @@ func (s *System) route(w http.ResponseWriter, r *http.Request) {
 
 // startIngest makes in this process what the function makes in its own, with a client
 // of its own.
-func (s *System) startIngest(context.Context) (lambda.Container, error) {
+func (s *System) startIngest(ctx context.Context) (lambda.Container, error) {
 	o, err := settings[ingest.Settings](s)
 	if err != nil {
 		return nil, err
 	}
-	handler, err := ingest.Handler(o, s.client(), s.options.Log)
+	handler, err := ingest.Handler(ctx, o, s.client(), s.options.Log)
 	return lambda.InProcess(handler), err
 }
 
 // startQuery is the same for query.
-func (s *System) startQuery(context.Context) (lambda.Container, error) {
+func (s *System) startQuery(ctx context.Context) (lambda.Container, error) {
 	o, err := settings[query.Settings](s)
 	if err != nil {
 		return nil, err
 	}
-	handler, err := query.Handler(o, s.client(), s.options.Log, ingest.Routes(nil))
+	handler, err := query.Handler(ctx, o, s.client(), s.options.Log, ingest.Routes(nil))
 	return lambda.InProcess(handler), err
 }
 

@@ -29,7 +29,7 @@ const (
 // them.
 func (s *System) wire(ctx context.Context) error {
 	s.server = &http.Server{ReadHeaderTimeout: headerTime, IdleTimeout: idleTime}
-	api, err := s.serves()
+	api, err := s.serves(ctx)
 	if err != nil {
 		return err
 	}
@@ -70,9 +70,9 @@ func (s *System) detector() (*hotkey.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	view := ddb.NewMap(s.functions, s.names.ShardMap)
+	view := ddb.NewMapWith(s.functions, s.names.ShardMap, o.MapOptions())
 	detector, err := hotkey.New(o, hotkey.Deps{
-		Items: s.functions, Rollups: s.functions,
+		Rollups: s.functions,
 		Shards:  ddb.NewMapChanger(s.functions, view, ddb.ChangerOptions{Keep: ddb.HistoryKept(o.EventRetention)}),
 		Metrics: metrics.NewMemory(maxMetrics), Log: s.options.Log, Now: time.Now,
 	})
@@ -84,7 +84,7 @@ func (s *System) detector() (*hotkey.Handler, error) {
 const maxMetrics = 10_000
 
 // api is the handler of one process that serves all callers.
-func (s *System) api() (http.Handler, error) {
+func (s *System) api(ctx context.Context) (http.Handler, error) {
 	writeSettings, err := settings[ingest.Settings](s)
 	if err != nil {
 		return nil, err
@@ -101,6 +101,8 @@ func (s *System) api() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	httpapi.Early(ctx, s.options.Log, "reading the shard map for writes", writer.Load)
+	httpapi.Early(ctx, s.options.Log, "reading the shard map for reads", reader.Load)
 	routes := []httpapi.Routes{ingest.Routes(writer), query.Routes(reader)}
 	return httpapi.ForHostsOf(s.options.Addr, httpapi.WithDocs(httpapi.New(s.options.Log, routes...), routes...)), nil
 }

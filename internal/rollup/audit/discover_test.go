@@ -47,7 +47,7 @@ func TestAllTargetsAreFoundOnce(t *testing.T) {
 	r.update(t, r.names.Rollups, pk, sk, "SET v = :v", item{":v": num(1)})
 	r.update(t, r.names.Items, "E#another day#"+at.Format(time.DateOnly)+"#0", "9999-12-31T23:59:59.999Z#x", "SET v = :v", item{":v": num(1)})
 	r.update(t, r.names.Items, "H#C#x", "2026-01-05T12:00:00.123Z#w", "SET v = :v", item{":v": num(1)})
-	r.update(t, r.names.Items, "E#beat only#"+at.Format(time.DateOnly)+"#0", schema.BeatSK, "SET v = :v", item{":v": num(1)})
+	r.update(t, r.names.Items, "E#probe only#"+at.Format(time.DateOnly)+"#0", schema.ProbeSK, "SET v = :v", item{":v": num(1)})
 
 	found := map[string]int{}
 	var mu sync.Mutex

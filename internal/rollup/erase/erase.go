@@ -42,7 +42,7 @@ type Options struct {
 	Names schema.Names
 	// Settle is how long requests may go on that began before all processes knew of
 	// a change: the functions' longest deadline, 25 s, the age of their views of the
-	// shard map, 3 s, and 2 s for clocks that differ. Default 30 s. It is waited once,
+	// shard map, 1 s or what is set, and 2 s for clocks that differ. Default 30 s. It is waited once,
 	// for a key that has or had more than one write shard.
 	Settle time.Duration
 	// Wait is for folds that may be on their way. Default 30 s.
@@ -143,9 +143,8 @@ const (
 	WriteShards What = "write shards" // of a counter
 	Entries     What = "entries"      // of a board, with their places in the index
 	Sessions    What = "sessions"
-	Windows     What = "windows" // of a limit
-	Sightings   What = "sightings"
-	Others      What = "other items" // beats, probes, marks
+	Windows     What = "windows"     // of a limit
+	Others      What = "other items" // probes, marks
 	Settings    What = "settings"    // of a board
 	Summaries   What = "summaries"
 	Failures    What = "failures"

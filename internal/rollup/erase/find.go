@@ -47,7 +47,6 @@ func (t *task) find(ctx context.Context, emit func(what What, k key) error) erro
 	}
 	switch t.base.Type {
 	case schema.Counter, schema.Sessions:
-		group.Go(func() error { return t.query(ctx, t.o.Names.Items, schema.SightingPrefix+t.base.String(), "", seen) })
 		for n := range shard.MaxShards {
 			group.Go(func() error {
 				return t.query(ctx, t.o.Names.Items, schema.Key{Base: t.base, Shard: n}.String(), "", seen)
@@ -61,10 +60,6 @@ func (t *task) find(ctx context.Context, emit func(what What, k key) error) erro
 
 // match says what an item is to the key; ok is false for those of other keys.
 func (t *task) match(k key) (what What, ok bool) {
-	if strings.HasPrefix(k.pk, schema.SightingPrefix) {
-		base, _, _, err := schema.ParseSightingKey(k.pk, k.sk)
-		return Sightings, err == nil && base == t.base
-	}
 	if t.base.Type == schema.Board {
 		return t.matchBoard(k)
 	}
@@ -72,7 +67,7 @@ func (t *task) match(k key) (what What, ok bool) {
 	if err != nil || parsed.Base != t.base {
 		return "", false
 	}
-	if k.sk == schema.BeatSK || k.sk == schema.ProbeSK {
+	if k.sk == schema.ProbeSK {
 		return Others, true
 	}
 	switch t.base.Type {

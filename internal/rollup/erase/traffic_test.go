@@ -158,7 +158,7 @@ func (r *rig) sum(t testing.TB, name string) (items, summary *big.Int) {
 	t.Helper()
 	items, summary = new(big.Int), new(big.Int)
 	take := func(into *big.Int, value types.AttributeValue) {
-		if digits, ok := value.(*types.AttributeValueMemberN); ok { // a beat has none
+		if digits, ok := value.(*types.AttributeValueMemberN); ok { // a probe has none
 			n, _ := new(big.Int).SetString(digits.Value, 10)
 			into.Add(into, n)
 		}

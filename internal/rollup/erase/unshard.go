@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -24,8 +23,7 @@ func (t *task) unshard(ctx context.Context) (entry ddb.Entry, err error) {
 	if err != nil {
 		return entry, err
 	}
-	// A change is dated to the second.
-	if left := t.o.Settle - t.o.Now().Sub(entry.Updated.Add(time.Second)); entry.Version > 0 && left > 0 {
+	if left := t.o.Settle - t.o.Now().Sub(entry.Updated); entry.Version > 0 && left > 0 {
 		return entry, pause(ctx, min(left, t.o.Settle))
 	}
 	return entry, nil

@@ -58,15 +58,9 @@ type BoardClient interface {
 // # Heat
 //
 // A board's index partitions take two units for each changed score, so a board
-// becomes hot there, at half the rate of other keys. The [Watcher] is told the
-// units that the index takes, two also for a new entry, summed over the periods: the write shards of all
-// periods meet on the same partitions of the index, and a shard count that is
-// planned for one period alone would leave too little room for the others. (By
-// simulation over 64 partitions, at ten times a partition's limit in each of three
-// periods, a count for one period leaves some partition over its limit in 62 % of
-// cases, a count for their sum in 1.5 %.) The Watcher is told of a throttle when a
-// partition of the index was full. A partition of the table that is full is that
-// of one player's entry, for which more write shards do nothing.
+// becomes hot there, at half the rate of other keys. The [Watcher] is told of an attempt
+// that was refused when a partition of the index was full. A partition of the table that
+// is full is that of one player's entry, for which more write shards do nothing.
 //
 // A write that the index refuses can't go elsewhere; it waits, and asks for the
 // newest shard count at each attempt. After growth an entry leaves its old

@@ -15,7 +15,6 @@ type boardEntry struct {
 	Place
 	rev   int64
 	shard int // the write shard that it has in the index
-	units int // write units of its size
 }
 
 // parseBoardEntry reads an item of the table. All of a place is in its rank key.
@@ -29,7 +28,7 @@ func parseBoardEntry(it item) (*boardEntry, error) {
 		return nil, err
 	}
 	rev, err := integer(it, schema.EntryRev)
-	return &boardEntry{Place: place, rev: rev, shard: n, units: writeUnits(it)}, err
+	return &boardEntry{Place: place, rev: rev, shard: n}, err
 }
 
 // span is one period of a board in which scores are written.

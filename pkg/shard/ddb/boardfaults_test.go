@@ -211,7 +211,7 @@ func TestKeyedScoresCountOnce(t *testing.T) {
 	const writers, calls = 4, 10
 	for w := range writers {
 		wg.Go(func() {
-			boards, once := d.boards(client, ddb.Unwatched{}), ddb.NewOnce(client, d.names.Items, ddb.Unwatched{})
+			boards, once := d.boards(client, ddb.Unwatched{}), ddb.NewOnce(client, d.names.Items, d.shards, ddb.Unwatched{})
 			for i := range calls {
 				call := ddb.Call{Key: fmt.Sprint(w, "-", i), Digest: []byte("d"), Answer: []byte("a")}
 				actions := func(ctx context.Context) ([]types.TransactWriteItem, error) {
@@ -246,7 +246,7 @@ func TestKeyedScoresCountOnce(t *testing.T) {
 func TestAFailedConditionOfTheCallsOwnIsTriedAnew(t *testing.T) {
 	d := deploy(t)
 	boards, now := d.boards(d.client, ddb.Unwatched{}), later
-	once := ddb.NewOnce(d.client, d.names.Items, ddb.Unwatched{})
+	once := ddb.NewOnce(d.client, d.names.Items, d.shards, ddb.Unwatched{})
 	attempts := 0
 	actions := func(ctx context.Context) ([]types.TransactWriteItem, error) {
 		list, err := boards.SubmitTransact(ctx, "b", scoresOf(t, "ann 5"), now, now)

@@ -30,16 +30,16 @@ func (l *Leaderboards) Remove(ctx context.Context, board, player string, now tim
 
 // remove deletes one entry, which costs its index partition a unit, if it is there.
 func (l *Leaderboards) remove(ctx context.Context, s span, player string, now time.Time) error {
-	key, begin := boardKey(s.board), time.Now()
-	l.watch.Offered(key, 1, now)
+	request, begin := Request{Key: boardKey(s.board), ID: hashed(player), At: now}, time.Now()
+	l.watch.Requested(request)
 	return persist(ctx, func(ctx context.Context) error {
 		_, err := l.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 			TableName: &l.table, Key: itemKey(schema.EntryKey(s.board, s.label, player)),
 		}, once)
-		if ThrottleScope(err) == IndexKeyRange {
-			n := l.shards.count(ctx, key, now.Add(time.Since(begin)))
-			l.watch.Throttled(ctx, key, shard.Calculated(player, n), now)
-		}
+		at := now.Add(time.Since(begin))
+		entry, count := l.shards.newest(ctx, request.Key, at)
+		n := shard.Calculated(player, count)
+		tell(ctx, l.watch, Attempt{Key: request.Key, Request: request.ID, Entry: entry, Shard: n, At: at}, err, IndexKeyRange)
 		return err
 	})
 }

@@ -24,7 +24,7 @@ type BoardSettings struct {
 
 // Settings are remembered for settingsAge, of at most maxKnownBoards.
 const (
-	settingsAge    = ViewAge
+	settingsAge    = 3 * time.Second
 	maxKnownBoards = 10_000
 )
 

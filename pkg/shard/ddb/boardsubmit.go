@@ -102,6 +102,10 @@ func (l *Leaderboards) prepare(ctx context.Context, board string, scores []Playe
 	}
 	list := plays(known.Mode, scores)
 	job := job{l: l, mode: known.Mode, now: now, begin: time.Now().Add(now.Sub(attempt)), start: StartBy(ctx)}
+	job.request = Request{Key: boardKey(board), At: now}
+	for _, p := range list {
+		job.request.ID += hashed(p.Player)
+	}
 	var keys []item
 	for _, s := range l.spans(board, known.Periods, now) {
 		for _, p := range list {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -24,32 +23,58 @@ import (
 // watched is what a watcher was told.
 type watched struct {
 	mu        sync.Mutex
-	offered   map[string]int
-	refused   int
-	throttled map[string]int // by key and write shard
+	requested map[string]int // by key
+	requests  map[uint64]int // by ID
+	attempts  []ddb.Attempt
 }
 
-func newWatched() *watched { return &watched{offered: map[string]int{}, throttled: map[string]int{}} }
+func newWatched() *watched { return &watched{requested: map[string]int{}, requests: map[uint64]int{}} }
 
-func (w *watched) Offered(key string, units int, _ time.Time) {
+func (w *watched) Requested(r ddb.Request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.offered[key] += units
+	w.requested[r.Key]++
+	w.requests[r.ID]++
 }
 
-func (w *watched) Throttled(_ context.Context, key string, n int, _ time.Time) {
+func (w *watched) Attempted(_ context.Context, a ddb.Attempt) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.throttled[fmt.Sprintf("%s %d", key, n)]++
+	w.attempts = append(w.attempts, a)
 }
 
-func (w *watched) Refused(_ string, units int) {
+// told lists what became of attempts on which write shards by which version, each once. An
+// attempt of a request that was not told of before stands out.
+func (w *watched) told() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.refused += units
+	var list []string
+	for _, a := range w.attempts {
+		outcome := map[ddb.Outcome]string{ddb.Taken: "taken", ddb.OverLimit: "over its limit", ddb.Conflicted: "in conflict"}[a.Outcome]
+		list = append(list, fmt.Sprintf("%s %d %s by %d", a.Key, a.Shard, outcome, a.Entry.Version))
+		if w.requests[a.Request] == 0 {
+			list = append(list, "an attempt of no request")
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
-// TestTheWatcherLearnsOfTheIndex: its units, and its throttles, and no others.
+// refused lists the write shards that were over their limits or in conflict.
+func (w *watched) refused() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var list []string
+	for _, a := range w.attempts {
+		if a.Outcome != ddb.Taken {
+			list = append(list, fmt.Sprintf("%s %d", a.Key, a.Shard))
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// TestTheWatcherLearnsOfTheIndex: of its throttles, and no others.
 func TestTheWatcherLearnsOfTheIndex(t *testing.T) {
 	d := deploy(t)
 	d.setShards(t, "L#b#2", "1:9")
@@ -57,17 +82,17 @@ func TestTheWatcherLearnsOfTheIndex(t *testing.T) {
 	now := later
 	ann := fmt.Sprintf("L#b#2 %d", shard.Calculated("ann", 9))
 	for _, c := range []struct {
-		reasons   []string
-		scores    []string
-		offered   int
-		throttled []string
+		reasons  []string
+		scores   []string
+		attempts int
+		refused  []string
 	}{
-		{nil, []string{"ann 1", "ann 2"}, 6, nil},       // new: counted as changed
-		{nil, []string{"ann 3", "bob 1"}, 12, nil},      // changed: two units a period
-		{[]string{tableHot}, []string{"ann 4"}, 6, nil}, // one player's own item
+		{nil, []string{"ann 1", "ann 2"}, 3, nil},
+		{nil, []string{"ann 3", "bob 1"}, 6, nil},
+		{[]string{tableHot}, []string{"ann 4"}, 3, nil}, // one player's own item
 		{[]string{indexHot}, []string{"ann 5"}, 6, []string{ann}},
 		{[]string{tableHot, indexHot}, []string{"ann 6"}, 6, []string{ann}},
-		{[]string{"IndexWriteMaxOnDemandThroughputExceeded"}, []string{"ann 7"}, 6, nil},
+		{[]string{"IndexWriteMaxOnDemandThroughputExceeded"}, []string{"ann 7"}, 3, nil},
 	} {
 		w, left := newWatched(), 4
 		client := &flaky{Client: d.client, before: func() error {
@@ -82,16 +107,16 @@ func TestTheWatcherLearnsOfTheIndex(t *testing.T) {
 			t.Fatal(err)
 		}
 		submit(t, ddb.NewLeaderboards(client, d.names.Items, view, w, 48*time.Hour), "b#2", now, c.scores...)
-		if w.offered["L#b#2"] != c.offered || len(w.offered) != 1 {
-			t.Errorf("%v: offered %v, want %d", c.scores, w.offered, c.offered)
+		if w.requested["L#b#2"] != 1 || len(w.requested) != 1 || len(w.attempts) != c.attempts {
+			t.Errorf("%v: requests %v, %d attempts, want %d", c.scores, w.requested, len(w.attempts), c.attempts)
 		}
-		if got := slices.Collect(maps.Keys(w.throttled)); !slices.Equal(got, c.throttled) {
-			t.Errorf("%v: throttled %v, want %v", c.reasons, w.throttled, c.throttled)
+		if got := w.refused(); !slices.Equal(got, c.refused) || slices.Contains(w.told(), "an attempt of no request") {
+			t.Errorf("%v: told of %v, want %v refused", c.reasons, w.told(), c.refused)
 		}
 	}
 }
 
-// TestRemovalsAreHeatToo: a unit a period.
+// TestRemovalsAreHeatToo, in each period.
 func TestRemovalsAreHeatToo(t *testing.T) {
 	d := deploy(t)
 	w, left := newWatched(), 4
@@ -105,8 +130,9 @@ func TestRemovalsAreHeatToo(t *testing.T) {
 	if err := d.boards(client, w).Remove(within(t), "b", "ann", later); err != nil {
 		t.Fatal(err)
 	}
-	if w.offered["L#b"] != 2+3 || w.throttled["L#b 0"] != 3 || len(d.item(t, "L#b#all#ann", "b")) > 0 {
-		t.Errorf("offered %v, throttled %v", w.offered, w.throttled)
+	want := []string{"L#b 0 over its limit by 0", "L#b 0 taken by 0"}
+	if w.requested["L#b"] != 1+3 || len(w.attempts) != 1+2*3 || !slices.Equal(w.told(), want) || len(d.item(t, "L#b#all#ann", "b")) > 0 {
+		t.Errorf("requests %v, attempts %v", w.requested, w.attempts)
 	}
 }
 
@@ -123,15 +149,17 @@ func (c *crowded) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...f
 	return c.Client.PutItem(ctx, in, o...)
 }
 
-// acting is a watcher that does something when it hears of a throttle.
+// acting is a watcher that does something when it hears of a refusal.
 type acting struct {
 	*watched
 	act func()
 }
 
-func (a *acting) Throttled(ctx context.Context, key string, n int, at time.Time) {
-	a.watched.Throttled(ctx, key, n, at)
-	a.act()
+func (w *acting) Attempted(ctx context.Context, a ddb.Attempt) {
+	w.watched.Attempted(ctx, a)
+	if a.Outcome != ddb.Taken {
+		w.act()
+	}
 }
 
 // TestAWaitingWriteGoesWhereTheBoardGrew, without a new call.
@@ -151,8 +179,8 @@ func TestAWaitingWriteGoesWhereTheBoardGrew(t *testing.T) {
 			t.Errorf("%s is in %s, want %s", player, got, want)
 		}
 	}
-	if w.throttled["L#b 0"] == 0 || w.offered["L#b"] != 4 {
-		t.Errorf("told of %v, %v", w.throttled, w.offered)
+	if !slices.Equal(w.refused(), []string{"L#b 0"}) || w.requested["L#b"] != 1 {
+		t.Errorf("told of %v, %v", w.told(), w.requested)
 	}
 }
 
@@ -176,8 +204,8 @@ func TestThrottleScope(t *testing.T) {
 	}
 }
 
-// TestWhatChangesNothingIsNotOffered, and costs no write.
-func TestWhatChangesNothingIsNotOffered(t *testing.T) {
+// TestWhatChangesNothingIsNotTold, and costs no write.
+func TestWhatChangesNothingIsNotTold(t *testing.T) {
 	d := deploy(t)
 	now := later
 	d.configure(t, "total", ddb.BoardSettings{Mode: ddb.Total})
@@ -186,8 +214,8 @@ func TestWhatChangesNothingIsNotOffered(t *testing.T) {
 		w := newWatched()
 		client := &flaky{Client: d.client, before: func() error { t.Errorf("%s: a write", board); return nil }}
 		submit(t, d.boards(client, w), board, now.Add(time.Second), "ann "+points)
-		if len(w.offered) > 0 {
-			t.Errorf("%s: offered %v", board, w.offered)
+		if len(w.requested) > 0 || len(w.attempts) > 0 {
+			t.Errorf("%s: told of %v, %v", board, w.requested, w.told())
 		}
 	}
 }
@@ -228,7 +256,7 @@ func TestAHotIndexIsToldByScoresWithAndWithoutKeys(t *testing.T) {
 				return d.boards(client, w).SubmitTransact(ctx, board, rise(to)[7:8], now, now)
 			}
 			call := ddb.Call{Key: board, Digest: []byte("d"), Answer: []byte("a")}
-			_, err := ddb.NewOnce(client, d.names.Items, w).Do(ctx, call, now, actions)
+			_, err := ddb.NewOnce(client, d.names.Items, d.shards, w).Do(ctx, call, now, actions)
 			return err
 		}
 		want := fmt.Sprintf("L#%s 0", board)
@@ -240,8 +268,8 @@ func TestAHotIndexIsToldByScoresWithAndWithoutKeys(t *testing.T) {
 			if i == 0 {
 				continue // that was to fill the partition
 			}
-			if !errors.Is(err, ddb.ErrThrottled) || w.throttled[want] == 0 || len(w.throttled) != 1 || w.refused > 0 {
-				t.Errorf("send %d: %v, told of %v; want %q", i, err, w.throttled, want)
+			if !errors.Is(err, ddb.ErrThrottled) || !slices.Equal(w.refused(), []string{want}) {
+				t.Errorf("send %d: %v, told of %v; want %q refused", i, err, w.told(), want)
 			}
 		}
 		if got := d.entry(t, board, "all", "3", now); got.Player != "3" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -18,6 +19,9 @@ type job struct {
 	now   time.Time
 	begin time.Time // by the clock of this process, when now was
 	start time.Time // by which writes must have started
+
+	request Request   // what the watcher is told of, if there is something to write
+	ask     sync.Once // tells it
 }
 
 // elapsed is now, later by the time that the call has taken since.
@@ -29,11 +33,11 @@ type entryWrite struct {
 	span
 	score PlayerScore
 
-	held    *boardEntry // the entry as it was read last, nil for none
-	last    int64       // the highest rev that it was seen with
-	offered bool
-	wrote   bool
-	err     error
+	held  *boardEntry // the entry as it was read last, nil for none
+	last  int64       // the highest rev that it was seen with
+	sent  Entry       // of the board in the shard map, when the write was made last
+	wrote bool
+	err   error
 }
 
 // take takes over the entry as it is, nil for none.
@@ -75,9 +79,10 @@ func (w *entryWrite) put(ctx context.Context) (*types.Put, error) {
 	if err != nil || !changed {
 		return nil, err
 	}
-	n := w.l.shards.count(ctx, boardKey(w.board), w.elapsed())
+	var count int
+	w.sent, count = w.l.shards.newest(ctx, boardKey(w.board), w.elapsed())
 	put := &types.Put{
-		TableName: &w.l.table, Item: w.item(place, w.rev(), n),
+		TableName: &w.l.table, Item: w.item(place, w.rev(), count),
 		ConditionExpression:                 aws.String("attribute_not_exists(pk)"),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
@@ -106,16 +111,16 @@ func (w *entryWrite) attempt(ctx context.Context) error {
 		if err != nil || put == nil {
 			return err
 		}
-		w.offer(put.Item)
+		w.ask.Do(func() { w.l.watch.Requested(w.request) })
 		_, err = w.l.client.PutItem(ctx, &dynamodb.PutItemInput{
 			TableName: put.TableName, Item: put.Item,
 			ConditionExpression: put.ConditionExpression, ExpressionAttributeValues: put.ExpressionAttributeValues,
 			ReturnValuesOnConditionCheckFailure: put.ReturnValuesOnConditionCheckFailure,
 		}, once)
+		w.tell(ctx, put.Item, err)
 		failed, outrun := errors.AsType[*types.ConditionalCheckFailedException](err)
 		if !outrun {
 			w.wrote = err == nil
-			w.learn(ctx, put.Item, err)
 			return err
 		}
 		if err := w.take(failed.Item); err != nil {
@@ -125,33 +130,16 @@ func (w *entryWrite) attempt(ctx context.Context) error {
 	return errOutrun
 }
 
-// offer tells the watcher of the units that the index takes. A new entry counts as
-// what its next score will take, twice as much: a fresh board's first answer would
-// otherwise have room for half of what comes once all players are there.
-func (w *entryWrite) offer(it item) {
-	if w.offered {
-		return
+// tell tells the watcher how the index fares. An entry that moves from one of its
+// partitions to another and is refused most likely met the one that it leaves: that is
+// where the board was hot before it grew.
+func (w *entryWrite) tell(ctx context.Context, it item, err error) {
+	a := Attempt{Key: w.request.Key, Request: w.request.ID, Entry: w.sent, At: w.elapsed()}
+	if to, fault := parseBoardEntry(it); fault == nil {
+		a.Shard = to.shard
 	}
-	w.offered = true
-	units := 2 * writeUnits(it)
-	if w.held != nil {
-		units = writeUnits(it) + w.held.units
+	if err != nil && w.held != nil {
+		a.Shard = w.held.shard
 	}
-	w.l.watch.Offered(boardKey(w.board), units, w.now)
-}
-
-// learn tells the watcher of a full partition of the index. An entry that moves
-// from one to another most likely met the one that it leaves: that is where the
-// board was hot before it grew.
-func (w *entryWrite) learn(ctx context.Context, it item, err error) {
-	if ThrottleScope(err) != IndexKeyRange {
-		return
-	}
-	n := 0
-	if w.held != nil {
-		n = w.held.shard
-	} else if to, err := parseBoardEntry(it); err == nil {
-		n = to.shard
-	}
-	w.l.watch.Throttled(ctx, boardKey(w.board), n, w.now)
+	tell(ctx, w.l.watch, a, err, IndexKeyRange)
 }

@@ -3,6 +3,7 @@ package ddb
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"time"
 
@@ -48,19 +49,19 @@ func NewCounterWriter(client CounterClient, table string, shards *Map, watch Wat
 // for every lost answer. [Once] with AddTransact is for callers who can't have that.
 func (c *CounterWriter) Add(ctx context.Context, name string, delta int64, now time.Time) error {
 	key := counterKey(name)
-	c.watch.Offered(key, 1, now)
+	request := Request{Key: key, ID: rand.Uint64(), At: now}
+	c.watch.Requested(request)
 	n, begin := -1, time.Now()
 	err := persist(ctx, func(ctx context.Context) error {
 		at := now.Add(time.Since(begin)) // a late attempt must not start a rev below a tombstone's
-		n = another(c.shards.count(ctx, key, at), n)
+		entry, count := c.shards.newest(ctx, key, at)
+		n = another(count, n)
 		u := c.update(name, n, delta, at)
 		_, err := c.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 			TableName: u.TableName, Key: u.Key, UpdateExpression: u.UpdateExpression,
 			ExpressionAttributeNames: u.ExpressionAttributeNames, ExpressionAttributeValues: u.ExpressionAttributeValues,
 		}, once)
-		if ThrottleScope(err) == KeyRange {
-			c.watch.Throttled(ctx, key, n, now)
-		}
+		tell(ctx, c.watch, Attempt{Key: key, Request: request.ID, Entry: entry, Shard: n, At: at}, err, KeyRange)
 		return err
 	})
 	if err != nil {
@@ -74,8 +75,8 @@ func (c *CounterWriter) Add(ctx context.Context, name string, delta int64, now t
 // Now is the attempt's own time, not the call's: a write shard that was removed
 // since the call began must not be made again with a rev below its tombstone's.
 func (c *CounterWriter) AddTransact(ctx context.Context, name string, delta int64, now time.Time) types.TransactWriteItem {
-	n := c.shards.count(ctx, counterKey(name), now)
-	return types.TransactWriteItem{Update: c.update(name, shard.Random(n), delta, now)}
+	_, count := c.shards.newest(ctx, counterKey(name), now)
+	return types.TransactWriteItem{Update: c.update(name, shard.Random(count), delta, now)}
 }
 
 // another returns a random write shard of n, other than the last one if there is

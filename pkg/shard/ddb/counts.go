@@ -62,11 +62,11 @@ func (n Namespace) Lookup(ctx context.Context, key string, now time.Time) (Entry
 // as long as there are items from before.
 //
 // Beware of items dated ahead, by a due date for one, where write shards depend on time.
-// A Fixed count takes them, a map refuses new ones ([MaxAhead]), and also keys of those
-// that are there. From the first change of a name's count on, an item of later than it
+// A Fixed count takes them, a map refuses new ones ([MapOptions].EventAhead), and also
+// keys of those that are there. From the first change of a name's count on, an item of later than it
 // that was written under the Fixed count is looked for where the new count puts it: it is
 // hidden from Get and Update, a Delete passes it by, and a Put makes a second one. So no
-// item may be dated after its name's first change. Count what lies over MaxAhead ahead
+// item may be dated after its name's first change. Count what lies further ahead
 // before it, and wait until there is none, or let CalculatedSuffix.Time read another
 // time, such as the item's making.
 type AtLeast struct {
@@ -92,7 +92,7 @@ func (a AtLeast) Lookup(ctx context.Context, key string, now time.Time) (Entry, 
 		raised[i].Count = max(raised[i].Count, int(a.N))
 	}
 	// Older changes that are forgotten leave some; a name that was reset has none.
-	if len(raised) == 0 || entry.Version <= int64(len(raised)) {
+	if len(raised) == 0 || !entry.Forgotten {
 		raised = slices.Concat(floor.History, raised)
 	}
 	entry.History, entry.Max = raised, max(entry.Most(), int(a.N))
@@ -117,4 +117,19 @@ func constant(c Counts) (n Fixed, ok bool) {
 func (t *Table) changing() bool {
 	_, fixed := constant(t.Shards)
 	return !fixed
+}
+
+// aheadOf is how far ahead the times of items may lie.
+func aheadOf(c Counts) time.Duration {
+	switch c := c.(type) {
+	case *Map:
+		return c.options.EventAhead
+	case *MapChanger:
+		return c.options.EventAhead
+	case Namespace:
+		return aheadOf(c.Counts)
+	case AtLeast:
+		return aheadOf(c.Counts)
+	}
+	return MaxAhead
 }

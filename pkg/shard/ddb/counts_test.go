@@ -54,7 +54,7 @@ func TestFromAFixedCountToAMap(t *testing.T) {
 		w.table.Shards = ddb.AtLeast{N: 10, Counts: ddb.NewMap(d.client, d.names.ShardMap)}
 		w.step(t)
 		for _, count := range []int{40, 2, 30} {
-			changer := patient(ddb.NewMapChanger(d.client, ddb.NewMap(d.client, d.names.ShardMap), ddb.ChangerOptions{Cooldown: -1}))
+			changer := patient(ddb.NewMapChanger(d.client, ddb.NewMap(d.client, d.names.ShardMap), ddb.ChangerOptions{}))
 			if _, err := changer.Pin(t.Context(), w.name, count, ddb.Note{By: "test"}, w.clock); err != nil {
 				t.Fatal(err)
 			}
@@ -102,7 +102,7 @@ func (w *growing) step(t *testing.T) {
 }
 
 // TestFloorOfAResetName: a name that is reset, as one that is forgotten then, is where it
-// was before the map had it.
+// was before the map had it, also when it is used again.
 func TestFloorOfAResetName(t *testing.T) {
 	d := deploy(t)
 	clock := epoch
@@ -112,7 +112,7 @@ func TestFloorOfAResetName(t *testing.T) {
 		Shards: ddb.AtLeast{N: 10, Counts: view}, Layout: ddb.CalculatedSuffix{Time: ddb.SortTime("placed", "")},
 		Now: func() time.Time { return clock },
 	}
-	changer := patient(ddb.NewMapChanger(d.client, view, ddb.ChangerOptions{Cooldown: -1}))
+	changer := patient(ddb.NewMapChanger(d.client, view, ddb.ChangerOptions{}))
 	var keys []ddb.Item
 	step := func(change func() error) {
 		t.Helper()
@@ -144,6 +144,10 @@ func TestFloorOfAResetName(t *testing.T) {
 		return err
 	})
 	step(func() error { return changer.Forget(t.Context(), "acme", clock) })
+	step(func() error {
+		_, err := changer.Pin(t.Context(), "acme", 30, ddb.Note{By: "test"}, clock)
+		return err
+	})
 }
 
 // TestFloorOfAHistory: before the map's first change there are N, and never fewer.

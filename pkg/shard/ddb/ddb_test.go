@@ -38,10 +38,12 @@ func (d *deployment) setShards(t *testing.T, key string, history ...string) {
 	for i, h := range history {
 		list[i] = &types.AttributeValueMemberS{Value: h}
 	}
+	pk, sk := schema.MapKey(key)
 	_, err := d.client.PutItem(t.Context(), &dynamodb.PutItemInput{
 		TableName: &d.names.ShardMap,
 		Item: map[string]types.AttributeValue{
-			"pk":            &types.AttributeValueMemberS{Value: key},
+			"pk":            &types.AttributeValueMemberS{Value: pk},
+			"sk":            &types.AttributeValueMemberS{Value: sk},
 			"shard_history": &types.AttributeValueMemberL{Value: list},
 			"version":       &types.AttributeValueMemberN{Value: "1"},
 		},
@@ -286,7 +288,7 @@ func TestEventsOlderThanTheHistory(t *testing.T) {
 	events := spread("old", 50, long, time.Minute)
 	d.setShards(t, "E#old", fmt.Sprintf("%d:9", long.Add(-time.Hour).Unix()))
 	d.put(t, events, now)
-	changer := d.changer(ddb.ChangerOptions{Keep: 24 * time.Hour, Cooldown: -1})
+	changer := d.changer(ddb.ChangerOptions{Keep: 24 * time.Hour})
 	for i, count := range []int{12, 3, 2} {
 		if _, err := changer.Pin(within(t), "E#old", count, note, now.Add(time.Duration(i-4)*100*time.Hour)); err != nil {
 			t.Fatal(err)

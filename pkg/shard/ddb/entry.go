@@ -3,7 +3,6 @@ package ddb
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -16,17 +15,22 @@ import (
 // that never had another count than 1.
 //
 // Its item has the attributes that the write-sharding article on the AWS
-// database blog uses, and ours:
+// database blog uses, and ours. Times are Unix seconds, with milliseconds where they
+// have a fraction:
 //
-//	pk               S  the base key, with its type's prefix: C#page/home
+//	pk               S  keys#0 to keys#15, by the base key
+//	sk               S  the base key, with its type's prefix: C#page/home
 //	number_of_shards N  the newest shard count
-//	last_updated     N  when it was set, Unix seconds
+//	last_updated     N  when it was set
 //	shard_history    L  "epoch:count" for each change, S
 //	version          N  raised by one with every change
 //	max_shards       N  the largest count ever
-//	effective_at     N  when the newest count comes into force, Unix seconds
+//	effective_at     N  when the newest count comes into force
 //	pinned           BOOL  set by a person: the controller leaves it alone
+//	forgotten        BOOL  there were changes before those of shard_history
 //	notes            M  for each change's epoch: by S, why S
+//	deleted          BOOL  the key was deleted, and the item expires
+//	expires_at       N  of such an item: a day after the deletion
 type Entry struct {
 	Key     string
 	History shard.History
@@ -34,8 +38,11 @@ type Entry struct {
 	Version int64
 	Pinned  bool
 	Updated time.Time
-	Notes   map[int64]Note // by the Unix seconds of changes
+	// Forgotten means that there were changes before those of the history.
+	Forgotten bool
+	Notes     map[int64]Note // by the Unix milliseconds of changes; only what Read and Entries return has them
 
+	gone  bool  // the key was deleted
 	fault error // why the item could not be read; then there is only the version, if that
 }
 
@@ -54,9 +61,9 @@ func (e Entry) Effective() time.Time {
 func (e Entry) Most() int { return max(1, e.Max) }
 
 // forgotten tells whether changes from before t were cut off the history, so that
-// the count at t can't be told from it. Every change raises the version by one.
+// the count at t can't be told from it.
 func (e Entry) forgotten(t time.Time) bool {
-	return e.Version > int64(len(e.History)) && len(e.History) > 0 && t.Before(e.History[0].At)
+	return e.Forgotten && len(e.History) > 0 && t.Before(e.History[0].At)
 }
 
 // spread is on how many write shards events from from to to may be: a backfill of
@@ -66,6 +73,16 @@ func (e Entry) spread(from, to time.Time) int {
 		return e.Most()
 	}
 	return e.History.Max(from, to)
+}
+
+// newer tells whether an entry says more than one that is held. Of two of a version, the
+// one that could be read counts. What was deleted may have been removed since; versions
+// begin anew then, which is a day later at the earliest.
+func (e Entry) newer(held Entry) bool {
+	if held.gone && e.Updated.Sub(held.Updated) > tombstoneTime/2 {
+		return true
+	}
+	return e.Version > held.Version || e.Version == held.Version && held.fault != nil && e.fault == nil
 }
 
 // Attributes of entries and log items.
@@ -78,24 +95,11 @@ const (
 	attrEffective = "effective_at"
 	attrPinned    = "pinned"
 	attrNotes     = "notes"
-	attrKey       = "key"     // log items: the base key that changed
-	attrDeletion  = "deleted" // log items: a base key was deleted
-	attrHint      = "hint"    // of these: 16 bits of its CRC-32
+	attrDeleted   = "deleted"
+	attrForgotten = "forgotten"
+	attrKey       = "key"        // log items: the base key that changed
+	attrNoted     = "partitions" // of the items table
 )
-
-const logPrefix = "log#"
-
-func logKey(seq int64) item {
-	return item{schema.PK: &types.AttributeValueMemberS{Value: logPrefix + strconv.FormatInt(seq, 10)}}
-}
-
-// logNumber reads the number of a log item's partition key; ok is false for other
-// keys, also those that only look like one.
-func logNumber(pk string) (seq int64, ok bool) {
-	digits, ok := strings.CutPrefix(pk, logPrefix)
-	seq, err := strconv.ParseInt(digits, 10, 64)
-	return seq, ok && err == nil && seq > 0 && strconv.FormatInt(seq, 10) == digits
-}
 
 // parseEntry reads a key's item, or the copy of it that a log item has.
 func parseEntry(key string, it item) (Entry, error) {
@@ -114,63 +118,89 @@ func parseEntry(key string, it item) (Entry, error) {
 	if e.History, err = shard.ParseHistory(texts); err != nil {
 		return e, fmt.Errorf("shard map: %q: %w", key, err)
 	}
-	fields := map[string]*int64{attrVersion: &e.Version, attrMax: new(int64), attrUpdated: new(int64)}
-	for name, into := range fields {
+	var most int64
+	for name, into := range map[string]*int64{attrVersion: &e.Version, attrMax: &most} {
 		if *into, err = integer(it, name); err != nil {
 			return e, fmt.Errorf("shard map: %q: %w", key, err)
 		}
 	}
-	e.Max = max(int(*fields[attrMax]), e.History.Max(time.Time{}, farFuture))
-	e.Updated = time.Unix(*fields[attrUpdated], 0).UTC()
-	if pinned, ok := it[attrPinned].(*types.AttributeValueMemberBOOL); ok {
-		e.Pinned = pinned.Value
+	if e.Updated, err = instant(it, attrUpdated); err != nil {
+		return e, fmt.Errorf("shard map: %q: %w", key, err)
 	}
+	e.Max = max(int(most), e.History.Max(time.Time{}, farFuture))
 	if e.Max > shard.MaxShards {
 		return e, fmt.Errorf("shard map: %q: %d write shards are more than %d", key, e.Max, shard.MaxShards)
+	}
+	e.Pinned, e.Forgotten, e.gone = truth(it, attrPinned), truth(it, attrForgotten), truth(it, attrDeleted)
+	if e.gone {
+		e.Max = 0
 	}
 	e.Notes = parseNotes(it)
 	return e, nil
 }
 
+// readEntry reads an item into an entry, with the fault if there is one, and then no
+// more than the version, 0 if that can't be read either.
+func readEntry(key string, it item) Entry {
+	entry, err := parseEntry(key, it)
+	if err != nil {
+		version, _ := integer(it, attrVersion)
+		return Entry{Key: key, Version: version, fault: err}
+	}
+	return entry
+}
+
 func parseNotes(it item) map[int64]Note {
-	notes := map[int64]Note{}
 	list, _ := it[attrNotes].(*types.AttributeValueMemberM)
 	if list == nil {
-		return notes
+		return nil
 	}
+	notes := map[int64]Note{}
 	for epoch, v := range list.Value {
-		at, err := strconv.ParseInt(epoch, 10, 64)
+		at, err := shard.ParseEpoch(epoch)
 		note, ok := v.(*types.AttributeValueMemberM)
 		if err == nil && ok {
-			notes[at] = Note{By: text(note.Value, "by"), Why: text(note.Value, "why")}
+			notes[at.UnixMilli()] = Note{By: text(note.Value, "by"), Why: text(note.Value, "why")}
 		}
 	}
 	return notes
 }
 
-// attributes returns the entry's item, without its key.
+// attributes returns the entry's item.
 func (e Entry) attributes() item {
+	it := mapKey(e.Key)
+	it[attrVersion], it[attrUpdated] = number(e.Version), seconds(e.Updated)
+	if e.gone {
+		it[attrDeleted] = &types.AttributeValueMemberBOOL{Value: true}
+		it[schema.ExpiresAt] = number(e.Updated.Add(tombstoneTime).Unix())
+		return it
+	}
+	notes := item{}
+	for at, n := range e.Notes {
+		notes[shard.FormatEpoch(time.UnixMilli(at))] = &types.AttributeValueMemberM{Value: item{
+			"by": &types.AttributeValueMemberS{Value: n.By}, "why": &types.AttributeValueMemberS{Value: n.Why},
+		}}
+	}
+	it[attrCount], it[attrMax] = number(int64(e.History.Newest())), number(int64(e.Max))
+	it[attrHistory], it[attrNotes] = e.history(), &types.AttributeValueMemberM{Value: notes}
+	it[attrEffective] = number(0) // without a change
+	if len(e.History) > 0 {
+		it[attrEffective] = seconds(e.Effective())
+	}
+	it[attrPinned] = &types.AttributeValueMemberBOOL{Value: e.Pinned}
+	it[attrForgotten] = &types.AttributeValueMemberBOOL{Value: e.Forgotten}
+	return it
+}
+
+func (e Entry) history() *types.AttributeValueMemberL {
 	list := &types.AttributeValueMemberL{}
 	for _, s := range e.History.Strings() {
 		list.Value = append(list.Value, &types.AttributeValueMemberS{Value: s})
 	}
-	notes := &types.AttributeValueMemberM{Value: item{}}
-	for at, n := range e.Notes {
-		notes.Value[strconv.FormatInt(at, 10)] = &types.AttributeValueMemberM{Value: item{
-			"by": &types.AttributeValueMemberS{Value: n.By}, "why": &types.AttributeValueMemberS{Value: n.Why},
-		}}
-	}
-	return item{
-		attrCount:     number(int64(e.History.Newest())),
-		attrUpdated:   number(e.Updated.Unix()),
-		attrHistory:   list,
-		attrVersion:   number(e.Version),
-		attrMax:       number(int64(e.Max)),
-		attrEffective: number(max(0, e.Effective().Unix())), // 0 without a change
-		attrPinned:    &types.AttributeValueMemberBOOL{Value: e.Pinned},
-		attrNotes:     notes,
-	}
+	return list
 }
+
+func mapKey(key string) item { return itemKey(schema.MapKey(key)) }
 
 var farFuture = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
@@ -188,4 +218,25 @@ func integer(it item, name string) (int64, error) {
 		return 0, fmt.Errorf("attribute %s: %w", name, err)
 	}
 	return value, nil
+}
+
+// instant reads a number attribute of Unix seconds; an absent one is 1970.
+func instant(it item, name string) (time.Time, error) {
+	if it[name] == nil {
+		return time.Unix(0, 0).UTC(), nil
+	}
+	n, ok := it[name].(*types.AttributeValueMemberN)
+	if !ok {
+		return time.Time{}, fmt.Errorf("attribute %s is not a number", name)
+	}
+	return shard.ParseEpoch(n.Value)
+}
+
+func seconds(t time.Time) *types.AttributeValueMemberN {
+	return &types.AttributeValueMemberN{Value: shard.FormatEpoch(t)}
+}
+
+func truth(it item, name string) bool {
+	b, _ := it[name].(*types.AttributeValueMemberBOOL)
+	return b != nil && b.Value
 }

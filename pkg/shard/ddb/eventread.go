@@ -95,10 +95,6 @@ func spreadShards(entry Entry, calculate calculation, attr string, from, to time
 	return slices.Compact(list)
 }
 
-// margin is how far around an instant readers mind other shard counts than the
-// one in force: longer than a change takes to be known everywhere.
-const margin = 15 * time.Second
-
 func parseEvent(entity string, it item) (Event, error) {
 	t, id, err := schema.ParseEventSortKey(text(it, schema.SK))
 	if err != nil {

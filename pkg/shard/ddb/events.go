@@ -56,20 +56,18 @@ func NewEventWriter(client EventClient, table string, shards *Map, retention tim
 // Put writes events, and returns for each, in order, nil once it is durable or
 // an error of kind ErrThrottled, ErrUnavailable or ErrStale. Of two events with
 // one identity the later in the list counts, and both share its outcome. An event
-// whose time is over [MaxAhead] ahead of now is ErrMisused, and not written: the
+// whose time is over [MapOptions].EventAhead ahead of now is ErrMisused, and not written: the
 // entity's shard count may yet change before that time.
 func (e *EventWriter) Put(ctx context.Context, events []Event, now time.Time) []error {
 	outcomes := make([]error, len(events))
 	batch := newWriteBatch(e.client, e.table, e.watch)
 	for i, ev := range events {
-		it, err := e.item(ctx, ev, now)
+		it, sent, err := e.item(ctx, ev, now)
 		if err != nil {
 			outcomes[i] = err
 			continue
 		}
-		if batch.add(it, i) {
-			e.watch.Offered(entityKey(ev.Entity), writeUnits(it), ev.Time)
-		}
+		batch.add(it, i, sent)
 	}
 	batch.write(ctx, outcomes)
 	return outcomes
@@ -78,7 +76,7 @@ func (e *EventWriter) Put(ctx context.Context, events []Event, now time.Time) []
 // PutTransact returns the write of one event as an action of a transaction. What Put
 // refuses it does, too.
 func (e *EventWriter) PutTransact(ctx context.Context, ev Event, now time.Time) (types.TransactWriteItem, error) {
-	it, err := e.item(ctx, ev, now)
+	it, _, err := e.item(ctx, ev, now)
 	if err != nil {
 		return types.TransactWriteItem{}, err
 	}
@@ -86,23 +84,24 @@ func (e *EventWriter) PutTransact(ctx context.Context, ev Event, now time.Time) 
 }
 
 // item returns an event's item, on the write shard that its id has among the
-// shard count in force at its time.
-func (e *EventWriter) item(ctx context.Context, ev Event, now time.Time) (item, error) {
-	if ev.Time.After(now.Add(MaxAhead)) {
-		return nil, fmt.Errorf("%w: writing an event of %q: its time %s is over %s ahead", ErrMisused, ev.Entity, ev.Time.Format(time.RFC3339), MaxAhead)
+// shard count in force at its time, and what is to be told of an attempt to write it.
+func (e *EventWriter) item(ctx context.Context, ev Event, now time.Time) (item, Attempt, error) {
+	if ahead := e.shards.options.EventAhead; ev.Time.After(now.Add(ahead)) {
+		return nil, Attempt{}, fmt.Errorf("%w: writing an event of %q: its time %s is over %s ahead", ErrMisused, ev.Entity, ev.Time.Format(time.RFC3339), ahead)
 	}
 	entry, err := e.shards.Lookup(ctx, entityKey(ev.Entity), now)
 	if err != nil {
-		return nil, fmt.Errorf("writing an event of %q: %w", ev.Entity, err)
+		return nil, Attempt{}, fmt.Errorf("writing an event of %q: %w", ev.Entity, err)
 	}
-	it := eventKey(ev.Entity, ev.ID, ev.Time, shard.Calculated(ev.ID, entry.History.At(ev.Time)))
+	n := shard.Calculated(ev.ID, entry.History.At(ev.Time))
+	it := eventKey(ev.Entity, ev.ID, ev.Time, n)
 	if len(ev.Data) > 0 {
 		it["data"] = &types.AttributeValueMemberM{Value: ev.Data}
 	}
 	if e.retention > 0 {
 		it[schema.ExpiresAt] = number(expiry(ev.Time, now, e.retention).Unix())
 	}
-	return it, nil
+	return it, Attempt{Key: entityKey(ev.Entity), Entry: entry, Shard: n, At: ev.Time}, nil
 }
 
 // writeUnits is what a write of an item costs that was not there.

@@ -124,7 +124,7 @@ type CalculatedSuffix struct {
 	By string
 	// Time gives an item's or key's own time, which never changes. When shard counts
 	// change, an item's write shard is calculated with the count at this time, which
-	// must not lie over MaxAhead ahead. It may be nil only with a Fixed count.
+	// must not lie over [MapOptions].EventAhead ahead. It may be nil only with a Fixed count.
 	Time func(Item) (time.Time, error)
 }
 
@@ -195,14 +195,10 @@ func (t *Table) calculated(base string, sort types.AttributeValue, entry Entry, 
 	return list
 }
 
-// MaxAhead is how far ahead of now the times of items may lie whose write shard
-// depends on them: by LeadTime before a new count is in force, everyone knows it.
-const MaxAhead = 5 * time.Second
-
 // notAhead refuses an item's time for which the shard count may change yet.
 func (t *Table) notAhead(at time.Time) error {
-	if t.changing() && at.After(t.now().Add(MaxAhead)) {
-		return fmt.Errorf("%w: an item's time %s is over %s ahead, and its shard count may change before", ErrMisused, at, MaxAhead)
+	if ahead := aheadOf(t.Shards); t.changing() && at.After(t.now().Add(ahead)) {
+		return fmt.Errorf("%w: an item's time %s is over %s ahead, and its shard count may change before", ErrMisused, at, ahead)
 	}
 	return nil
 }

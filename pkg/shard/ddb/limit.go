@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"time"
 
@@ -101,13 +102,15 @@ type Verdict struct {
 //
 // # Heat
 //
-// The [Watcher] is told of hits, of refused ones too as long as they cost something,
-// and of throttles. A hit that a partition refuses goes on to another write shard.
+// The [Watcher] is told what becomes of each attempt, but not of transactions that meet
+// while room is taken over: more write shards would only make more of them. A hit that a
+// partition refuses goes on to another write shard, of the newest count.
 type Limiter struct {
 	client  LimitClient
 	table   string
 	shards  *Map
 	watch   Watcher
+	told    *transactions
 	stagger bool
 	windows *otter.Cache[string, *limitWindow]
 }
@@ -125,6 +128,7 @@ type LimiterOptions struct {
 func NewLimiter(client LimitClient, table string, shards *Map, watch Watcher, o LimiterOptions) *Limiter {
 	return &Limiter{
 		client: client, table: table, shards: shards, watch: watched(watch), stagger: o.Stagger,
+		told:    newTransactions(client, table, shards, watch),
 		windows: otter.Must(&otter.Options[string, *limitWindow]{MaximumSize: maxLimitWindows}),
 	}
 }
@@ -159,7 +163,7 @@ func (l *Limiter) Start(limit Limit, now time.Time) time.Time {
 func (l *Limiter) Hit(ctx context.Context, limit Limit, now time.Time) (Verdict, error) {
 	h, err := l.hit(ctx, limit, now)
 	if err == nil && !h.full() {
-		l.watch.Offered(h.base, 1, now)
+		l.watch.Requested(Request{Key: h.base, ID: h.id, At: now})
 		err = persist(ctx, h.take)
 	}
 	if err != nil {
@@ -181,14 +185,10 @@ func (l *Limiter) hit(ctx context.Context, limit Limit, now time.Time) (*hit, er
 	}
 	start := l.Start(limit, now)
 	h := &hit{
-		Limiter: l, Limit: limit, base: base.String(), now: now, start: start,
-		first: entry.History.At(start), newest: entry.History.Newest(),
+		Limiter: l, Limit: limit, base: base.String(), id: rand.Uint64(), now: now, start: start,
 		bucket: schema.LimitBucket(start, limit.Window), last: -1,
 	}
-	h.all = max(h.first, entry.History.Max(start, farFuture))
-	if entry.forgotten(start) {
-		h.all = max(h.all, entry.Most())
-	}
+	h.by(entry)
 	name := schema.Key{Base: base, Bucket: h.bucket}.String()
 	h.window, _ = l.windows.ComputeIfAbsent(name, func() (*limitWindow, bool) { return newLimitWindow(), false })
 	return h, nil

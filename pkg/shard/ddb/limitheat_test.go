@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -78,20 +77,20 @@ func TestALimitsHeatIsTold(t *testing.T) {
 	d := deploy(t)
 	d.setShards(t, "R#wide", "1:8")
 	for _, c := range []struct {
-		key       string
-		hits      int
-		max       int64
-		reason    string
-		offered   int
-		refused   int
-		throttled int // write shards
+		key      string
+		hits     int
+		max      int64
+		reason   string
+		requests int
+		taken    int
+		refused  int // write shards
 	}{
-		{"k", 3, 5, "", 3, 0, 0},
-		{"full", 5, 2, "", 2, 0, 0}, // what is known to be full costs nothing
+		{"k", 3, 5, "", 3, 3, 0},
+		{"full", 5, 2, "", 2, 2, 0}, // what is known to be full costs nothing
 		{"full", 5, 2, "", 1, 1, 0}, // another process finds out once
-		{"hot", 1, 5, tableHot, 1, 0, 1},
-		{"wide", 1, 800, tableHot, 1, 0, 2},
-		{"table", 1, 5, "TableWriteAccountLimitExceeded", 1, 0, 0},
+		{"hot", 1, 5, tableHot, 1, 1, 1},
+		{"wide", 1, 800, tableHot, 1, 1, 2},
+		{"table", 1, 5, "TableWriteAccountLimitExceeded", 1, 1, 0},
 	} {
 		w, left := newWatched(), 10
 		client := faulty{&flaky{Client: d.client, before: func() error {
@@ -107,8 +106,15 @@ func TestALimitsHeatIsTold(t *testing.T) {
 		for range c.hits {
 			mustHit(t, l, ddb.Limit{Key: c.key, Max: c.max, Window: time.Minute}, later)
 		}
-		if w.offered["R#"+c.key] != c.offered || w.refused != c.refused || len(w.throttled) < c.throttled || c.throttled == 0 && len(w.throttled) > 0 {
-			t.Errorf("%s: offered %v, refused %d, throttled %v", c.key, w.offered, w.refused, slices.Sorted(maps.Keys(w.throttled)))
+		taken := 0
+		for _, a := range w.attempts {
+			if a.Outcome == ddb.Taken {
+				taken++
+			}
+		}
+		refused := len(w.refused())
+		if w.requested["R#"+c.key] != c.requests || taken != c.taken || refused < c.refused || c.refused == 0 && refused > 0 {
+			t.Errorf("%s: requests %v, attempts %v", c.key, w.requested, w.told())
 		}
 	}
 }
@@ -139,8 +145,8 @@ func TestAThrottledTakeOverIsTold(t *testing.T) {
 	w := newWatched()
 	ctx, cancel := context.WithCancel(within(t))
 	_, err := d.limiter(fullDonor{d.client}, &acting{w, cancel}).Hit(ctx, ddb.Limit{Key: "k", Max: 100_000, Window: 24 * time.Hour}, now)
-	if !errors.Is(err, ddb.ErrThrottled) || !slices.Equal(slices.Collect(maps.Keys(w.throttled)), []string{"R#k 0"}) {
-		t.Errorf("%v; told of %v", err, w.throttled)
+	if !errors.Is(err, ddb.ErrThrottled) || !slices.Equal(w.refused(), []string{"R#k 0"}) {
+		t.Errorf("%v; told of %v", err, w.told())
 	}
 }
 
@@ -169,7 +175,7 @@ func TestWhatHitsCost(t *testing.T) {
 	}
 	d.setShards(t, "R#grown", fmt.Sprintf("%d:10", later.Unix()+1))
 	keyed := func(key string, n int) func() {
-		l, once := d.limiter(client, ddb.Unwatched{}), ddb.NewOnce(client, d.names.Items, ddb.Unwatched{})
+		l, once := d.limiter(client, ddb.Unwatched{}), ddb.NewOnce(client, d.names.Items, d.shards, ddb.Unwatched{})
 		return func() {
 			for i := range n {
 				keyedHit(t, l, once, fmt.Sprint(key, i), ddb.Limit{Key: key, Max: 1000, Window: time.Hour})

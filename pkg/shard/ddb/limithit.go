@@ -19,6 +19,8 @@ type hit struct {
 	*Limiter
 	Limit
 	base   string // the key's in the shard map
+	id     uint64 // tells it from others
+	entry  Entry  // what the shard map says of the key
 	bucket string // the window's label
 	now    time.Time
 	start  time.Time // of the window
@@ -49,8 +51,21 @@ func (h *hit) part(n int) int64 {
 	}
 }
 
-// take makes one try to find room, and tells by allowed whether it did.
+// by has the hit go by an entry of the shard map.
+func (h *hit) by(entry Entry) {
+	h.entry, h.first, h.newest = entry, entry.History.At(h.start), entry.History.Newest()
+	h.all = max(h.first, entry.History.Max(h.start, farFuture))
+	if entry.forgotten(h.start) {
+		h.all = max(h.all, entry.Most())
+	}
+}
+
+// take makes one try to find room, and tells by allowed whether it did. The key may have
+// grown since the try before.
 func (h *hit) take(ctx context.Context) error {
+	if entry, err := h.shards.Lookup(ctx, h.base, h.now); err == nil {
+		h.by(entry)
+	}
 	for range h.all + 4*maxMisses {
 		n, ok := h.choose()
 		if !ok {
@@ -144,8 +159,8 @@ func (h *hit) try(ctx context.Context, n int) (bool, error) {
 		ExpressionAttributeNames: u.ExpressionAttributeNames, ExpressionAttributeValues: u.ExpressionAttributeValues,
 		ReturnValues: types.ReturnValueUpdatedNew, ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}, once)
+	tell(ctx, h.watch, Attempt{Key: h.base, Request: h.id, Entry: h.entry, Shard: n, At: h.now}, err, KeyRange)
 	if there, failed := conditionFailed(err); failed {
-		h.watch.Refused(h.base, 1)
 		err = h.saw(n, there)
 		if last && n >= h.first {
 			h.window.spend(n, h.Max)
@@ -153,9 +168,6 @@ func (h *hit) try(ctx context.Context, n int) (bool, error) {
 		return false, err
 	}
 	if err != nil {
-		if ThrottleScope(err) == KeyRange {
-			h.watch.Throttled(ctx, h.base, n, h.now)
-		}
 		return false, err
 	}
 	if h.used, err = integer(out.Attributes, schema.LimitUsed); err != nil {
@@ -187,13 +199,13 @@ func (h *hit) takeOver(ctx context.Context, n int) (bool, error) {
 	given, _ := h.known(donor)
 	taken, _ := h.known(n)
 	actions := h.exchange(n, donor, share)
+	loads, _ := h.told.loads(ctx, actions, h.id, h.now)
 	_, err := h.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, once)
+	h.told.told(ctx, loads, err)
 	if there, failed := actionFailed(err, 0); failed {
-		h.watch.Refused(h.base, 2)
 		return false, h.saw(donor, there)
 	}
 	if err != nil {
-		learn(ctx, h.client, h.table, h.watch, err, actions, h.now)
 		return false, err
 	}
 	h.window.saw(donor, given+share, true)

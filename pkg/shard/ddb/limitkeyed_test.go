@@ -28,7 +28,7 @@ func TestKeyedHitsCountOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for p := range 4 {
 		wg.Go(func() {
-			l, once := d.limiter(faulty{flaky}, ddb.Unwatched{}), ddb.NewOnce(faulty{flaky}, d.names.Items, ddb.Unwatched{})
+			l, once := d.limiter(faulty{flaky}, ddb.Unwatched{}), ddb.NewOnce(faulty{flaky}, d.names.Items, d.shards, ddb.Unwatched{})
 			for i := range 10 {
 				first := keyedHit(t, l, once, fmt.Sprint(p, "-", i), limit)
 				if again := keyedHit(t, l, once, fmt.Sprint(p, "-", i), limit); again != first {
@@ -52,7 +52,7 @@ func TestKeyedHitsAreRelievedAtOnce(t *testing.T) {
 	d := deploy(t)
 	d.setShards(t, "R#k", fmt.Sprintf("%d:10", later.Add(time.Minute).Unix()))
 	client := &touched{Client: d.client, writes: map[string]int{}}
-	l, once := d.limiter(d.client, ddb.Unwatched{}), ddb.NewOnce(client, d.names.Items, ddb.Unwatched{})
+	l, once := d.limiter(d.client, ddb.Unwatched{}), ddb.NewOnce(client, d.names.Items, d.shards, ddb.Unwatched{})
 	limit := ddb.Limit{Key: "k", Max: 150, Window: 24 * time.Hour}
 	for i := range 60 {
 		if got := keyedHit(t, l, once, fmt.Sprint(i), limit); got != "yes" {

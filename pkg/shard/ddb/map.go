@@ -3,7 +3,6 @@ package ddb
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -14,47 +13,54 @@ import (
 // MapClient is what a Map calls of DynamoDB.
 type MapClient interface {
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
-	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
+	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
 }
 
 // Bounds of a Map.
 const (
-	// ViewAge is the age beyond which a view of the shard map is renewed.
-	ViewAge = 3 * time.Second
 	// CountAge is the age up to which counters and boards go by a view that can't be
-	// renewed. Beyond it they use one write shard, which is always right.
+	// renewed. Beyond it they look their key up by itself.
 	CountAge = time.Minute
 	// MaxKeys bounds the sharded keys that a process holds; further ones are
-	// looked up one by one and remembered for ViewAge.
+	// looked up one by one and remembered for a view's age.
 	MaxKeys = 100_000
+	// FewPartitions is how many partitions a table has about which nothing was noted,
+	// as a new one on demand.
+	FewPartitions = 4
 )
 
 // Map is a process's view of the shard map: the shard count of every base key,
-// as a function of time. Its table has a partition key pk of type S and no sort
-// key; [TableInputs] makes it.
+// as a function of time. Its table has the keys pk and sk of type S, and TTL on
+// expires_at; [TableInputs] makes it.
 //
-// It costs nothing per write. The first call reads the whole table, which holds
-// only keys whose count ever was not 1; from then on a call that finds the view
-// older than ViewAge reads the change log on from where it was, which is one
-// GetItem when nothing changed. A key that the view doesn't hold has count 1.
+// It costs nothing per write. The first call, or [Map.Load], reads all keys, which are
+// only those whose count ever was not 1; from then on a call that finds the view
+// older than [MapOptions].ViewAge reads the log of changes from a little before it last
+// did, which is one Query. A key that the view doesn't hold has count 1.
+//
+// A change is an item of the log, by its time, and what a view has already seen of it
+// does nothing again: the higher version of a key counts. So a view misses nothing as
+// long as the log is read from early enough, and still is there: one that was not
+// renewed for half an hour is loaded anew.
 //
 // Whoever finds the view too old starts its renewal, which others who meet it wait
 // for, each as long as its own context lasts. It goes on without them, for
-// [RenewTime] at most, and a reading of the whole table that did not come to its end
+// [RenewTime] at most, and a load that did not come to its end
 // goes on from there the next time. Who came in the midst of one that fails waits for
 // the next, which may be his own.
 //
 // Keys are one name space. hotshard's own have the prefix of their type: C# counters,
 // E# entities, L# boards, S# sessions, R# limits. A [Table] or a [Tally] looks its
-// names up as they are, so give those that share the map a [Namespace] each. A key
-// that begins with log# would be taken for the change log: that is ErrMisused, and so
-// is an empty one.
+// names up as they are, so give those that share the map a [Namespace] each. An empty
+// key is ErrMisused.
 //
 // Ages are by the wall clock, since a frozen process's monotonic clock stands
 // still.
 type Map struct {
 	client  MapClient
 	table   string
+	options MapOptions
+	times   mapTimes
 	maxKeys int
 
 	mu    sync.Mutex
@@ -71,17 +77,24 @@ type looked struct {
 	at    time.Time
 }
 
-// NewMap returns a Map over the shard-map table. It reads nothing yet.
-func NewMap(client MapClient, table string) *Map {
-	return newMap(client, table, MaxKeys)
+// NewMap returns a Map over the shard-map table, with the default times. It reads
+// nothing yet.
+func NewMap(client MapClient, table string) *Map { return NewMapWith(client, table, MapOptions{}) }
+
+// NewMapWith returns a Map with other times; the bound of one that is beyond it.
+func NewMapWith(client MapClient, table string, o MapOptions) *Map {
+	return newMap(client, table, o, MaxKeys)
 }
 
-func newMap(client MapClient, table string, maxKeys int) *Map {
+func newMap(client MapClient, table string, o MapOptions, maxKeys int) *Map {
 	return &Map{
-		client: client, table: table, maxKeys: maxKeys, view: &view{},
+		client: client, table: table, options: o.withDefaults(), times: soundTimes, maxKeys: maxKeys, view: &view{},
 		rest: otter.Must(&otter.Options[string, looked]{MaximumSize: maxKeys}),
 	}
 }
+
+// Options returns the map's times, with the defaults filled in.
+func (m *Map) Options() MapOptions { return m.options }
 
 // current returns the view as it is.
 func (m *Map) current() *view {
@@ -89,6 +102,10 @@ func (m *Map) current() *view {
 	defer m.mu.Unlock()
 	return m.view
 }
+
+// Load brings the view up to now, for a process that has the time before its first
+// call. It is an error of kind ErrStale when that fails; the first call tries again.
+func (m *Map) Load(ctx context.Context, now time.Time) error { return m.renew(ctx, now.Round(0)) }
 
 // Lookup returns the entry of a base key in a view that is at most ViewAge old
 // at now, renewing the view when needed. If that fails, it returns an error of
@@ -108,10 +125,10 @@ func (m *Map) Lookup(ctx context.Context, key string, now time.Time) (Entry, err
 	return m.lookupRest(ctx, key, now.Round(0))
 }
 
-// usable refuses keys that would be items of the change log.
+// usable refuses what can't be a sort key.
 func usable(key string) error {
-	if key == "" || strings.HasPrefix(key, logPrefix) {
-		return fmt.Errorf("%w: %q can't be a key of the shard map", ErrMisused, key)
+	if key == "" {
+		return fmt.Errorf("%w: a key of the shard map is empty", ErrMisused)
 	}
 	return nil
 }
@@ -119,35 +136,50 @@ func usable(key string) error {
 // patience is how long a counter's write waits for a younger view.
 const patience = 250 * time.Millisecond
 
-// count returns the newest shard count for a write that needs no agreement with
-// others: every count that was ever in force, and 1, is right for a counter. So
-// the caller that starts a renewal waits for it, not for long, and the others go
-// on with what there is.
+// newest returns a key's entry, and on how many write shards it is written, for a write
+// that needs no agreement with others: every count that was ever in force, and 1, is right
+// for a counter. So the caller that starts a renewal waits for it, not for long, and the
+// others go on with what there is.
 //
 // What is older than CountAge is not gone by: a key that was deleted meanwhile has
-// no other write shards that a strong read would know of.
-func (m *Map) count(ctx context.Context, key string, now time.Time) int {
+// no other write shards that a strong read would know of. Then, or without a view, the
+// key's own item says on how many write shards such a read looks. If that can't be read
+// either, there is one, which is always right.
+func (m *Map) newest(ctx context.Context, key string, now time.Time) (entry Entry, count int) {
+	now = now.Round(0)
+	m.glance(ctx, now)
+	v := m.current()
+	young := v.younger(now, CountAge)
+	entry, ok, partial := v.find(key)
+	if young && (ok || !partial) {
+		return entry, entry.History.Newest()
+	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	now = now.Round(0)
-	if !m.current().fresh(now) {
-		if r, mine := m.start(ctx, now); mine {
-			_ = r.wait(ctx) // an old view is good enough
-		}
+	entry, err := m.lookupRest(ctx, key, now)
+	switch {
+	case err != nil:
+		return Entry{}, 1
+	case young:
+		return entry, entry.History.Newest()
 	}
-	v := m.current()
-	if !v.younger(now, CountAge) {
-		return 1
+	return entry, entry.Most()
+}
+
+// glance has an old view renewed, and waits a little if nobody else had begun to.
+func (m *Map) glance(ctx context.Context, now time.Time) {
+	if m.current().fresh(now, m.options.ViewAge) {
+		return
 	}
-	entry, ok, partial := v.find(key)
-	if !ok && partial {
-		entry, _ = m.lookupRest(ctx, key, now) // likewise
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if r, mine := m.start(ctx, now); mine {
+		_ = r.wait(ctx) // an old view is good enough
 	}
-	return entry.History.Newest()
 }
 
 func (m *Map) lookupRest(ctx context.Context, key string, now time.Time) (Entry, error) {
-	if hit, ok := m.rest.GetIfPresent(key); ok && now.Sub(hit.at) <= ViewAge {
+	if hit, ok := m.rest.GetIfPresent(key); ok && now.Sub(hit.at).Abs() <= m.options.ViewAge {
 		return hit.entry, nil
 	}
 	entry, err := m.Read(ctx, key)
@@ -158,12 +190,37 @@ func (m *Map) lookupRest(ctx context.Context, key string, now time.Time) (Entry,
 	return entry, nil
 }
 
-// Entries returns all the entries there are at now, in no order, without those that
-// can't be read. It is an error of
-// kind ErrStale when the view can't be brought up.
-func (m *Map) Entries(ctx context.Context, now time.Time) ([]Entry, error) {
-	if _, err := m.latest(ctx, now); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrStale, err)
+// Refresh reads one key's item, consistently, and takes it into the view if it is newer
+// than what is there. It makes one attempt, a read unit for 4 KB, and leaves the view as
+// it is if that fails.
+func (m *Map) Refresh(ctx context.Context, key string, now time.Time) (Entry, error) {
+	if err := usable(key); err != nil {
+		return Entry{}, err
 	}
-	return m.current().all(), nil
+	it, err := m.getOnce(ctx, key)
+	if err != nil {
+		return Entry{}, fmt.Errorf("reading %q of the shard map: %w", key, Kind(err))
+	}
+	entry := readEntry(key, it)
+	m.adopt(entry, it != nil, now)
+	if entry.fault != nil {
+		return entry, fmt.Errorf("%w: %w", ErrStale, entry.fault)
+	}
+	return entry, nil
 }
+
+// adopt takes over what a key's item was just seen or made to be.
+func (m *Map) adopt(entry Entry, there bool, now time.Time) {
+	if there {
+		m.current().learn(entry)
+	} else {
+		m.current().replace(entry, false)
+	}
+	if entry.fault == nil {
+		m.rest.Set(entry.Key, looked{entry, now.Round(0)})
+	}
+}
+
+// Partitions returns how many partitions the items table has, as was noted last when
+// the view was renewed; FewPartitions without a note.
+func (m *Map) Partitions(time.Time) int { return m.current().noted() }

@@ -1,31 +1,44 @@
 package ddb
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 // fakeMap is a shard-map table that answers after a time of a test's own clock.
 type fakeMap struct {
-	page  int           // items of a scan's page
-	takes time.Duration // a page
+	page  int           // items of a query's page
+	takes time.Duration // a page of keys
 	trips time.Duration // any other call
-	down  func() error  // what becomes of a page, if not nil
+	down  func() error  // what becomes of a page of keys, if not nil
 
 	mu    sync.Mutex
-	items map[string]item
-	asked []string // where pages began
+	items map[string]item // by place
+	asked []string        // where pages of keys began
 }
+
+func newFakeMap(page int, takes, trips time.Duration) *fakeMap {
+	return &fakeMap{page: page, takes: takes, trips: trips, items: map[string]item{}}
+}
+
+// placed is what the fake orders items by.
+func placed(key item) string { return text(key, schema.PK) + "\x00" + text(key, schema.SK) }
+
+func (f *fakeMap) put(it item) { f.items[placed(it)] = it }
 
 func (f *fakeMap) wait(ctx context.Context, d time.Duration) error {
 	select {
@@ -42,37 +55,49 @@ func (f *fakeMap) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...f
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return &dynamodb.GetItemOutput{Item: f.items[text(in.Key, "pk")]}, nil
+	return &dynamodb.GetItemOutput{Item: f.items[placed(in.Key)]}, nil
 }
 
-func (f *fakeMap) Scan(ctx context.Context, in *dynamodb.ScanInput, _ ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
-	if err := f.wait(ctx, f.takes); err != nil {
+// Query reads a part's keys, or the log from a time on.
+func (f *fakeMap) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	part, log := text(in.ExpressionAttributeValues, ":part"), text(in.ExpressionAttributeValues, ":log")
+	takes := f.takes
+	if log != "" {
+		takes = f.trips
+	}
+	if err := f.wait(ctx, takes); err != nil {
 		return nil, err
 	}
-	if f.down != nil {
+	if f.down != nil && part != "" {
 		if err := f.down(); err != nil {
 			return nil, err
 		}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	from := text(in.ExclusiveStartKey, "pk")
-	f.asked = append(f.asked, from)
-	out := &dynamodb.ScanOutput{}
-	for _, key := range slices.Sorted(maps.Keys(f.items)) {
-		if key <= from {
+	pk, after := cmp.Or(part, log), ""
+	if in.ExclusiveStartKey != nil {
+		after = placed(in.ExclusiveStartKey)
+	}
+	if part != "" {
+		f.asked = append(f.asked, pk+" "+after)
+	}
+	out := &dynamodb.QueryOutput{}
+	for _, at := range slices.Sorted(maps.Keys(f.items)) {
+		it := f.items[at]
+		if text(it, schema.PK) != pk || at <= after || text(it, schema.SK) < text(in.ExpressionAttributeValues, ":from") {
 			continue
 		}
 		if len(out.Items) == f.page {
-			out.LastEvaluatedKey = item{"pk": out.Items[f.page-1]["pk"]}
+			out.LastEvaluatedKey = itemKey(pk, text(out.Items[f.page-1], schema.SK))
 			break
 		}
-		out.Items = append(out.Items, f.items[key])
+		out.Items = append(out.Items, it)
 	}
 	return out, nil
 }
 
-// TransactWriteItems makes all puts and deletes, whatever their conditions.
+// TransactWriteItems makes all puts, whatever their conditions.
 func (f *fakeMap) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	if err := f.wait(ctx, f.trips); err != nil {
 		return nil, err
@@ -80,38 +105,84 @@ func (f *fakeMap) TransactWriteItems(ctx context.Context, in *dynamodb.TransactW
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, action := range in.TransactItems {
-		if action.Put != nil {
-			f.items[text(action.Put.Item, "pk")] = action.Put.Item
-		} else {
-			delete(f.items, text(action.Delete.Key, "pk"))
-		}
+		f.put(action.Put.Item)
 	}
 	return &dynamodb.TransactWriteItemsOutput{}, nil
 }
 
-// pages counts the pages that were read.
+// strictMap is a fakeMap that minds the conditions of a MapChanger.
+type strictMap struct{ *fakeMap }
+
+func (c *strictMap) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	c.mu.Lock()
+	put := in.TransactItems[0].Put
+	ok := holds(put, c.items[placed(put.Item)])
+	c.mu.Unlock()
+	if !ok {
+		return nil, &types.TransactionCanceledException{CancellationReasons: []types.CancellationReason{{Code: aws.String("ConditionalCheckFailed")}}}
+	}
+	return c.fakeMap.TransactWriteItems(ctx, in, o...)
+}
+
+// holds tells whether a put's condition holds for what is there.
+func holds(put *types.Put, there item) bool {
+	value := func(from item, name string) float64 {
+		n, _ := from[name].(*types.AttributeValueMemberN)
+		if n == nil {
+			return 0
+		}
+		f, _ := strconv.ParseFloat(n.Value, 64)
+		return f
+	}
+	values := put.ExpressionAttributeValues
+	switch condition := aws.ToString(put.ConditionExpression); condition {
+	case "attribute_not_exists(version)":
+		return there[attrVersion] == nil
+	case "version = :old":
+		return there[attrVersion] != nil && value(there, attrVersion) == value(values, ":old")
+	case "attribute_not_exists(#n) OR #n <= :n OR last_updated < :old":
+		return there == nil || value(there, attrNoted) <= value(values, ":n") || value(there, attrUpdated) < value(values, ":old")
+	default:
+		panic("a condition that the fake does not know: " + condition)
+	}
+}
+
+// pages counts the pages of keys that were read.
 func (f *fakeMap) pages() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.asked)
 }
 
-// change makes a change, of long ago.
-func (f *fakeMap) change(seq int64, key string, n int) {
-	at := time.Unix(1_000_000_000, 0)
-	e := Entry{Key: key, History: shard.History{{At: at, Count: n}}, Max: n, Version: seq, Updated: at}
-	it, log := e.attributes(), e.attributes()
-	it["pk"] = &types.AttributeValueMemberS{Value: key}
-	log["pk"], log[attrKey] = logKey(seq)["pk"], it["pk"]
-	f.items[key], f.items[text(log, "pk")] = it, log
+// again counts the pages of keys that were read more than once.
+func (f *fakeMap) again() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.asked) - len(slices.Compact(slices.Sorted(slices.Values(f.asked))))
 }
 
-// manyPages is a map of 200 changes of 20 keys, counters k0 to k19 with 16 write
-// shards, which takes 22 pages and longer than anyone waits for.
+// change makes a change now of a key that has had one version less. Its count is in
+// force since long ago.
+func (f *fakeMap) change(version int64, key string, n int) (it, log item) {
+	e := Entry{
+		Key: key, History: shard.History{{At: time.Unix(1_000_000_000, 0), Count: n}},
+		Max: n, Version: version, Updated: dated(time.Now()),
+	}
+	it, log = e.attributes(), e.logItem()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.put(it)
+	f.put(log)
+	return it, log
+}
+
+// manyPages is a map of 200 keys, counters k0 to k199 with 16 write shards, which takes
+// longer to load than anyone waits for. Their changes are not in the log any more.
 func manyPages() *fakeMap {
-	f := &fakeMap{page: 10, takes: 60 * time.Millisecond, trips: 5 * time.Millisecond, items: map[string]item{}}
-	for n := int64(1); n <= 200; n++ {
-		f.change(n, fmt.Sprint("C#k", n%20), 16)
+	f := newFakeMap(2, 60*time.Millisecond, 5*time.Millisecond)
+	for n := range 200 {
+		_, log := f.change(1, fmt.Sprint("C#k", n), 16)
+		delete(f.items, placed(log))
 	}
 	return f
 }
@@ -122,3 +193,6 @@ func soon(t *testing.T, m *Map, key string, d time.Duration) (Entry, error) {
 	defer cancel()
 	return m.Lookup(ctx, key, time.Now())
 }
+
+// newForm is a history in a form that is not known here.
+var newForm = &types.AttributeValueMemberL{Value: []types.AttributeValue{&types.AttributeValueMemberS{Value: "v2;1000000000;40"}}}

@@ -4,20 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // mapReads counts what reads of the shard map are made.
 type mapReads struct {
 	*dynamodb.Client
-	gets, scans atomic.Int64
+	gets, queries atomic.Int64
 }
 
 func (m *mapReads) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
@@ -25,13 +26,12 @@ func (m *mapReads) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...
 	return m.Client.GetItem(ctx, in, o...)
 }
 
-func (m *mapReads) Scan(ctx context.Context, in *dynamodb.ScanInput, o ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
-	m.scans.Add(1)
-	return m.Client.Scan(ctx, in, o...)
+func (m *mapReads) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	m.queries.Add(1)
+	return m.Client.Query(ctx, in, o...)
 }
 
-// TestADeletionIsOneReadForEveryProcess: beside the log, which each follows. Nobody
-// reads the map anew.
+// TestADeletionIsOneReadForEveryProcess, as all other changes are.
 func TestADeletionIsOneReadForEveryProcess(t *testing.T) {
 	d := deploy(t)
 	now := later
@@ -48,14 +48,15 @@ func TestADeletionIsOneReadForEveryProcess(t *testing.T) {
 		}
 	}
 	d.forget(t, "C#3", now)
-	d.pin(t, "C#3", 9, now) // its versions start over
+	d.pin(t, "C#3", 9, now)
+	d.forget(t, "C#4", now)
 	reads.gets.Store(0)
-	reads.scans.Store(0)
+	reads.queries.Store(0)
 	for _, view := range views {
 		for i := range keys {
-			want := 4
-			if i == 3 {
-				want = 9
+			want := map[int]int{3: 9, 4: 1}[i]
+			if want == 0 {
+				want = 4
 			}
 			entry, err := view.Lookup(within(t), fmt.Sprintf("C#%d", i), now.Add(ddb.ViewAge+time.Second))
 			if err != nil || entry.History.Newest() != want {
@@ -63,84 +64,87 @@ func TestADeletionIsOneReadForEveryProcess(t *testing.T) {
 			}
 		}
 	}
-	// The reset, the deletion, the new pin and the log's end; and the key's item.
-	if gets := reads.gets.Load(); gets > 5*processes || reads.scans.Load() != 0 {
-		t.Errorf("%d processes made %d reads and %d scans", processes, gets, reads.scans.Load())
+	if reads.queries.Load() > processes || reads.gets.Load() != 0 {
+		t.Errorf("%d processes made %d queries and %d other reads", processes, reads.queries.Load(), reads.gets.Load())
 	}
 }
 
-// TestKeysOfTheLog: no key may be taken for the change log, and items that other
-// programs wrote there harm nobody.
-func TestKeysOfTheLog(t *testing.T) {
+// TestKeysThatCannotBe in the map are refused, and those that only look strange are not.
+func TestKeysThatCannotBe(t *testing.T) {
 	d := deploy(t)
 	now := later
 	c := d.changer(ddb.ChangerOptions{})
-	for _, key := range []string{"", "log#", "log#web", "log#7"} {
+	long := strings.Repeat("k", 1025)
+	for _, key := range []string{"", long} {
 		_, pinned := c.Pin(within(t), key, 4, note, now)
 		_, reset := c.Reset(within(t), key, now)
-		_, looked := d.shards.Lookup(within(t), key, now)
-		_, read := d.shards.Read(within(t), key)
-		for name, err := range map[string]error{
-			"pin": pinned, "reset": reset, "look-up": looked, "read": read, "forget": c.Forget(within(t), key, now),
-		} {
+		_, grown := c.GrowFrom(within(t), ddb.Entry{Key: key}, 4, note, now)
+		for name, err := range map[string]error{"pin": pinned, "reset": reset, "grow": grown, "forget": c.Forget(within(t), key, now)} {
 			if !errors.Is(err, ddb.ErrMisused) {
-				t.Errorf("%s of %q: %v", name, key, err)
+				t.Errorf("%s of %.9q: %v", name, key, err)
 			}
 		}
 	}
-	for _, pk := range []string{"log#web", "log#2", "log#007", "log#900"} {
-		d.setShards(t, pk, "1:4")
+	if _, err := d.shards.Lookup(within(t), "", now); !errors.Is(err, ddb.ErrMisused) {
+		t.Errorf("looking up no key: %v", err)
 	}
-	for i := range 4 {
-		d.pin(t, fmt.Sprintf("C#%d", i), 5+i, now)
+	if entry, err := d.shards.Read(within(t), long); err != nil || entry.Most() != 1 {
+		t.Errorf("reading a long key: %+v, %v", entry, err)
+	}
+	strange := []string{"log", "log#7", "keys#3", "partitions", strings.Repeat("é", 512)}
+	for i, key := range strange {
+		d.pin(t, key, 5+i, now)
 	}
 	for name, view := range map[string]*ddb.Map{"new": ddb.NewMap(d.client, d.names.ShardMap), "the changer's": c.Map} {
-		for i := range 4 {
-			entry, err := view.Lookup(within(t), fmt.Sprintf("C#%d", i), now.Add(ddb.ViewAge+time.Second))
+		for i, key := range strange {
+			entry, err := view.Lookup(within(t), key, now.Add(ddb.ViewAge+time.Second))
 			if err != nil || entry.History.Newest() != 5+i {
-				t.Errorf("%s view, key %d: %+v, %v", name, i, entry, err)
+				t.Errorf("%s view, key %.9q: %+v, %v", name, key, entry, err)
 			}
 		}
 	}
 }
 
-// TestADeletionDuringAScan: what the scan saw of a key before it was deleted is gone
-// from the view, with no further scan.
-func TestADeletionDuringAScan(t *testing.T) {
+// TestADeletionDuringALoad: what the load saw of a key before it was deleted is gone
+// from the view, with no further load.
+func TestADeletionDuringALoad(t *testing.T) {
 	d := deploy(t)
 	now := later
-	d.pin(t, "C#gone", 30, now)
-	d.pin(t, "C#stays", 30, now)
-	late := &lateScan{mapReads: mapReads{Client: d.client}, then: func() {
+	for _, key := range []string{"C#gone", "C#back", "C#stays"} {
+		d.pin(t, key, 30, now)
+	}
+	late := &lateQuery{mapReads: mapReads{Client: d.client}, happened: make(chan struct{}), then: func() {
 		d.forget(t, "C#gone", now)
-		d.pin(t, "C#gone", 3, now)
+		d.forget(t, "C#back", now)
+		d.pin(t, "C#back", 3, now)
 	}}
 	view := ddb.NewMap(late, d.names.ShardMap)
-	for key, want := range map[string]int{"C#gone": 3, "C#stays": 30} {
+	for key, want := range map[string]int{"C#gone": 1, "C#back": 3, "C#stays": 30} {
 		entry, err := view.Lookup(within(t), key, now)
-		if err != nil || entry.History.Newest() != want || late.scans.Load() != 1 {
-			t.Errorf("%s: %+v, %v; want %d, of 1 scan: %d", key, entry, err, want, late.scans.Load())
+		if err != nil || entry.History.Newest() != want || late.queries.Load() != 17 {
+			t.Errorf("%s: %+v, %v; want %d, of 17 queries: %d", key, entry, err, want, late.queries.Load())
 		}
 	}
 }
 
-// lateScan gives the answer of a scan when something else has happened since.
-type lateScan struct {
+// lateQuery gives the answers of queries of keys when something else has happened since.
+type lateQuery struct {
 	mapReads
-	then func()
+	then     func()
+	happened chan struct{}
+	parts    atomic.Int64
 }
 
-func (l *lateScan) Scan(ctx context.Context, in *dynamodb.ScanInput, o ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
-	out, err := l.mapReads.Scan(ctx, in, o...)
-	l.then()
-	// As a scan that came to the log later: the deletion is in it already.
-	for _, n := range []string{"3", "4", "5"} {
-		found, getErr := l.GetItem(ctx, &dynamodb.GetItemInput{TableName: in.TableName, Key: map[string]types.AttributeValue{
-			"pk": &types.AttributeValueMemberS{Value: "log#" + n},
-		}})
-		if err = errors.Join(err, getErr); err == nil && found.Item != nil {
-			out.Items = append(out.Items, found.Item)
-		}
+func (l *lateQuery) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	out, err := l.mapReads.Query(ctx, in, o...)
+	if in.ExpressionAttributeValues[":part"] == nil {
+		return out, err
 	}
+	// All parts have been read when it happens.
+	if l.parts.Add(1) == schema.MapParts {
+		l.then()
+		close(l.happened)
+	}
+	<-l.happened
 	return out, err
 }

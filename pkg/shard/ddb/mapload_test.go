@@ -1,118 +1,190 @@
 package ddb
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// TestFirstGap: a gap is a change that was not there yet, unless the log has let go
-// of it, or has lost it.
-func TestFirstGap(t *testing.T) {
-	type run struct{ from, to int64 }
-	for name, c := range map[string]struct {
-		seen  []run
-		later []run // what the log has at the scan's end, and the scan did not see
-		want  int64
-	}{
-		"nothing":                       {nil, nil, 1},
-		"all":                           {[]run{{1, 7}}, nil, 8},
-		"one came meanwhile":            {[]run{{1, 7}, {9, 20}}, []run{{8, 8}}, 8},
-		"the very first came meanwhile": {[]run{{2, 2}}, []run{{1, 1}}, 1},
-		"the first came meanwhile":      {[]run{{3, 3}, {5, 6}}, []run{{1, 2}, {4, 4}}, 1},
-		"the first are lost":            {[]run{{500, 600}}, nil, 601},
-		"lost, and others came":         {[]run{{500, 600}, {602, 602}}, []run{{601, 601}}, 601},
-		"kept ones":                     {[]run{{3001, 13000}}, nil, 13001},
-		"kept ones, half of them lost":  {[]run{{10000, 13000}}, nil, 13001},
-		"some went meanwhile":           {[]run{{3, 3}, {6, 6}, {9, 10008}}, nil, 10009},
-		"some went, and others came":    {[]run{{3, 3}, {9, 10000}, {10002, 10008}}, []run{{10001, 10001}}, 10001},
-		"a strange one, long gone by":   {[]run{{7, 7}, {20001, 30000}}, nil, 30001},
-		"the log is young, all is new":  {[]run{{1, 1}}, nil, 2},
-	} {
-		f := &fakeMap{items: map[string]item{}}
-		l := newLoad(MaxKeys, farFuture)
-		for _, r := range c.seen {
-			for n := r.from; n <= r.to; n++ {
-				l.note(n, item{"pk": logKey(n)["pk"]})
-			}
-		}
-		for _, r := range c.later {
-			for n := r.from; n <= r.to; n++ {
-				f.change(n, "C#a", 2)
-			}
-		}
-		err := NewMap(f, "m").place(t.Context(), l)
-		if got := l.view.seq + 1; err != nil || got != c.want {
-			t.Errorf("%s: %d, %v; want %d", name, got, err, c.want)
-		}
-	}
-}
-
-// TestTheFirstChangesDuringALoad of a map that had none: the scan has passed the place
-// of the first, and of its key, and sees the second.
-func TestTheFirstChangesDuringALoad(t *testing.T) {
-	f := &fakeMap{page: 1, items: map[string]item{}}
-	for _, pk := range []string{"C#b", "log#1~", "zz"} {
-		f.items[pk] = item{"pk": &types.AttributeValueMemberS{Value: pk}}
-	}
-	f.down = func() error {
-		if f.pages() == 2 {
-			f.change(1, "C#a", 16)
-			f.change(2, "C#b", 4)
-		}
-		return nil
-	}
-	m := NewMap(f, "m")
-	for key, want := range map[string]int{"C#a": 16, "C#b": 4} {
-		if e, err := m.Lookup(t.Context(), key, farFuture); err != nil || e.History.Newest() != want {
-			t.Errorf("%s: %d write shards, %v; want %d", key, e.History.Newest(), err, want)
-		}
-	}
-}
-
-// TestALogWithoutItsBegin, which somebody has deleted, is followed from what is left.
-func TestALogWithoutItsBegin(t *testing.T) {
+// TestChangesDuringALoad of keys that it has passed, and of one that it never saw.
+func TestChangesDuringALoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := manyPages()
-		for n := range int64(50) {
-			delete(f.items, text(logKey(n+1), "pk"))
-		}
 		m := NewMap(f, "m")
-		if _, err := m.Lookup(t.Context(), "C#k1", time.Now()); err != nil {
+		begun := time.Now()
+		go func() {
+			time.Sleep(3 * f.takes) // some pages of each part have been read
+			for n := range 200 {
+				f.change(2, fmt.Sprint("C#k", n), 40)
+			}
+			f.change(1, "C#new", 40)
+		}()
+		if err := m.Load(t.Context(), begun); err != nil {
 			t.Fatal(err)
 		}
-		f.change(201, "C#k1", 40)
 		pages := f.pages()
-		time.Sleep(ViewAge + time.Second)
-		e, err := m.Lookup(t.Context(), "C#k1", time.Now())
-		if err != nil || e.History.Newest() != 40 || f.pages() != pages {
-			t.Errorf("%d write shards, %v; the table was read in %d pages, and %d more", e.History.Newest(), err, pages, f.pages()-pages)
+		for _, key := range []string{"C#k0", "C#k77", "C#k199", "C#new"} {
+			if e, err := m.Lookup(t.Context(), key, begun); err != nil || e.History.Newest() != 40 {
+				t.Errorf("%s: %d write shards, %v", key, e.History.Newest(), err)
+			}
+		}
+		if f.again() != 0 || f.pages() != pages {
+			t.Errorf("%d pages, %d of them again, and %d more", pages, f.again(), f.pages()-pages)
 		}
 	})
 }
 
-// TestStrangeLogItems: one that another program wrote, however it is numbered, does
-// not count as the log's newest.
-func TestStrangeLogItems(t *testing.T) {
-	f := manyPages()
-	for _, pk := range []string{"log#web", "log#", "log#-4", "log#007", "log#999999", "log#99999999999999999999"} {
-		f.items[pk] = item{"pk": &types.AttributeValueMemberS{Value: pk}, attrCount: number(4)}
-	}
-	f.takes, f.trips = 0, 0
-	m := NewMap(f, "m")
-	entry, err := m.Lookup(t.Context(), "C#k3", farFuture)
-	if err != nil || entry.History.Newest() != 16 || m.current().last() != 200 {
-		t.Errorf("%+v, %v, at change %d", entry, err, m.current().last())
+// TestForeignItems in all places of the table harm nobody, and no list.
+func TestForeignItems(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFakeMap(10, 0, 0)
+		f.change(1, "C#k", 16)
+		_, elsewhere := schema.MapKey("C#k")
+		for n := range schema.MapParts {
+			it := itemKey(schema.MapPart(n), elsewhere) // not where it belongs, but for one
+			if _, there := f.items[placed(it)]; !there {
+				it[attrVersion] = number(9)
+				f.put(it)
+			}
+		}
+		for _, sk := range []string{"", "9", "zz", "2026-13-45T00:00:00.000Z#x", schema.MapLogSK(time.Now(), "x"), schema.MapNote} {
+			it := itemKey(schema.MapLog, sk)
+			it[attrCount], it[attrNoted] = number(4), &types.AttributeValueMemberS{Value: "many"}
+			f.put(it)
+		}
+		f.put(itemKey("junk", "junk"))
+		m := NewMap(f, "m")
+		entry, err := m.Lookup(t.Context(), "C#k", time.Now())
+		if err != nil || entry.History.Newest() != 16 || m.Partitions(time.Now()) != FewPartitions {
+			t.Errorf("%+v, %v, %d partitions", entry, err, m.Partitions(time.Now()))
+		}
+		if list, err := m.Entries(t.Context(), time.Now()); err != nil || len(list) != 1 {
+			t.Errorf("%+v, %v", list, err)
+		}
+	})
+}
+
+// TestAnOldViewIsLoadedAnew, since the log may have lost what it misses.
+func TestAnOldViewIsLoadedAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := manyPages()
+		m := NewMap(f, "m")
+		if err := m.Load(t.Context(), time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		pages := f.pages()
+		time.Sleep(29 * time.Minute)
+		f.change(2, "C#k3", 40)
+		if e, err := m.Lookup(t.Context(), "C#k3", time.Now()); err != nil || e.History.Newest() != 40 || f.pages() != pages {
+			t.Errorf("%d write shards, %v, %d pages of keys", e.History.Newest(), err, f.pages()-pages)
+		}
+		_, log := f.change(3, "C#k3", 80)
+		delete(f.items, placed(log))
+		time.Sleep(31 * time.Minute)
+		if e, err := m.Lookup(t.Context(), "C#k3", time.Now()); err != nil || e.History.Newest() != 80 || f.pages() != 2*pages {
+			t.Errorf("%d write shards, %v, %d pages of keys", e.History.Newest(), err, f.pages()-pages)
+		}
+	})
+}
+
+// TestAKeyOfManyChanges: the log has not room for them, and the key's item is read.
+func TestAKeyOfManyChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFakeMap(1000, 0, 0)
+		m, c := NewMap(f, "m"), NewMapChanger(f, NewMap(f, "m"), ChangerOptions{})
+		for n := range 2 * maxLogged {
+			if _, err := c.Pin(t.Context(), "E#e", 2+n, Note{}, time.Now()); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * time.Second)
+			e, err := m.Lookup(t.Context(), "E#e", time.Now())
+			if err != nil || e.History.Newest() != 2+n || len(e.History) != n+1 {
+				t.Fatalf("%d write shards after %d changes, %v", e.History.Newest(), len(e.History), err)
+			}
+		}
+	})
+}
+
+// TestPartitionsAreNoted: all processes know of it, and within a day it only rises.
+func TestPartitionsAreNoted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &strictMap{newFakeMap(10, 0, 0)}
+		m, c := NewMap(f, "m"), NewMapChanger(f, NewMap(f, "m"), ChangerOptions{})
+		for _, step := range []struct {
+			n     int
+			later time.Duration
+			want  int
+		}{{9, 0, 9}, {6, time.Hour, 9}, {12, time.Hour, 12}, {12, 23 * time.Hour, 12}, {8, 23 * time.Hour, 12}, {8, 2 * time.Hour, 8}} {
+			time.Sleep(step.later + 2*time.Second)
+			if err := c.NotePartitions(t.Context(), step.n, time.Now()); err != nil {
+				t.Fatal(err)
+			}
+			if err := m.Load(t.Context(), time.Now()); err != nil || m.Partitions(time.Now()) != step.want {
+				t.Errorf("%+v: %d, %v", step, m.Partitions(time.Now()), err)
+			}
+		}
+		for _, bad := range []int{0, -1, maxPartitions + 1} {
+			if err := c.NotePartitions(context.Background(), bad, time.Now()); err == nil {
+				t.Errorf("%d partitions", bad)
+			}
+		}
+	})
+}
+
+// TestTheLeadFollowsFromTheOptions, and how far ahead items may lie.
+func TestTheLeadFollowsFromTheOptions(t *testing.T) {
+	now := time.UnixMilli(1_763_808_123_251)
+	for _, c := range []struct {
+		o           MapOptions
+		lead, ahead time.Duration
+	}{
+		{MapOptions{}, LeadTime, MaxAhead},
+		{MapOptions{ViewAge: 3 * time.Second}, 7 * time.Second, MaxAhead},
+		{MapOptions{ViewAge: 500 * time.Millisecond, EventAhead: 4 * time.Second}, 6500 * time.Millisecond, 4 * time.Second},
+		{MapOptions{ViewAge: time.Hour, EventAhead: time.Hour}, margin, MaxEventAhead},
+	} {
+		f := newFakeMap(10, 0, 0)
+		view := NewMapWith(f, "m", c.o)
+		changer := NewMapChanger(f, view, ChangerOptions{})
+		e, err := changer.Grow(t.Context(), "E#e", 4, Note{}, now)
+		if late := e.Effective().Sub(now); err != nil || late < c.lead || late > c.lead+CommitTime {
+			t.Errorf("%+v: in force after %v, %v; want %v", c.o, late, err, c.lead)
+		}
+		for _, counts := range []Counts{view, changer, Namespace{"x", view}, AtLeast{2, Namespace{"x", changer}}} {
+			if got := aheadOf(counts); got != c.ahead {
+				t.Errorf("%+v, %T: %v ahead, want %v", c.o, counts, got, c.ahead)
+			}
+		}
+		writer := NewEventWriter(nil, "t", view, 0, nil)
+		_, fits := writer.PutTransact(t.Context(), Event{Entity: "e", ID: "x", Time: now.Add(c.ahead)}, now)
+		_, beyond := writer.PutTransact(t.Context(), Event{Entity: "e", ID: "x", Time: now.Add(c.ahead + 1)}, now)
+		if fits != nil || !errors.Is(beyond, ErrMisused) {
+			t.Errorf("%+v: %v and %v", c.o, fits, beyond)
+		}
 	}
 }
 
-// TestHint: it is a stored form.
-func TestHint(t *testing.T) {
-	for key, want := range map[string]int64{"C#page/home": 37562, "E#sensor-1": 6734, "L#é": 24545} {
-		if got := hint(key); got != want {
-			t.Errorf("%q: %d, want %d", key, got, want)
-		}
+// TestEpochs: times of the shard map have milliseconds where they need them.
+func TestEpochs(t *testing.T) {
+	e := Entry{Key: "E#e", Version: 2, Max: 16, History: shard.History{
+		{At: time.UnixMilli(1_763_808_100_000), Count: 4}, {At: time.UnixMilli(1_763_808_123_250), Count: 16},
+	}, Updated: time.UnixMilli(1_763_808_118_250), Notes: map[int64]Note{1_763_808_123_250: {"me", "why"}}}
+	it := e.attributes()
+	list := it[attrHistory].(*types.AttributeValueMemberL).Value
+	if got := list[1].(*types.AttributeValueMemberS).Value; got != "1763808123.250:16" {
+		t.Errorf("a change is %s", got)
+	}
+	it[attrUpdated] = &types.AttributeValueMemberN{Value: "1763808118.25"} // as DynamoDB has it
+	got, err := parseEntry(e.Key, it)
+	if err != nil || !got.Effective().Equal(e.Effective()) || !got.Updated.Equal(e.Updated) || got.Notes[1_763_808_123_250].By != "me" {
+		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -12,52 +12,53 @@ import (
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
-// follow reads the change log from a view's place to its end.
-func (m *Map) follow(ctx context.Context, v *view, now time.Time) error {
-	for seq := v.last() + 1; ; seq++ {
-		it, err := m.get(ctx, logKey(seq))
-		if err != nil {
-			return fmt.Errorf("reading change %d of the shard map: %w", seq, err)
-		}
-		if it == nil {
-			v.reached(now)
-			return nil
-		}
-		var entry Entry
-		if key := text(it, attrKey); key != "" {
-			entry = readEntry(key, it)
-		}
-		for _, key := range outdated(v, entry, it) {
-			if err := m.lookAgain(ctx, v, key); err != nil {
-				return err
-			}
-		}
-		v.step(seq, entry)
+// follow takes over what the log says from a time on, and the note of partitions, which
+// stands at its end.
+func (m *Map) follow(ctx context.Context, v *view, from time.Time) error {
+	err := m.pages(ctx, &dynamodb.QueryInput{
+		TableName: &m.table, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("pk = :log AND sk >= :from"),
+		ExpressionAttributeValues: item{
+			":log":  &types.AttributeValueMemberS{Value: schema.MapLog},
+			":from": &types.AttributeValueMemberS{Value: from.UTC().Format(schema.TimeLayout)},
+		},
+	}, func(it item) error { return m.hear(ctx, v, it) })
+	if err != nil {
+		return fmt.Errorf("reading the changes of the shard map: %w", err)
 	}
+	return nil
 }
 
-// outdated lists the keys to look at again because of a change: those that it may have
-// deleted, and its own if it can't be read. What a view has of that is no longer so,
-// whatever the change says; the key's item may be readable, or newer.
-func outdated(v *view, change Entry, it item) (keys []string) {
-	if h, ok := deleted(it); ok {
-		keys = v.hinted(map[int64]bool{h: true})
+// hear takes over one item of the log. What somebody else has put there says nothing.
+func (m *Map) hear(ctx context.Context, v *view, it item) error {
+	if text(it, schema.SK) == schema.MapNote {
+		if n, err := integer(it, attrNoted); err == nil {
+			v.note(int(n))
+		}
+		return nil
+	}
+	change, ok := logged(it)
+	if !ok {
+		return nil
 	}
 	if change.fault != nil {
-		keys = append(keys, change.Key)
+		return m.lookAgain(ctx, v, change)
 	}
-	return keys
+	v.learn(change)
+	return nil
 }
 
-// readEntry reads an item into an entry, with the fault if there is one, and then no
-// more than the version, 0 if that can't be read either.
-func readEntry(key string, it item) Entry {
-	entry, err := parseEntry(key, it)
-	if err != nil {
-		version, _ := integer(it, attrVersion)
-		return Entry{Key: key, Version: version, fault: err}
+// lookAgain reads the item of a key whose change does not say all, or can't be read.
+// What the view has of it is no longer so; the item may be readable, or newer.
+func (m *Map) lookAgain(ctx context.Context, v *view, change Entry) error {
+	if held, ok, _ := v.find(change.Key); ok && change.Version > 0 && !change.newer(held) {
+		return nil
 	}
-	return entry
+	it, err := m.get(ctx, change.Key)
+	if err != nil {
+		return fmt.Errorf("reading %q: %w", change.Key, err)
+	}
+	v.replace(readEntry(change.Key, it), it != nil)
+	return nil
 }
 
 // Read reads one key's item, consistently and past the view. A key that is not in
@@ -66,33 +67,78 @@ func (m *Map) Read(ctx context.Context, key string) (Entry, error) {
 	if err := usable(key); err != nil {
 		return Entry{}, err
 	}
-	it, err := m.get(ctx, item{schema.PK: &types.AttributeValueMemberS{Value: key}})
+	it, err := m.get(ctx, key)
 	if err != nil || it == nil {
 		return Entry{Key: key}, err
 	}
 	return parseEntry(key, it)
 }
 
-// getTime bounds one attempt to read an item, which takes some milliseconds: many wait
+// callTime bounds one attempt of a read, which takes some milliseconds: many wait
 // for it, and one that hangs is better made again.
-const getTime = 2 * time.Second
+const callTime = 2 * time.Second
 
-func (m *Map) get(ctx context.Context, key item) (it item, err error) {
+// maxSortKey is DynamoDB's bound: what is longer is no key of the map.
+const maxSortKey = 1024
+
+func (m *Map) get(ctx context.Context, key string) (it item, err error) {
 	err = persist(ctx, func(ctx context.Context) error {
-		limited, cancel := context.WithTimeout(ctx, getTime)
-		defer cancel()
-		out, err := m.client.GetItem(limited, &dynamodb.GetItemInput{
-			TableName: &m.table, Key: key, ConsistentRead: aws.Bool(true),
+		it, err = m.getOnce(ctx, key)
+		return err
+	})
+	return it, err
+}
+
+func (m *Map) getOnce(ctx context.Context, key string) (it item, err error) {
+	if len(key) > maxSortKey {
+		return nil, nil
+	}
+	err = promptly(ctx, func(ctx context.Context) error {
+		out, err := m.client.GetItem(ctx, &dynamodb.GetItemInput{
+			TableName: &m.table, Key: mapKey(key), ConsistentRead: aws.Bool(true),
 		}, once)
-		switch {
-		case err == nil:
+		if err == nil {
 			it = out.Item
-		case limited.Err() != nil && ctx.Err() == nil:
-			err = fmt.Errorf("%w: no answer within %v: %v", ErrUnavailable, getTime, err)
 		}
 		return err
 	})
 	return it, err
+}
+
+// pages makes a query to its end, from where its input is: a further call goes on after
+// the last page that was taken in.
+func (m *Map) pages(ctx context.Context, input *dynamodb.QueryInput, take func(item) error) error {
+	for {
+		var out *dynamodb.QueryOutput
+		err := persist(ctx, func(ctx context.Context) error {
+			return promptly(ctx, func(ctx context.Context) (err error) {
+				out, err = m.client.Query(ctx, input, once)
+				return err
+			})
+		})
+		if err != nil {
+			return err
+		}
+		for _, it := range out.Items {
+			if err := take(it); err != nil {
+				return err
+			}
+		}
+		if input.ExclusiveStartKey = out.LastEvaluatedKey; len(out.LastEvaluatedKey) == 0 {
+			return nil
+		}
+	}
+}
+
+// promptly makes a call that is cut off after callTime, which is worth another attempt.
+func promptly(ctx context.Context, call func(context.Context) error) error {
+	limited, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	err := call(limited)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return fmt.Errorf("%w: no answer within %v: %v", ErrUnavailable, callTime, err)
+	}
+	return err
 }
 
 func text(it item, name string) string {

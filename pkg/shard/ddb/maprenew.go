@@ -9,10 +9,6 @@ import (
 // RenewTime bounds how long a renewal of a view goes on after its caller is gone.
 const RenewTime = 10 * time.Second
 
-// reloadAge is the age beyond which a view is read anew instead of being brought
-// up by the log, whose old items may be gone by then.
-const reloadAge = time.Hour
-
 // renewal is one bringing up of the view, for all who wait for it.
 type renewal struct {
 	begun  time.Time // by the wall clock
@@ -67,7 +63,7 @@ func (m *Map) start(ctx context.Context, now time.Time) (r *renewal, mine bool) 
 // wait for one renewal instead of each doing one. One that began before the caller came
 // and fails says little of what the next would do: that is waited for, too.
 func (m *Map) renew(ctx context.Context, now time.Time) error {
-	for met := false; !m.current().fresh(now); met = true {
+	for met := false; !m.current().fresh(now, m.options.ViewAge); met = true {
 		r, mine := m.start(ctx, now)
 		err := r.wait(ctx)
 		if err == nil && mine {
@@ -80,22 +76,15 @@ func (m *Map) renew(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// latest brings the view up to now, whatever its age, and returns the number of
-// the last change.
-func (m *Map) latest(ctx context.Context, now time.Time) (int64, error) {
-	r, mine := m.start(ctx, now.Round(0))
-	err := r.wait(ctx)
-	if !mine && ctx.Err() == nil { // it may have gone past what the caller must see
-		r, _ = m.start(ctx, now.Round(0))
-		err = r.wait(ctx)
-	}
-	return m.current().last(), err
-}
-
 // bringUp makes the view one of now. Only one is under way at a time.
 func (m *Map) bringUp(ctx context.Context, now time.Time) error {
-	if v := m.current(); v.younger(now, reloadAge) {
-		return m.follow(ctx, v, now)
+	v := m.current()
+	if !v.younger(now, m.times.reload) {
+		return m.load(ctx, now)
 	}
-	return m.load(ctx, now)
+	if err := m.follow(ctx, v, v.polled().Add(-m.times.overlap)); err != nil {
+		return err
+	}
+	v.reached(now)
+	return nil
 }

@@ -1,19 +1,18 @@
 package ddb
 
 import (
-	"hash/crc32"
 	"sync"
 	"time"
 )
 
 // view is what is known of the shard map.
 type view struct {
-	mu      sync.RWMutex
-	at      time.Time        // start of the newest poll, by the wall clock
-	seq     int64            // last change of the log that the view holds
-	keys    map[string]Entry // by base key; nil before the first load
-	maxKeys int
-	partial bool // keys is full: a key's absence means nothing
+	mu         sync.RWMutex
+	at         time.Time        // start of the newest poll, by the wall clock
+	keys       map[string]Entry // by base key; nil before the first load
+	maxKeys    int
+	partial    bool // keys is full: a key's absence means nothing
+	partitions int  // of the items table; 0 without a note
 }
 
 func newView(maxKeys int) *view { return &view{keys: map[string]Entry{}, maxKeys: maxKeys} }
@@ -37,94 +36,82 @@ func (v *view) younger(now time.Time, age time.Duration) bool {
 
 // fresh tells whether the view need not be renewed at now. A poll that seems to be of
 // much later than now is another clock's.
-func (v *view) fresh(now time.Time) bool {
+func (v *view) fresh(now time.Time, age time.Duration) bool {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	return v.keys != nil && now.Sub(v.at).Abs() <= ViewAge
+	return v.keys != nil && now.Sub(v.at).Abs() <= age
 }
 
-// last returns the number of the last change that the view holds.
-func (v *view) last() int64 {
+// polled returns when the view was renewed last.
+func (v *view) polled() time.Time {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	return v.seq
+	return v.at
 }
 
-// reached notes that the log ended at the view's place, at now or later.
-func (v *view) reached(now time.Time) {
+// reached notes that the view has all that there was at a time.
+func (v *view) reached(at time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.at = now
+	v.at = at
 }
 
-// step takes over change seq, the next one; one without a key says nothing.
-func (v *view) step(seq int64, entry Entry) {
+// learn takes over an entry unless the view has a newer one. One that could not be
+// read makes its key's lookups fail, and no other's.
+func (v *view) learn(entry Entry) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if entry.Key != "" {
-		v.apply(entry)
-	}
-	v.seq = seq
-}
-
-// own takes over a change that this process made, unless the view has gone past it:
-// then its key may be deleted by now.
-func (v *view) own(seq int64, entry Entry) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.keys != nil && v.seq < seq {
-		v.apply(entry)
+	if held, ok := v.keys[entry.Key]; !ok {
+		v.add(entry)
+	} else if entry.newer(held) {
+		v.keys[entry.Key] = bare(entry)
 	}
 }
 
-// apply takes over an entry unless the view has a newer one. One that could not be
-// read makes its key's lookups fail, and no other's; where there are two of a version,
-// the one that could counts. The caller holds mu.
-func (v *view) apply(entry Entry) {
-	old, held := v.keys[entry.Key]
+// add takes in an entry of a key that the view has not, if there is room. The caller
+// holds mu.
+func (v *view) add(entry Entry) {
 	switch {
-	case held && (old.Version > entry.Version || old.Version == entry.Version && old.fault == nil):
-	case !held && len(v.keys) >= v.maxKeys:
+	case v.keys == nil:
+	case len(v.keys) >= v.maxKeys:
 		v.partial = true
 	default:
-		v.keys[entry.Key] = entry
+		v.keys[entry.Key] = bare(entry)
 	}
+}
+
+// bare is an entry without what would be most of what a view takes.
+func bare(entry Entry) Entry {
+	entry.Notes = nil
+	return entry
 }
 
 // replace puts what a key's item says now in the place of what the view has of it,
-// whatever the versions; an entry that is not in the map goes.
+// whatever the versions; a key that has no item goes.
 func (v *view) replace(entry Entry, there bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if delete(v.keys, entry.Key); there {
-		v.apply(entry)
+	if _, held := v.keys[entry.Key]; there && held {
+		v.keys[entry.Key] = bare(entry)
+	} else if there {
+		v.add(entry)
+	} else {
+		delete(v.keys, entry.Key)
 	}
 }
 
-// hinted lists the keys in the view whose hints are among these.
-func (v *view) hinted(hints map[int64]bool) (keys []string) {
+// note takes over how many partitions the items table has.
+func (v *view) note(partitions int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.partitions = partitions
+}
+
+func (v *view) noted() int {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	for key := range v.keys {
-		if hints[hint(key)] {
-			keys = append(keys, key)
-		}
+	if v.partitions < 1 {
+		return FewPartitions
 	}
-	return keys
+	return v.partitions
 }
-
-// all lists the entries that could be read.
-func (v *view) all() (entries []Entry) {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	for _, e := range v.keys {
-		if e.fault == nil {
-			entries = append(entries, e)
-		}
-	}
-	return entries
-}
-
-// hint is 16 bits of a key's name, which say which keys of a view may have been
-// deleted, and don't tell the name. It is stored.
-func hint(key string) int64 { return int64(crc32.ChecksumIEEE([]byte(key)) & 0xffff) }

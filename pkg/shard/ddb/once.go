@@ -38,13 +38,14 @@ type OnceClient interface {
 type Once struct {
 	client OnceClient
 	table  string
-	watch  Watcher
+	told   *transactions
 }
 
 // NewOnce returns a Once that keeps its markers in this table. It tells watch how
-// the keys of its calls fare; [Unwatched] is for nobody.
-func NewOnce(client OnceClient, table string, watch Watcher) *Once {
-	return &Once{client: client, table: table, watch: watched(watch)}
+// the keys of its calls fare, and by which counts of shards their writes were sent;
+// [Unwatched] is for nobody, and needs no shards.
+func NewOnce(client OnceClient, table string, shards *Map, watch Watcher) *Once {
+	return &Once{client: client, table: table, told: newTransactions(client, table, shards, watch)}
 }
 
 // Call is a call to apply once. Its writes are 99 actions at most.
@@ -82,7 +83,7 @@ func (o *Once) Do(ctx context.Context, call Call, now time.Time,
 func (o *Once) Decide(ctx context.Context, call Call, now time.Time,
 	decide func(context.Context) ([]types.TransactWriteItem, []byte, error),
 ) (before []byte, err error) {
-	start, try := StartBy(ctx), &onceTry{Once: o, call: call, now: now, decide: decide}
+	start, try := StartBy(ctx), &onceTry{Once: o, call: call, id: rand.Uint64(), now: now, begin: time.Now(), decide: decide}
 	err = persist(ctx, func(ctx context.Context) (err error) {
 		for i := range maxMet {
 			before, err = try.do(ctx)
@@ -124,10 +125,12 @@ func pause(ctx context.Context, d time.Duration) bool {
 // onceTry makes the tries of one call.
 type onceTry struct {
 	*Once
-	call    Call
-	now     time.Time
-	decide  func(context.Context) ([]types.TransactWriteItem, []byte, error)
-	offered bool
+	call   Call
+	id     uint64 // tells the call from others
+	now    time.Time
+	begin  time.Time // by the clock of this process, when now was
+	decide func(context.Context) ([]types.TransactWriteItem, []byte, error)
+	asked  bool // the watcher knows of the call
 }
 
 // do makes one try. It returns the answer of a call that was applied before.
@@ -136,21 +139,21 @@ func (t *onceTry) do(ctx context.Context) (before []byte, err error) {
 	if err != nil {
 		return t.impossible(ctx, t.call, t.now, err)
 	}
-	if !t.offered {
-		t.offer(writes, t.now)
-		t.offered = true
+	loads, requests := t.told.loads(ctx, writes, t.id, t.now.Add(time.Since(t.begin)))
+	if !t.asked {
+		t.asked = true
+		requests.tell(t.told.watch)
 	}
 	t.call.Answer = answer
 	_, err = t.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
 		TransactItems: append(writes, t.marker(t.call, t.now)),
 	}, once)
+	t.told.told(ctx, loads, err)
 	if marker := refusal(err, len(writes)); marker != nil {
 		before, err = answerOf(marker, t.call)
-		t.refused(writes, t.now)
 	} else if outrun(err, len(writes)) {
 		err = fmt.Errorf("%w: %w", errOutrun, err)
 	}
-	learn(ctx, t.client, t.table, t.watch, err, writes, t.now)
 	return before, err
 }
 
@@ -181,25 +184,6 @@ func (o *Once) Before(ctx context.Context, call Call, now time.Time) (answer []b
 }
 
 func markerKey(call Call) item { return itemKey("I#"+call.Key, schema.SoleSK) }
-
-// offer tells the watcher of the call's writes.
-func (o *Once) offer(writes []types.TransactWriteItem, now time.Time) {
-	for _, w := range writes {
-		if l, ok := loadOf(w, now); ok {
-			o.watch.Offered(l.key.Base.String(), l.units, l.at)
-		}
-	}
-}
-
-// refused tells the watcher of a repeated call, whose failed condition cost what
-// its writes would have. An index has no part in that.
-func (o *Once) refused(writes []types.TransactWriteItem, now time.Time) {
-	for _, w := range writes {
-		if l, ok := loadOf(w, now); ok && !l.index {
-			o.watch.Refused(l.key.Base.String(), l.units)
-		}
-	}
-}
 
 func (o *Once) marker(call Call, now time.Time) types.TransactWriteItem {
 	it := markerKey(call)

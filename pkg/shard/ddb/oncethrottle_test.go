@@ -50,7 +50,7 @@ func TestAThrottledCallIsNotHurried(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
 			now := time.Now()
-			_, err := NewOnce(client, "t", nil).Do(ctx, Call{Key: "k", Digest: []byte("d")}, now, func(ctx context.Context) ([]types.TransactWriteItem, error) {
+			_, err := NewOnce(client, "t", nil, nil).Do(ctx, Call{Key: "k", Digest: []byte("d")}, now, func(ctx context.Context) ([]types.TransactWriteItem, error) {
 				return []types.TransactWriteItem{w.AddTransact(ctx, "a", 1, now), w.AddTransact(ctx, "b", 1, now)}, nil
 			})
 			if (client.tries > maxAttempts) != c.hurried || !errors.Is(err, c.kind) || errors.Is(err, ErrContended) != c.hurried {

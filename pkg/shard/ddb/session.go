@@ -84,12 +84,13 @@ type Sessions struct {
 	*SessionReader
 	client SessionClient
 	watch  Watcher
+	told   *transactions
 }
 
 // NewSessions returns Sessions over the items table. It tells watch how its groups
 // fare; [Unwatched] is for nobody.
 func NewSessions(client SessionClient, table string, shards *Map, watch Watcher) *Sessions {
-	return &Sessions{SessionReader: NewSessionReader(client, table, shards), client: client, watch: watched(watch)}
+	return &Sessions{SessionReader: NewSessionReader(client, table, shards), client: client, watch: watched(watch), told: newTransactions(client, table, shards, watch)}
 }
 
 // Session is what is known of one session.
@@ -129,13 +130,12 @@ func (s *Sessions) Put(ctx context.Context, l Lease, now time.Time) (Session, er
 	ctx, cancel := context.WithTimeout(ctx, fence/2)
 	defer cancel()
 	begin, late := time.Now(), false
-	told := s.offer(l.Group, writeUnits(leased(l, Session{}, 0, now)), now)
+	s.request(l.Group, l.ID, now)
 	var put Session
 	err := persist(ctx, func(ctx context.Context) (err error) {
 		sent := time.Now()
 		at := now.Add(since(begin))
 		put, err = s.attempt(ctx, l, at, late)
-		told.atLeast(writeUnits(leased(l, put, 0, now)))
 		if since(sent) <= prompt || err == nil && s.stayed(ctx, l, at, now.Add(since(begin))) {
 			return err
 		}
@@ -175,7 +175,8 @@ func (s *Sessions) PutTransact(ctx context.Context, l Lease, now time.Time) ([]t
 func (s *Sessions) End(ctx context.Context, group, id string, now time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, fence/2)
 	defer cancel()
-	begin, told := time.Now(), s.offer(group, 1, now)
+	begin := time.Now()
+	s.request(group, id, now)
 	err := persist(ctx, func(ctx context.Context) error {
 		at := now.Add(since(begin))
 		p, err := s.places(ctx, group, id, at)
@@ -183,15 +184,12 @@ func (s *Sessions) End(ctx context.Context, group, id string, now time.Time) err
 			return err
 		}
 		if len(p.numbers) == 1 {
-			units, err := s.remove(ctx, p, at)
-			told.atLeast(units)
-			return err
+			return s.remove(ctx, p, at)
 		}
-		actions, units, err := s.removal(ctx, p, at)
+		actions, err := s.removal(ctx, p, at)
 		if err != nil {
 			return err
 		}
-		told.atLeast(units)
 		return s.apply(ctx, actions, at)
 	})
 	if err != nil {
@@ -206,7 +204,7 @@ func (s *Sessions) EndTransact(ctx context.Context, group, id string, now time.T
 	p, err := s.places(ctx, group, id, now)
 	var actions []types.TransactWriteItem
 	if err == nil {
-		actions, _, err = s.removal(ctx, p, now)
+		actions, err = s.removal(ctx, p, now)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("ending session %q of group %q: %w", id, group, err)
@@ -224,28 +222,9 @@ func HistoryKept(events time.Duration) time.Duration {
 	return max(events, MaxSessionTTL+24*time.Hour)
 }
 
-// offered is a write of which a watcher has been told.
-type offered struct {
-	watch Watcher
-	key   string
-	units int
-	at    time.Time
-}
-
-// offer tells of a write, with what it takes as far as known.
-func (s *Sessions) offer(group string, units int, at time.Time) *offered {
-	s.watch.Offered(sessionsKey(group), units, at)
-	return &offered{s.watch, sessionsKey(group), units, at}
-}
-
-// atLeast tells of the difference, if the write turns out to be larger. What a move
-// takes beyond that is not told: it comes once, and more write shards only make it
-// come again.
-func (o *offered) atLeast(units int) {
-	if units > o.units {
-		o.watch.Offered(o.key, units-o.units, o.at)
-		o.units = units
-	}
+// request tells the watcher of a call.
+func (s *Sessions) request(group, id string, now time.Time) {
+	s.watch.Requested(Request{Key: sessionsKey(group), ID: sessionID(id), At: now})
 }
 
 func sessionsKey(group string) string {

@@ -116,7 +116,7 @@ func TestASessionsLife(t *testing.T) {
 func TestWhatIsNoSession(t *testing.T) {
 	d := deploy(t)
 	pk, _ := schema.SessionKey("g", "", 0)
-	for _, sk := range []string{schema.BeatSK, schema.ProbeSK} {
+	for _, sk := range []string{schema.ProbeSK, schema.SoleSK} {
 		item := map[string]types.AttributeValue{
 			"pk": &types.AttributeValueMemberS{Value: pk}, "sk": &types.AttributeValueMemberS{Value: sk},
 			"ends_at": &types.AttributeValueMemberN{Value: fmt.Sprint(later.Add(time.Hour).UnixMilli())},

@@ -3,7 +3,6 @@ package ddb_test
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -16,22 +15,21 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
-// TestAGroupsHeatIsTold: what is offered, what a full partition refuses, and what
-// failed conditions cost, with and without keys.
+// TestAGroupsHeatIsTold: each request, what is written and what a full partition refuses,
+// with and without keys.
 func TestAGroupsHeatIsTold(t *testing.T) {
 	d := deploy(t)
 	d.setShards(t, "S#g", "1:5")
 	lease := ddb.Lease{Group: "g", ID: "z", TTL: time.Hour}
 	for name, c := range map[string]struct {
-		keyed         bool
-		reason        string
-		offered, fail int
-		throttled     []string
+		keyed  bool
+		reason string
+		told   []string
 	}{
-		"taken":            {false, "", 1, 0, nil},
-		"keyed":            {true, "", 2, 0, nil},
-		"a full partition": {false, tableHot, 1, 0, []string{"S#g 4"}},
-		"a full table":     {false, "TableWriteAccountLimitExceeded", 1, 0, nil},
+		"taken":            {false, "", []string{"S#g 4 taken by 1"}},
+		"keyed":            {true, "", []string{"S#g 4 taken by 1"}},
+		"a full partition": {false, tableHot, []string{"S#g 4 over its limit by 1", "S#g 4 taken by 1"}},
+		"a full table":     {false, "TableWriteAccountLimitExceeded", []string{"S#g 4 taken by 1"}},
 	} {
 		w, left := newWatched(), 3
 		client := faulty{&flaky{Client: d.client, before: func() error {
@@ -43,7 +41,7 @@ func TestAGroupsHeatIsTold(t *testing.T) {
 		s := d.sessions(client, w)
 		if c.keyed {
 			call := ddb.Call{Key: name, Digest: []byte("d"), Answer: []byte("a")}
-			_, err := ddb.NewOnce(client, d.names.Items, w).Do(within(t), call, later, func(ctx context.Context) ([]types.TransactWriteItem, error) {
+			_, err := ddb.NewOnce(client, d.names.Items, d.shards, w).Do(within(t), call, later, func(ctx context.Context) ([]types.TransactWriteItem, error) {
 				actions, _, err := s.PutTransact(ctx, lease, later)
 				return actions, err
 			})
@@ -53,8 +51,8 @@ func TestAGroupsHeatIsTold(t *testing.T) {
 		} else {
 			put(t, s, lease, later)
 		}
-		if w.offered["S#g"] != c.offered || len(w.offered) != 1 || w.refused != c.fail || !slices.Equal(slices.Collect(maps.Keys(w.throttled)), c.throttled) {
-			t.Errorf("%s: offered %v, refused %d, throttled %v", name, w.offered, w.refused, w.throttled)
+		if w.requested["S#g"] != 1 || len(w.requested) != 1 || !slices.Equal(w.told(), c.told) {
+			t.Errorf("%s: requests %v, attempts %v; want %v", name, w.requested, w.told(), c.told)
 		}
 	}
 }

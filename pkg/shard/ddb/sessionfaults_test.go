@@ -146,7 +146,7 @@ func TestSessionsOlderThanTheHistory(t *testing.T) {
 	for i := range begun {
 		begun[i] = put(t, s, ddb.Lease{Group: "g", ID: fmt.Sprint(i), TTL: ddb.MaxSessionTTL}, now).Started
 	}
-	changer := d.changer(ddb.ChangerOptions{Keep: time.Hour, Cooldown: -1})
+	changer := d.changer(ddb.ChangerOptions{Keep: time.Hour})
 	for _, count := range []int{12, 3, 2} {
 		now = now.Add(24 * time.Hour)
 		if _, err := changer.Pin(within(t), "S#g", count, note, now); err != nil {

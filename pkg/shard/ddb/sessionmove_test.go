@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -64,7 +64,7 @@ func TestASessionIsFoundWhileItMoves(t *testing.T) {
 		},
 		"ended with a key": func(ctx context.Context, d *deployment, s *ddb.Sessions, now time.Time) (bool, error) {
 			call := ddb.Call{Key: "k", Digest: []byte("d"), Answer: []byte("a")}
-			_, err := ddb.NewOnce(d.client, d.names.Items, ddb.Unwatched{}).Do(ctx, call, now, func(ctx context.Context) ([]types.TransactWriteItem, error) {
+			_, err := ddb.NewOnce(d.client, d.names.Items, d.shards, ddb.Unwatched{}).Do(ctx, call, now, func(ctx context.Context) ([]types.TransactWriteItem, error) {
 				return s.EndTransact(ctx, "g", "z", now)
 			})
 			return true, err
@@ -136,8 +136,8 @@ func TestALateEndDoesNotMiss(t *testing.T) {
 	if got, err := other.Get(within(t), "g", "z", change.Add(time.Second)); !errors.Is(err, ddb.ErrNotFound) {
 		t.Errorf("after its end: %+v, %v", got, err)
 	}
-	if w.refused == 0 {
-		t.Error("the refused delete was not told")
+	if len(w.attempts) < 2 || w.requested["S#g"] != 1 {
+		t.Errorf("told of %v, %v", w.requested, w.told())
 	}
 	if len(d.item(t, "S#g#0", "s#z")) == 0 {
 		t.Error("the trace is gone")
@@ -246,18 +246,16 @@ func TestNewSessionsAroundAChange(t *testing.T) {
 	checkActive(t, d.sessions(d.client, ddb.Unwatched{}).SessionReader, "g", change.Effective().Add(time.Second), ids)
 }
 
-// TestASessionsSizeIsTold once it is known, whatever the call gave.
-func TestASessionsSizeIsTold(t *testing.T) {
+// TestEachWriteOfASessionIsTold, whatever it takes, as of one request.
+func TestEachWriteOfASessionIsTold(t *testing.T) {
 	d := deploy(t)
-	const kib = 50
-	large := ddb.Lease{Group: "g", ID: "z", TTL: time.Hour, Data: textData(strings.Repeat("x", kib<<10))}
-	small := ddb.Lease{Group: "g", ID: "z", TTL: time.Hour}
-	told := func(what string, do func(*ddb.Sessions)) {
+	lease := ddb.Lease{Group: "g", ID: "z", TTL: time.Hour}
+	told := func(what string, do func(*ddb.Sessions), want ...string) {
 		t.Helper()
 		w := newWatched()
 		do(d.sessions(d.client, w))
-		if w.offered["S#g"] != kib+1 {
-			t.Errorf("%s: offered %v", what, w.offered)
+		if got := w.told(); w.requested["S#g"] != 1 || !slices.Equal(got, want) {
+			t.Errorf("%s: told of %v, %v; want %v", what, w.requested, got, want)
 		}
 	}
 	end := func(now time.Time) func(*ddb.Sessions) {
@@ -268,11 +266,11 @@ func TestASessionsSizeIsTold(t *testing.T) {
 		}
 	}
 	now := later
-	told("begun", func(s *ddb.Sessions) { put(t, s, large, now) })
-	told("renewed", func(s *ddb.Sessions) { put(t, s, small, now) })
-	told("ended", end(now))
-	put(t, d.sessions(d.client, ddb.Unwatched{}), large, now)
+	told("begun", func(s *ddb.Sessions) { put(t, s, lease, now) }, "S#g 0 taken by 0")
+	told("renewed", func(s *ddb.Sessions) { put(t, s, lease, now) }, "S#g 0 taken by 0")
+	told("ended", end(now), "S#g 0 taken by 0")
+	put(t, d.sessions(d.client, ddb.Unwatched{}), lease, now)
 	now = d.pin(t, "S#g", 5, now).Add(time.Minute)
-	told("moved", func(s *ddb.Sessions) { put(t, s, small, now) })
-	told("ended after a change", end(now))
+	told("moved", func(s *ddb.Sessions) { put(t, s, lease, now) }, "S#g 0 taken by 1", "S#g 4 taken by 1")
+	told("ended after a change", end(now), "S#g 4 taken by 1")
 }

@@ -15,9 +15,9 @@ import (
 // on under it may still be under way. Calls are cut off after half of that.
 const fence = time.Minute
 
-// ahead is how far clocks may differ: so much before a change, another process may
-// already go by it.
-const ahead = 2 * time.Second
+// ahead is twice as far as clocks may differ: so much before a change, another process
+// may already go by it.
+const ahead = 2 * Clocks
 
 // prompt is for how long an attempt of a write that begins a session may take, before
 // it has to look whether the shard count has changed meanwhile. That, and as far as
@@ -37,6 +37,7 @@ const slowMove = fence/2 + 2*ahead
 // places are the write shards on which a session may be.
 type places struct {
 	group, id string
+	entry     Entry        // of the group in the shard map
 	numbers   []int        // where it belongs first, each once
 	fenced    map[int]bool // those on which late writes may yet begin it
 }
@@ -64,7 +65,7 @@ func (s *SessionReader) stayed(ctx context.Context, l Lease, from, to time.Time)
 }
 
 func placesOf(entry Entry, group, id string, at time.Time) places {
-	p := places{group: group, id: id, fenced: map[int]bool{}}
+	p := places{group: group, id: id, entry: entry, fenced: map[int]bool{}}
 	p.add(shard.Calculated(id, entry.History.At(at)))
 	for _, count := range entry.History.Counts(at.Add(-prompt-ahead), at.Add(ahead)) {
 		n := shard.Calculated(id, count)

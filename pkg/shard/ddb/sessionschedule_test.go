@@ -43,8 +43,8 @@ func newSessionSchedule(t testing.TB, d *deployment, seed uint64) *sessionSchedu
 		s.processes = append(s.processes, &sessionProcess{
 			skew:     time.Duration(s.random.IntN(1000)-500) * time.Millisecond,
 			sessions: ddb.NewSessions(d.client, d.names.Items, view, ddb.Unwatched{}),
-			changer:  patient(ddb.NewMapChanger(d.client, view, ddb.ChangerOptions{Cooldown: -1})),
-			once:     ddb.NewOnce(d.client, d.names.Items, ddb.Unwatched{}),
+			changer:  patient(ddb.NewMapChanger(d.client, view, ddb.ChangerOptions{})),
+			once:     ddb.NewOnce(d.client, d.names.Items, d.shards, ddb.Unwatched{}),
 		})
 	}
 	return s

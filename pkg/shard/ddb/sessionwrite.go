@@ -37,8 +37,8 @@ func (s *Sessions) renew(ctx context.Context, l Lease, p places, at time.Time) (
 		TableName: &s.table, Key: p.key(p.numbers[0]), UpdateExpression: &set, ConditionExpression: &condition,
 		ExpressionAttributeNames: names, ExpressionAttributeValues: values, ReturnValues: types.ReturnValueAllNew,
 	}, once)
+	s.tell(ctx, p, at, err)
 	if err != nil {
-		s.throttled(ctx, err, l.Group, p.numbers[0], at)
 		return Session{}, err
 	}
 	return parseSession(l.Group, out.Attributes)
@@ -57,7 +57,6 @@ func (s *Sessions) attempt(ctx context.Context, l Lease, at time.Time, careful b
 		if _, refused := conditionFailed(err); !refused {
 			return put, err
 		}
-		s.watch.Refused(sessionsKey(l.Group), 1)
 	}
 	return s.replace(ctx, l, p, at)
 }
@@ -177,59 +176,53 @@ func asRead(there item) (condition *string, values item) {
 	return aws.String("rev = :rev"), item{":rev": rev}
 }
 
-// remove deletes what is in the only place where a session may be, and returns the
-// write units of that. A trace there tells that the session has moved.
-func (s *Sessions) remove(ctx context.Context, p places, at time.Time) (units int, err error) {
-	out, err := s.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+// remove deletes what is in the only place where a session may be. A trace there tells
+// that the session has moved.
+func (s *Sessions) remove(ctx context.Context, p places, at time.Time) error {
+	_, err := s.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName: &s.table, Key: p.key(p.numbers[0]),
 		ConditionExpression:       aws.String("attribute_not_exists(moved) OR ends_at <= :now"),
-		ExpressionAttributeValues: item{":now": number(at.UnixMilli())}, ReturnValues: types.ReturnValueAllOld,
+		ExpressionAttributeValues: item{":now": number(at.UnixMilli())},
 	}, once)
+	s.tell(ctx, p, at, err)
 	if _, refused := conditionFailed(err); refused {
-		s.watch.Refused(sessionsKey(p.group), 1)
-		return 1, fmt.Errorf("%w: it has moved", errOutrun)
+		return fmt.Errorf("%w: it has moved", errOutrun)
 	}
-	if err != nil {
-		s.throttled(ctx, err, p.group, p.numbers[0], at)
-		return 1, err
-	}
-	return writeUnits(out.Attributes), nil
+	return err
 }
 
 // removal returns the writes that delete what is at a session's places, but for
-// traces, and what they are in write units outside of a transaction.
-func (s *Sessions) removal(ctx context.Context, p places, at time.Time) (actions []types.TransactWriteItem, units int, err error) {
+// traces.
+func (s *Sessions) removal(ctx context.Context, p places, at time.Time) (actions []types.TransactWriteItem, err error) {
 	found, _, err := s.look(ctx, p, at)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	for n, it := range found {
 		if isTrace(it) {
 			continue
 		}
-		units += writeUnits(it)
 		condition, values := asRead(it)
 		actions = append(actions, types.TransactWriteItem{Delete: &types.Delete{
 			TableName: &s.table, Key: p.key(n), ConditionExpression: condition, ExpressionAttributeValues: values,
 		}})
 	}
-	return actions, units, nil
+	return actions, nil
 }
 
 // apply makes writes of one session, as a transaction if there are several. When
 // others were faster, its error is one that is worth another attempt.
 func (s *Sessions) apply(ctx context.Context, actions []types.TransactWriteItem, at time.Time) error {
+	loads, _ := s.told.loads(ctx, actions, 0, at)
 	err := s.write(ctx, actions)
+	if len(loads) == 1 {
+		tell(ctx, s.watch, loads[0].Attempt, err, KeyRange)
+	} else {
+		s.told.told(ctx, loads, err)
+	}
 	if _, refused := conditionFailed(err); refused || outrun(err, len(actions)) {
 		return fmt.Errorf("%w: %w", errOutrun, err)
 	}
-	if err != nil && len(actions) == 1 {
-		if l, ok := loadOf(actions[0], at); ok && ThrottleScope(err) == KeyRange {
-			s.watch.Throttled(ctx, l.key.Base.String(), l.key.Shard, at)
-		}
-		return err
-	}
-	learn(ctx, s.client, s.table, s.watch, err, actions, at)
 	return err
 }
 
@@ -254,10 +247,16 @@ func (s *Sessions) write(ctx context.Context, actions []types.TransactWriteItem)
 	return err
 }
 
-func (s *Sessions) throttled(ctx context.Context, err error, group string, n int, at time.Time) {
-	if ThrottleScope(err) == KeyRange {
-		s.watch.Throttled(ctx, sessionsKey(group), n, at)
-	}
+// tell tells the watcher what became of a write where the session belongs.
+func (s *Sessions) tell(ctx context.Context, p places, at time.Time, err error) {
+	a := Attempt{Key: sessionsKey(p.group), Request: sessionID(p.id), Entry: p.entry, Shard: p.numbers[0], At: at}
+	tell(ctx, s.watch, a, err, KeyRange)
+}
+
+// sessionID is the request's that writes a session.
+func sessionID(id string) uint64 {
+	_, sk := schema.SessionKey("", id, 0)
+	return hashed(sk)
 }
 
 // conditionFailed returns the item that a failed condition of a single write found,
@@ -268,4 +267,12 @@ func conditionFailed(err error) (there item, ok bool) {
 		return nil, false
 	}
 	return failed.Item, true
+}
+
+func ceilSecond(t time.Time) time.Time {
+	t = t.Round(0)
+	if down := t.Truncate(time.Second); down.Before(t) {
+		return down.Add(time.Second)
+	}
+	return t
 }

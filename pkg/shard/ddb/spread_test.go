@@ -193,7 +193,6 @@ func TestSpreadOfSessions(t *testing.T) {
 	now = d.pin(t, "S#room", 3, now)
 	begin(10, 40, time.Hour)   // ten of them move, and twenty are new
 	begin(50, 60, time.Second) // these end
-	d.putItem(t, "S#room#0", schema.BeatSK, 0)
 	d.putItem(t, "S#room#0", schema.ProbeSK, later.Add(time.Hour).Unix())
 	now = now.Add(time.Minute)
 	want := make([]int64, 3)

@@ -275,7 +275,7 @@ func TestManyProgramsShareOneMap(t *testing.T) {
 			Shards: ddb.Namespace{Prefix: "orders/", Counts: m}, Layout: ddb.RandomSuffix{}, Now: func() time.Time { return clock },
 		})
 	}
-	changer := patient(ddb.NewMapChanger(d.client, maps[0], ddb.ChangerOptions{Cooldown: -1}))
+	changer := patient(ddb.NewMapChanger(d.client, maps[0], ddb.ChangerOptions{}))
 	written := 0
 	for round, count := range []int{5, 2, 40} {
 		if _, err := changer.Pin(t.Context(), "orders/acme", count, ddb.Note{By: "test"}, clock); err != nil {

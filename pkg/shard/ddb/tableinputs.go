@@ -13,10 +13,9 @@ import (
 //	                   board_shard, rank_key. Counters, events, boards, sessions, limits
 //	                   and the markers of Once
 //	<prefix>rollups    pk, sk. Summaries, as Summaries reads them
-//	<prefix>shard-map  pk. See Map
+//	<prefix>shard-map  pk, sk. See Map
 //
-// All keys are of type S. Items of the first two expire by expires_at, which
-// [ExpiryInputs] turns on. Without hotshard's functions nobody reads the stream, and
+// All keys are of type S. Items expire by expires_at, which [ExpiryInputs] turns on. Without hotshard's functions nobody reads the stream, and
 // the rollups table stays empty: leave both out if you like.
 func TableInputs(prefix string) []*dynamodb.CreateTableInput {
 	var list []*dynamodb.CreateTableInput
@@ -26,8 +25,8 @@ func TableInputs(prefix string) []*dynamodb.CreateTableInput {
 	return list
 }
 
-// ExpiryInputs says how expiry is turned on for the tables of [TableInputs] that have
-// it, once they are active. Without it all is right, but nothing is cleared up.
+// ExpiryInputs says how expiry is turned on for the tables of [TableInputs],
+// once they are active. Without it all is right, but nothing is cleared up.
 func ExpiryInputs(prefix string) []*dynamodb.UpdateTimeToLiveInput {
 	var list []*dynamodb.UpdateTimeToLiveInput
 	for _, t := range schema.Tables(schema.NamesFor(prefix)) {

@@ -20,7 +20,8 @@ type writeBatch struct {
 	table  string
 	watch  Watcher
 	items  []item
-	owners [][]int // for each item, the places in the caller's list
+	owners [][]int   // for each item, the places in the caller's list
+	sent   []Attempt // for each item, what is told of an attempt
 	index  map[string]int
 }
 
@@ -28,22 +29,36 @@ func newWriteBatch(client EventClient, table string, watch Watcher) *writeBatch 
 	return &writeBatch{client: client, table: table, watch: watch, index: map[string]int{}}
 }
 
-// add takes an item, and tells whether it is the first with its key.
-func (b *writeBatch) add(it item, place int) bool {
-	key := text(it, schema.PK) + "\x00" + text(it, schema.SK)
+// add takes an item, and what is to be told of an attempt to write it.
+func (b *writeBatch) add(it item, place int, sent Attempt) {
+	key := nameOf(it)
 	at, again := b.index[key]
 	if !again {
 		at = len(b.items)
 		b.index[key] = at
-		b.items, b.owners = append(b.items, nil), append(b.owners, nil)
+		b.items, b.owners, b.sent = append(b.items, nil), append(b.owners, nil), append(b.sent, Attempt{})
 	}
-	b.items[at] = it
+	b.items[at], b.sent[at] = it, sent
 	b.owners[at] = append(b.owners[at], place)
-	return !again
+}
+
+func nameOf(it item) string { return text(it, schema.PK) + "\x00" + text(it, schema.SK) }
+
+// request tells the watcher what the call writes.
+func (b *writeBatch) request() {
+	asked := requests{}
+	for i, it := range b.items {
+		asked.add(b.sent[i].Key, hashed(text(it, schema.SK)), b.sent[i].At)
+	}
+	for i := range b.sent {
+		b.sent[i].Request = asked[b.sent[i].Key].ID
+	}
+	asked.tell(b.watch)
 }
 
 // write puts all items and sets the outcome of each at its owners' places.
 func (b *writeBatch) write(ctx context.Context, outcomes []error) {
+	b.request()
 	var group errgroup.Group
 	group.SetLimit(maxParallel)
 	for first := 0; first < len(b.items); first += maxBatchWrite {
@@ -96,6 +111,11 @@ func (b *writeBatch) attempt(ctx context.Context, items []item) ([]item, error) 
 	for _, r := range out.UnprocessedItems[b.table] {
 		left = append(left, r.PutRequest.Item)
 	}
+	for _, it := range items {
+		if !slices.ContainsFunc(left, sameKey(it)) {
+			b.tell(ctx, it, nil)
+		}
+	}
 	if len(left) > 0 {
 		return b.learn(ctx, left, fmt.Errorf("%w: %d of %d items were not taken", ErrThrottled, len(left), len(items)))
 	}
@@ -104,10 +124,13 @@ func (b *writeBatch) attempt(ctx context.Context, items []item) ([]item, error) 
 
 func (b *writeBatch) single(ctx context.Context, it item) error {
 	_, err := b.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &b.table, Item: it}, once)
-	if ThrottleScope(err) == KeyRange {
-		b.throttled(ctx, it)
-	}
+	b.tell(ctx, it, err)
 	return err
+}
+
+// tell tells the watcher what became of an event's item.
+func (b *writeBatch) tell(ctx context.Context, it item, err error) {
+	tell(ctx, b.watch, b.sent[b.index[nameOf(it)]], err, KeyRange)
 }
 
 // maxLessons bounds the items written singly after a batch was throttled.
@@ -140,17 +163,6 @@ func (b *writeBatch) learn(ctx context.Context, items []item, reason error) ([]i
 		return nil, nil
 	}
 	return left, reason
-}
-
-// throttled tells the watcher about an event's item.
-func (b *writeBatch) throttled(ctx context.Context, it item) {
-	key, err := schema.ParseKey(text(it, schema.PK))
-	if err != nil {
-		return
-	}
-	if at, _, err := schema.ParseEventSortKey(text(it, schema.SK)); err == nil {
-		b.watch.Throttled(ctx, key.Base.String(), key.Shard, at)
-	}
 }
 
 func sameKey(a item) func(item) bool {

@@ -8,32 +8,6 @@ import (
 	"time"
 )
 
-// TestSiblingsElsewhere: write shards on other stream shards count towards the
-// need, and what looks like skew here may be none.
-func TestSiblingsElsewhere(t *testing.T) {
-	f := newFixture(settings())
-	f.shards.set("C#a", 4, start.Add(-time.Hour))
-	var others writes
-	for n := 1; n < 4; n++ {
-		others = append(others, repeat(fmt.Sprintf("C#a#%d", n), 600, 1)...)
-	}
-	f.must(t, batch{writes: others, first: 1, shard: "b", final: true}.payload())
-	if len(f.shards.changes) > 0 {
-		t.Fatalf("changes %v", f.shards.changes)
-	}
-	f.must(t, batch{writes: repeat("C#a#0", 700, 1), first: 1, final: true}.payload())
-	if !slices.Equal(f.shards.changes, []string{"C#a 4>10"}) { // 250 units a second
-		t.Errorf("changes %v", f.shards.changes)
-	}
-	f = newFixture(settings())
-	f.shards.set("C#a", 4, start.Add(-time.Hour))
-	f.table.failQuery = errPut
-	f.must(t, batch{writes: repeat("C#a#0", 700, 1), first: 1, final: true}.payload())
-	if logs := f.logs.String(); !slices.Equal(f.shards.changes, []string{"C#a 4>12"}) || !strings.Contains(logs, "other stream shards unknown") {
-		t.Errorf("changes %v, logs:\n%s", f.shards.changes, logs)
-	}
-}
-
 // TestSkewElsewhere: write shards of other stream shards report a window only when it
 // is over. Until then one of a counter is taken to be like those that are seen, as
 // writers choose it at random; of an entity, the window before tells.
@@ -48,7 +22,7 @@ func TestSkewElsewhere(t *testing.T) {
 	}{
 		"a counter, just got hot":            {"C#a", 0, 1, []string{"C#a 2>6"}, "changed"}, // 140 a second
 		"an entity, just got hot":            {entity, 0, 1, nil, ""},
-		"an entity, both hot for a window":   {entity, 60, 2, []string{"E#e 2>12"}, "changed"},
+		"an entity, both hot for a window":   {entity, 60, 2, []string{"E#e 2>11"}, "changed"}, // 130 in the first one
 		"an entity, one of two for a window": {entity, 1, 2, nil, "skew"},
 	} {
 		f := newFixture(settings())
@@ -69,8 +43,8 @@ func TestSkewElsewhere(t *testing.T) {
 	}
 }
 
-// TestFiguresOfTheWindowBefore are none of this one's: what was on fewer write shards
-// then neither is skew now, nor counts again.
+// TestFiguresOfTheWindowBefore a counter's change are none of this one's: what was on
+// fewer write shards then neither is skew now, nor counts again.
 func TestFiguresOfTheWindowBefore(t *testing.T) {
 	f := newFixture(settings())
 	f.shards.set("C#a", 2, start.Add(-time.Hour))
@@ -81,13 +55,12 @@ func TestFiguresOfTheWindowBefore(t *testing.T) {
 	if !slices.Equal(f.shards.changes, []string{"C#a 2>6"}) { // twice 75, and not 75 and what was 0.2
 		t.Errorf("a cold one: changes %v\n%s", f.shards.changes, f.logs)
 	}
-
 	f = newFixture(settings())
-	f.shards.set("C#a", 16, start.Add(later))
-	f.must(t, batch{writes: even("C#a", 0, 100, 100, 100), first: 1, shard: "b", final: true}.payload())
+	f.shards.set("E#e", 4, start.Add(later))
+	f.must(t, batch{writes: even("E#e#2026-01-05", 0, 100, 100, 100), first: 1, shard: "b", final: true}.payload())
 	f.now = start.Add(2 * later)
-	f.must(t, batch{later: later, writes: writes{seen("C#a", 11, "w", 300, 3, 1)}, first: 1, final: true}.payload())
-	if len(f.shards.changes) > 0 { // 12 would do for 300 a second
+	f.must(t, batch{later: later, writes: even("E#e#2026-01-05", 75), first: 1, final: true}.payload())
+	if len(f.shards.changes) > 0 {
 		t.Errorf("hot ones before a change: changes %v\n%s", f.shards.changes, f.logs)
 	}
 }
@@ -106,5 +79,44 @@ func TestBurstsOnOneWriteShard(t *testing.T) {
 	}
 	if len(f.shards.changes) > 0 || strings.Count(f.logs.String(), "skew among") != 3 {
 		t.Errorf("changes %v\n%s", f.shards.changes, f.logs)
+	}
+}
+
+// TestSpreadEntity: an entity that is hot on all of its write shards, each on a stream
+// shard of its own, grows when all of them have reported a window, and not before. What
+// can't be read is unknown.
+func TestSpreadEntity(t *testing.T) {
+	for _, readable := range []bool{true, false} {
+		f := newFixture(settings())
+		f.shards.set("E#e", 3, start.Add(-time.Hour))
+		if !readable {
+			f.table.failQuery = errPut
+		}
+		f.now = start.Add(10 * time.Second)
+		for n := range 3 {
+			f.must(t, batch{writes: repeat(fmt.Sprint("E#e#2026-01-05#", n), 750, 1), first: 1, shard: fmt.Sprint(n), final: true}.payload())
+			if grown := slices.Equal(f.shards.changes, []string{"E#e 3>18"}); grown != (readable && n == 2) { // 225 units a second
+				t.Errorf("readable %v, after %d of 3: changes %v\n%s", readable, n+1, f.shards.changes, f.logs)
+			}
+		}
+		if unknown := strings.Contains(f.logs.String(), "other stream shards unknown"); unknown == readable {
+			t.Errorf("readable %v\n%s", readable, f.logs)
+		}
+	}
+}
+
+// TestManyHotKeys: each gets its answer, once.
+func TestManyHotKeys(t *testing.T) {
+	s := settings()
+	s.TopK = 100
+	f := newFixture(s)
+	var all writes
+	for key := range 30 {
+		all = append(all, repeat(fmt.Sprintf("C#%s%d#0", strings.Repeat("n", 500), key), 800, 1)...)
+	}
+	state := f.must(t, batch{writes: all, first: 1}.payload())
+	f.must(t, batch{state: state, final: true}.payload())
+	if n := len(f.shards.changes); n != 30 {
+		t.Errorf("%d changes", n)
 	}
 }

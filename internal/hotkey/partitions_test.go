@@ -1,0 +1,117 @@
+package hotkey_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/hotshard/hotshard/internal/hotkey"
+)
+
+// fakeStream has stream shards, some of them closed, in pages of three.
+type fakeStream struct {
+	closed []bool
+	fail   error
+}
+
+func (f fakeStream) DescribeStream(_ context.Context, in *dynamodbstreams.DescribeStreamInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
+	if f.fail != nil {
+		return nil, f.fail
+	}
+	first := 0
+	if in.ExclusiveStartShardId != nil {
+		if _, err := fmt.Sscan(*in.ExclusiveStartShardId, &first); err != nil {
+			return nil, err
+		}
+		first++
+	}
+	out := &dynamodbstreams.DescribeStreamOutput{StreamDescription: &types.StreamDescription{}}
+	for n := first; n < min(first+3, len(f.closed)); n++ {
+		numbers := &types.SequenceNumberRange{StartingSequenceNumber: aws.String("1")}
+		if f.closed[n] {
+			numbers.EndingSequenceNumber = aws.String("2")
+		}
+		out.StreamDescription.Shards = append(out.StreamDescription.Shards, types.Shard{ShardId: aws.String(fmt.Sprint(n)), SequenceNumberRange: numbers})
+	}
+	if first+3 < len(f.closed) {
+		out.StreamDescription.LastEvaluatedShardId = aws.String(fmt.Sprint(first + 2))
+	}
+	return out, nil
+}
+
+// TestOpenShards counts over all pages: a closed parent and its open child are one.
+func TestOpenShards(t *testing.T) {
+	for _, closed := range [][]bool{{}, {false}, {true, false}, {true, false, true, true, false, false, false}} {
+		want := 0
+		for _, c := range closed {
+			if !c {
+				want++
+			}
+		}
+		if n, err := hotkey.OpenShards(fakeStream{closed: closed})(t.Context(), "arn"); err != nil || n != want {
+			t.Errorf("%v: %d, %v", closed, n, err)
+		}
+	}
+	if _, err := hotkey.OpenShards(fakeStream{fail: errPut})(t.Context(), "arn:x"); err == nil || !strings.Contains(err.Error(), "describing stream arn:x") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestPartitionsAreNoted when a delivery comes by a new stream shard, or after some
+// minutes; never twice a minute, and by a detector that may change something.
+func TestPartitionsAreNoted(t *testing.T) {
+	for control, want := range map[hotkey.Control][]int{hotkey.Act: {5, 6, 9}, hotkey.Observe: nil, hotkey.Off: nil} {
+		s := settings()
+		s.Control = control
+		f := newFixture(s)
+		deps := f.deps()
+		n := 0
+		deps.Partitions = func(_ context.Context, stream string) (int, error) {
+			if !strings.HasPrefix(stream, "arn:aws:dynamodb:eu-west-1:123456789012:table/hotshard-items/stream/") {
+				t.Errorf("stream %q", stream)
+			}
+			return n, nil
+		}
+		var err error
+		if f.handler, err = hotkey.New(s, deps); err != nil {
+			t.Fatal(err)
+		}
+		for _, step := range []struct {
+			partitions  int
+			streamShard string
+			later       time.Duration
+		}{
+			{5, "a", 0}, {6, "b", 59 * time.Second}, {6, "b", 60 * time.Second}, {7, "a", 3 * time.Minute}, {8, "b", 5*time.Minute + 59*time.Second}, {9, "b", 6 * time.Minute},
+		} {
+			n, f.now = step.partitions, start.Add(step.later)
+			f.must(t, batch{writes: repeat("C#a#0", 1, 1), first: 1, shard: step.streamShard}.payload())
+		}
+		f.must(t, unwindowed(repeat("C#a#0", 1, 1), 1))
+		if !slices.Equal(f.shards.noted, want) {
+			t.Errorf("%s: noted %v, want %v", control, f.shards.noted, want)
+		}
+	}
+}
+
+// TestPartitionsUnknown: what goes wrong is logged, and no batch fails for it.
+func TestPartitionsUnknown(t *testing.T) {
+	f := newFixture(settings())
+	deps := f.deps()
+	deps.Partitions = hotkey.OpenShards(fakeStream{fail: errPut})
+	f.handler, _ = hotkey.New(settings(), deps)
+	f.must(t, batch{writes: repeat("C#a#0", 1, 1), first: 1}.payload())
+	f.shards.failNote = errPut
+	deps.Partitions = func(context.Context, string) (int, error) { return 7, nil }
+	f.handler, _ = hotkey.New(settings(), deps)
+	f.must(t, batch{writes: repeat("C#a#0", 1, 1), first: 1}.payload())
+	if strings.Count(f.logs.String(), "partitions not noted") != 2 || len(f.table.items) > 0 {
+		t.Errorf("%s", f.logs)
+	}
+}

@@ -1,0 +1,116 @@
+package hotkey
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/heat"
+)
+
+// summaries are what is known of the hours that are settled, by their begins.
+type summaries map[time.Time]heat.Summary
+
+// maxSummaries bounds the hours that one run of the task sums up.
+const maxSummaries = 2
+
+// summaries reads the summaries of the hours that lie in the quiet time of any key, and
+// makes what is missing, the oldest first, from heat items that are all there still.
+func (r *run) summaries(ctx context.Context, keys []candidate, now time.Time) (summaries, error) {
+	to := r.settings.settled(now)
+	from := to
+	for _, c := range keys {
+		if begin := r.settings.quietFrom(c.base, now).Truncate(time.Hour); begin.Before(from) {
+			from = begin
+		}
+	}
+	if first := keys[0].Effective().UTC().Truncate(time.Hour); first.After(from) {
+		from = first // nothing is asked of the time before any key had its count
+	}
+	if !from.Before(to) {
+		return nil, nil
+	}
+	found, err := r.readSummaries(ctx, from, to)
+	if err != nil {
+		return nil, err
+	}
+	made := 0
+	for hour := from; hour.Before(to) && made < maxSummaries; hour = hour.Add(time.Hour) {
+		if _, ok := found[hour]; ok || hour.Before(now.Add(time.Minute-r.settings.HeatRetention)) {
+			continue
+		}
+		if found[hour], err = r.sumUp(ctx, keys, hour); err != nil {
+			return nil, err
+		}
+		made++
+	}
+	return found, nil
+}
+
+// sumUp makes the summary of an hour: of the keys whose load was so low, all the time,
+// that they might shrink.
+func (r *run) sumUp(ctx context.Context, keys []candidate, hour time.Time) (heat.Summary, error) {
+	all := newHighest(keys)
+	if err := r.readHeat(ctx, hour, hour.Add(time.Hour), all.add); err != nil {
+		return heat.Summary{}, err
+	}
+	s := heat.Summary{Hour: hour, Peaks: make(map[string]float64)}
+	for _, c := range keys {
+		calm := all.calm(c, hour, hour)
+		if r.settings.policy().low(calm, c.Entry) && calm.Doubt != unread { // an hour without a window had no records
+			s.Peaks[c.Key] = calm.Peak
+		}
+	}
+	_, err := r.deps.Rollups.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName: &r.settings.RollupsTable,
+		Item:      s.Attributes(),
+	})
+	if err != nil {
+		return s, fmt.Errorf("hotkey: putting the summary of %s: %w", hour.Format(time.RFC3339), err)
+	}
+	return s, nil
+}
+
+func (r *run) readSummaries(ctx context.Context, from, to time.Time) (summaries, error) {
+	found := make(summaries)
+	low, high := heat.SortBounds(from, to)
+	pages := dynamodb.NewQueryPaginator(r.deps.Rollups, &dynamodb.QueryInput{
+		TableName:              &r.settings.RollupsTable,
+		ConsistentRead:         aws.Bool(true),
+		KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{
+			":pk":   &types.AttributeValueMemberS{Value: heat.SummaryPartition},
+			":low":  &types.AttributeValueMemberS{Value: low},
+			":high": &types.AttributeValueMemberS{Value: high},
+		},
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("hotkey: reading summaries of hours: %w", err)
+		}
+		for _, attributes := range page.Items {
+			s, err := heat.ParseSummary(attributes)
+			if err != nil {
+				return nil, fmt.Errorf("hotkey: %w", err)
+			}
+			found[s.Hour] = s
+		}
+	}
+	return found, nil
+}
+
+// enter adds what the summaries of the hours up to a time say of a key.
+func (s summaries) enter(c *Calm, to time.Time) {
+	for hour := c.From.Truncate(time.Hour); hour.Before(to); hour = hour.Add(time.Hour) {
+		peak, low := s[hour].Peaks[c.Base.String()]
+		if !low && c.Doubt == "" {
+			c.Doubt = unsummed
+		}
+		c.Peak = max(c.Peak, peak)
+	}
+}

@@ -1,0 +1,28 @@
+package ingest
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestEventsAhead: how far is a setting, which the refusal names.
+func TestEventsAhead(t *testing.T) {
+	now := time.UnixMilli(1_763_808_123_250)
+	for _, ahead := range []time.Duration{2 * time.Second, 3500 * time.Millisecond} {
+		for after, fits := range map[time.Duration]bool{0: true, ahead: true, ahead + time.Millisecond: false} {
+			at := now.Add(after)
+			_, fault := newEvent{Entity: "e", ID: "x", Time: &at}.identify(now, ahead)
+			if (fault == nil) != fits || !fits && (fault.Location != "time" || !strings.Contains(fault.Message, ahead.String())) {
+				t.Errorf("%v ahead of at most %v: %+v", after, ahead, fault)
+			}
+		}
+	}
+	for name, bad := range map[string]Settings{
+		"HOTSHARD_EVENT_AHEAD": {EventAhead: 9 * time.Second}, "HOTSHARD_VIEW_AGE": {ViewAge: 6 * time.Second},
+	} {
+		if err := bad.Validate(); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,225 @@
+package ddb
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// transactions tells a watcher what becomes of transactions, and learns why one was
+// throttled, which its error does not say.
+type transactions struct {
+	client putter
+	table  string
+	shards *Map
+	watch  Watcher
+
+	mu     sync.Mutex
+	probed map[string]probed // by base key
+}
+
+// putter is what a probe calls of DynamoDB.
+type putter interface {
+	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
+}
+
+func newTransactions(client putter, table string, shards *Map, watch Watcher) *transactions {
+	return &transactions{client: client, table: table, shards: shards, watch: watched(watch), probed: map[string]probed{}}
+}
+
+// load is what one action of a transaction asks of its write shard; the zero value of an
+// action that asks nothing of any.
+type load struct {
+	Attempt
+	item  uint64 // the hash of its item, 0 where places are random
+	probe item   // goes where the write shard is
+	index bool   // the write shard is in the index by_rank
+	moves bool   // it takes over room of a limit's other write shard, or gives it
+}
+
+// limit is the scope of a throttle that the write shard's partition is to blame for.
+func (l load) limit() Scope {
+	if l.index {
+		return IndexKeyRange
+	}
+	return KeyRange
+}
+
+// loads returns those of a transaction's actions, as they are sent, and the requests that
+// they belong to. Call tells the calls apart that write no items of their own.
+func (t *transactions) loads(ctx context.Context, actions []types.TransactWriteItem, call uint64, now time.Time) ([]load, requests) {
+	if t.watch == (Unwatched{}) { // who need not be told how a call fares
+		return nil, nil
+	}
+	type written struct {
+		key  string
+		item uint64
+	}
+	list, asked, met := make([]load, len(actions)), requests{}, map[written]int{}
+	for i, action := range actions {
+		l, ok := loadOf(action, now)
+		if !ok {
+			continue
+		}
+		l.Entry, _ = t.shards.newest(ctx, l.Key, now)
+		list[i] = l
+		one := written{l.Key, l.item}
+		if met[one]++; met[one] == 1 { // a session that moves is at several places
+			asked.add(l.Key, l.item, l.At)
+		}
+	}
+	for key, r := range asked {
+		if r.ID == 0 {
+			r.ID = call
+			asked[key] = r
+		}
+	}
+	for i := range list {
+		l := &list[i]
+		l.Request = asked[l.Key].ID
+		l.moves = met[written{l.Key, l.item}] > 1 && l.isLimit()
+	}
+	return list, asked
+}
+
+// told tells the watcher what became of a transaction.
+func (t *transactions) told(ctx context.Context, list []load, err error) {
+	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
+	if err != nil && !ok {
+		return
+	}
+	for i, l := range list {
+		if l.Key == "" {
+			continue
+		}
+		code := "None"
+		if ok && i < len(canceled.CancellationReasons) {
+			code = aws.ToString(canceled.CancellationReasons[i].Code)
+		}
+		switch {
+		case err == nil:
+			l.Outcome = Taken
+		case code == "TransactionConflict" && !l.moves:
+			l.Outcome = Conflicted
+		case throttleCodes[code] && t.full(ctx, l):
+			l.Outcome = OverLimit
+		default:
+			continue
+		}
+		t.watch.Attempted(ctx, l.Attempt)
+	}
+}
+
+// throttleCodes are the reasons of actions that found no capacity.
+var throttleCodes = map[string]bool{"ThrottlingError": true, "ProvisionedThroughputExceeded": true}
+
+// probed is what a probe learned.
+type probed struct {
+	at   time.Time
+	full bool
+}
+
+// A probe's outcome stands for all of its key's throttles of a second. How many keys there
+// are of that second is bounded; of further ones nothing is learned.
+const (
+	probeAge  = time.Second
+	maxProbed = 1000
+)
+
+// probeLifetime is how long TTL leaves a probe.
+const probeLifetime = time.Hour
+
+// full tells whether a partition's limit is why a write was throttled: by writing an item
+// beside it, at most once a second and key.
+func (t *transactions) full(ctx context.Context, l load) bool {
+	now := time.Now().Round(0)
+	t.mu.Lock()
+	last, known := t.probed[l.Key]
+	fresh := known && now.Sub(last.at).Abs() < probeAge
+	if !fresh && !known && len(t.probed) >= maxProbed {
+		for key, p := range t.probed {
+			if now.Sub(p.at).Abs() >= probeAge {
+				delete(t.probed, key)
+			}
+		}
+		fresh = len(t.probed) >= maxProbed
+	}
+	if !fresh {
+		t.probed[l.Key] = probed{at: now} // others need not
+	}
+	t.mu.Unlock()
+	if fresh {
+		return last.full
+	}
+	l.probe[schema.ExpiresAt] = number(now.Add(probeLifetime).Unix())
+	_, err := t.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &t.table, Item: l.probe}, once)
+	full := ThrottleScope(err) == l.limit()
+	t.mu.Lock()
+	t.probed[l.Key] = probed{now, full}
+	t.mu.Unlock()
+	return full
+}
+
+// loadOf returns the load of an action; ok is false for items of other kinds.
+func loadOf(action types.TransactWriteItem, now time.Time) (load, bool) {
+	switch {
+	case action.Update != nil:
+		return tableLoad(action.Update.Key, now)
+	case action.Delete != nil:
+		return tableLoad(action.Delete.Key, now)
+	case action.Put == nil:
+		return load{}, false
+	}
+	it := action.Put.Item
+	if _, _, _, ok := schema.ParseEntryKey(text(it, schema.PK), text(it, schema.SK)); ok {
+		return entryLoad(it, now)
+	}
+	return tableLoad(it, now)
+}
+
+// tableLoad is that of an item whose partition key is a write shard's.
+func tableLoad(it item, now time.Time) (load, bool) {
+	pk, sk := text(it, schema.PK), text(it, schema.SK)
+	key, err := schema.ParseKey(pk)
+	if err != nil || key.Base.Type == schema.Board { // boards' are in the index
+		return load{}, false
+	}
+	l := load{Attempt: Attempt{Key: key.Base.String(), Shard: key.Shard, At: now}, probe: itemKey(pk, schema.ProbeSK)}
+	if sk != schema.SoleSK {
+		l.item = hashed(sk)
+	}
+	if at, _, err := schema.ParseEventSortKey(sk); err == nil {
+		l.At = at
+	}
+	return l, true
+}
+
+func (l load) isLimit() bool {
+	base, err := schema.ParseBaseKey(l.Key)
+	return err == nil && base.Type == schema.Limit
+}
+
+// entryLoad is the load of a board's entry on the index.
+func entryLoad(it item, now time.Time) (load, bool) {
+	place := text(it, schema.BoardShard)
+	board, _, n, err := schema.ParseBoardShardKey(place)
+	a := Attempt{Key: boardKey(board), Shard: n, At: now}
+	return load{Attempt: a, item: hashed(text(it, schema.PK)), probe: indexProbe(place), index: true}, err == nil
+}
+
+// indexProbe is a probe of an index partition. In the table it has a partition
+// key that is no other item's, whatever a board's name; in the index it comes
+// after all places.
+func indexProbe(place string) item {
+	it := itemKey(schema.ProbeSK+"#"+place, schema.ProbeSK)
+	it[schema.BoardShard] = &types.AttributeValueMemberS{Value: place}
+	it[schema.RankKey] = &types.AttributeValueMemberS{Value: schema.ProbeSK}
+	return it
+}
