@@ -51,18 +51,18 @@ help: ## list the targets
 run: cli ## run the whole system on this machine: make run ARGS="--addr 127.0.0.1:9000"
 	@bin/hotshard local $(ARGS)
 
-# One engine serves all test processes. More of them at a time than there are processors, since
-# tests wait for the engine and for folds.
+# One engine serves all test processes. More tests run at a time than there are processors,
+# since they wait for the engine and for folds.
 WITH_ENGINE := .cache/withengine
-PARALLEL    := 3
+PARALLEL    := -p 3 -parallel 6
 
 test: need-engine ## run the tests: every kind of promise, against DynamoDB Local
-	$(WITH_ENGINE) go test -p $(PARALLEL) -timeout 15m $(TESTFLAGS) ./...
+	$(WITH_ENGINE) go test $(PARALLEL) -timeout 15m $(TESTFLAGS) ./...
 
 # What takes longer: all tests with the race detector, more seeds and the tests with the build
 # tag long; the CDK app's, whose runtime for Go has races of its own, in closing.
 test-long: need-cc need-node need-engine ## run all tests with the race detector and many seeds, the CDK app's too
-	$(WITH_ENGINE) go test -race -tags long -p $(PARALLEL) -timeout 40m $(TESTFLAGS) ./...
+	$(WITH_ENGINE) go test -race -tags long -p 2 -timeout 40m $(TESTFLAGS) ./...
 	go -C $(INFRA) test -timeout 30m $(TESTFLAGS) ./...
 	$(MAKE) --no-print-directory test-clock
 
