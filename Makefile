@@ -43,7 +43,7 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 COMMIT := git describe --always --dirty --abbrev=40 --exclude='*' 2>/dev/null
 export GOFLAGS := $(filter-out -buildvcs=false,$(GOFLAGS)) -buildvcs=false
 
-.PHONY: help run test test-long test-clock build functions cli lint bench fuzz invoke bootstrap synth deploy destroy check-extra clean need-go need-cc need-node need-cdk need-npm need-staticcheck need-engine
+.PHONY: help run test test-long test-infra test-clock build functions cli lint bench fuzz invoke bootstrap synth deploy destroy check-extra clean need-go need-cc need-node need-cdk need-npm need-staticcheck need-engine
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -51,20 +51,22 @@ help: ## list the targets
 run: cli ## run the whole system on this machine: make run ARGS="--addr 127.0.0.1:9000"
 	@bin/hotshard local $(ARGS)
 
-# One engine serves all test processes. More of them at a time than there are processors, since
-# tests wait for the engine and for folds.
+# One engine serves all test processes. More tests run at a time than there are processors,
+# since they wait for the engine and for folds.
 WITH_ENGINE := .cache/withengine
-PARALLEL    := 3
+PARALLEL    := -p 3 -parallel 6
 
 test: need-engine ## run the tests: every kind of promise, against DynamoDB Local
-	$(WITH_ENGINE) go test -p $(PARALLEL) -timeout 15m $(TESTFLAGS) ./...
+	$(WITH_ENGINE) go test $(PARALLEL) -timeout 15m $(TESTFLAGS) ./...
 
 # What takes longer: all tests with the race detector, more seeds and the tests with the build
 # tag long; the CDK app's, whose runtime for Go has races of its own, in closing.
-test-long: need-cc need-node need-engine ## run all tests with the race detector and many seeds, the CDK app's too
-	$(WITH_ENGINE) go test -race -tags long -p $(PARALLEL) -timeout 40m $(TESTFLAGS) ./...
+test-long: need-cc need-engine ## run all tests with the race detector and many seeds, the CDK app's too
+	$(WITH_ENGINE) go test -race -tags long -p 2 -timeout 40m $(TESTFLAGS) ./...
+	$(MAKE) --no-print-directory test-infra test-clock
+
+test-infra: need-node ## run the CDK app's tests, which are part of test-long
 	go -C $(INFRA) test -timeout 30m $(TESTFLAGS) ./...
-	$(MAKE) --no-print-directory test-clock
 
 test-clock: need-engine ## run what reckons with time as if it were the moments of CLOCKS
 	$(WITH_ENGINE) go run ./internal/clocktest $(CLOCKS)

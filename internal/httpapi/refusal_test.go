@@ -318,3 +318,20 @@ func TestPathsThatAreNone(t *testing.T) {
 		}
 	}
 }
+
+// counted counts how often it is written.
+type counted struct{ times *int }
+
+func (c counted) MarshalJSON() ([]byte, error) { *c.times++; return []byte(`"some text"`), nil }
+
+// TestOnlyTheBeginOfAValueIsWritten, however long it is.
+func TestOnlyTheBeginOfAValueIsWritten(t *testing.T) {
+	var times int
+	list := make([]counted, 100_000)
+	for i := range list {
+		list[i].times = &times
+	}
+	if text, _ := echoed(list).(string); len(text) > maxEcho+len("…") || !strings.HasPrefix(text, `["some text","some`) || times > len(list)/5 {
+		t.Errorf("%d of %d elements were written for %q", times, len(list), text)
+	}
+}

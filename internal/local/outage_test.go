@@ -21,24 +21,36 @@ import (
 // engine is back, calls hang for as long as a client waits, and fail then.
 type outage struct {
 	local.Source
-	back time.Time
 
 	mu   sync.Mutex
+	back time.Time
 	rows map[string]map[string]types.AttributeValue
 }
 
 // clientTime is what a call of a local client takes at most.
 const clientTime = time.Minute
 
+func (o *outage) begin(length time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.back = time.Now().Add(length)
+}
+
+func (o *outage) end() time.Time {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.back
+}
+
 func (o *outage) pass(ctx context.Context) error {
-	timer := time.NewTimer(min(clientTime, time.Until(o.back)))
+	timer := time.NewTimer(min(clientTime, time.Until(o.end())))
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-timer.C:
 	}
-	if time.Now().Before(o.back) {
+	if time.Now().Before(o.end()) {
 		return errors.New("no answer")
 	}
 	return nil
@@ -102,7 +114,7 @@ func during(t *testing.T, length time.Duration, then func(o *outage, stop func()
 		o := &outage{rows: map[string]map[string]types.AttributeValue{}, Source: &script{arn: t.Name(), shards: []scriptShard{{
 			StreamShard: local.StreamShard{ID: "s"}, records: []local.Record{record(1, time.Now()), record(2, time.Now())},
 		}}}}
-		h := handle(func() { o.back = time.Now().Add(length) })
+		h := handle(func() { o.begin(length) })
 		m, err := local.NewMapping(local.MappingOptions{
 			Name: "test", Source: o, Handler: h, Checkpoints: o, CheckpointTable: "t", FailureFile: filepath.Join(t.TempDir(), "f"),
 			BatchSize: 1, Logger: slog.New(slog.DiscardHandler),

@@ -26,7 +26,8 @@ func (c oneNote) Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.
 func TestAForeignNoteIsToldOnce(t *testing.T) {
 	var log bytes.Buffer
 	client := oneNote{item: map[string]types.AttributeValue{"sk": &types.AttributeValueMemberS{Value: "foreign"}}}
-	f := newTopFolder(client, Settings{RollupsTable: "r", BoardRecheck: time.Minute}, nil, time.Now, slog.New(slog.NewTextHandler(&log, nil)))
+	now := func() time.Time { return time.Date(2027, 1, 1, 0, 0, 30, 0, time.UTC) }
+	f := newTopFolder(client, Settings{RollupsTable: "r", BoardRecheck: time.Minute}, nil, now, slog.New(slog.NewTextHandler(&log, nil)))
 	for range 3 {
 		if answer, err := f.lookAgain(t.Context()); err != nil || answer != (looked{}) {
 			t.Fatalf("%+v, %v", answer, err)

@@ -116,6 +116,7 @@ func (r *rig) folded(t testing.TB, entity string, at time.Time, events int64) {
 }
 
 func TestBucketFaults(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.run(t, nil)
 	for i, c := range bucketFaults {
@@ -223,6 +224,7 @@ func (r *rig) stored(t testing.TB, entity string, at time.Time) string {
 // TestMixedWidths: after a change of the rules in the middle of a day, its events
 // are in hours and in the day, and none of them is repaired.
 func TestMixedWidths(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	at := hour()
 	day := schema.Target{Base: hourTarget("e", at).Base, Bucket: shard.Day, Start: at.Truncate(24 * time.Hour)}
@@ -252,6 +254,7 @@ func TestMixedWidths(t *testing.T) {
 // TestABusyBucket: a rollup that is folded into whenever it is looked at is given up,
 // and is no fault until an hour after its end.
 func TestABusyBucket(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	at := hour()
 	r.put(t, "e", at, 4)

@@ -16,6 +16,7 @@ import (
 // TestWhatAnAuditCosts counts capacity units as AWS would charge them, for what
 // docs/audit.md says.
 func TestWhatAnAuditCosts(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	limits, err := limiter.New(limiter.Options{Partitions: 1, PartitionWCU: 100_000, PartitionRCU: 100_000, Base: local.Transport()})
 	if err != nil {
@@ -53,6 +54,7 @@ func TestWhatAnAuditCosts(t *testing.T) {
 
 // TestWhatAnAuditOfABoardCosts likewise.
 func TestWhatAnAuditOfABoardCosts(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	limits, err := limiter.New(limiter.Options{Partitions: 1, PartitionWCU: 100_000, PartitionRCU: 100_000, Base: local.Transport()})
 	if err != nil {

@@ -71,6 +71,7 @@ var counterFaults = []struct {
 }
 
 func TestCounterFaults(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for i, c := range counterFaults {
 		t.Run(c.name, func(t *testing.T) {

@@ -54,6 +54,7 @@ func (r *rig) manyParts(t *testing.T, entity string, hour time.Time, n int) {
 // of its own, and one in an hour that had others. All but these two are emptied, also
 // the one of 150 stream shards, and one that can't be read stays.
 func TestRetract(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.run(t, nil)
 	day := hour().Truncate(24 * time.Hour)
@@ -97,6 +98,7 @@ func TestRetract(t *testing.T) {
 // comes and is folded into one of them. It is counted, and no deleted one beside it once
 // that was put right.
 func TestRetractMeetsAFold(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.run(t, nil)
 	day := hour().Truncate(24 * time.Hour)

@@ -13,6 +13,7 @@ import (
 // catches up. The delete is not done before that, also when it is called again and finds
 // no entries.
 func TestABoardThatWasNeverFolded(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.submitAt(t, "game", 5, 1, time.Now())
 	o := r.options()

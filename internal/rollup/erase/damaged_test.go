@@ -44,6 +44,7 @@ func cells(t *testing.T, times int64) []byte {
 // TestDamagedBoards: boards whose top, or histogram, can't be read or lacks a record,
 // or has more parts than a transaction takes.
 func TestDamagedBoards(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	damage := map[string]func(string){
 		"top": func(name string) {
@@ -92,6 +93,7 @@ func TestDamagedBoards(t *testing.T) {
 // TestPlayerStaysInTheTop: as long as the aggregator is off, also when it is asked again
 // and the entries are gone.
 func TestPlayerStaysInTheTop(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.submit(t, "g", 5, 1)
 	r.run(t, false)()
@@ -138,6 +140,7 @@ func (s *sweeping) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput,
 // TestIncrementOnItsWay: an increment that began before the write shard was first made
 // comes when it is deleted. Its rev is older than the tombstone's.
 func TestIncrementOnItsWay(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	stop := r.run(t, false)
 	defer stop()

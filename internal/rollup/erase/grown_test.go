@@ -50,6 +50,7 @@ func (r *rig) counted(t *testing.T, entity string) (n int) {
 // TestGrowsWhileItIsDeleted: an entity gets more write shards when its items are swept,
 // and events that all lie on the new ones. Their rollup is not taken for empty.
 func TestGrowsWhileItIsDeleted(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	k, now := base(schema.Entity, "sensor"), time.Now()
 	r.put(t, k.Name, now, 5, 0)

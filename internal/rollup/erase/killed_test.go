@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -60,7 +61,7 @@ func (m *mortal) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWr
 // the last one finishes. The aggregator is behind in the meantime: it starts only
 // after the first two deaths.
 func TestKilledAndCalledAgain(t *testing.T) {
-	for _, k := range []schema.BaseKey{keys[0], keys[1], keys[3]} {
+	for _, k := range []schema.BaseKey{keys[1], keys[0], keys[3]}[:lane.Runs(1, 3)] {
 		t.Run(string(k.Type), func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)

@@ -181,6 +181,7 @@ func (r *rig) sum(t testing.TB, name string) (items, summary *big.Int) {
 // TestOnePlayer: of a board only that player's entries go, in all periods; the tops
 // follow.
 func TestOnePlayer(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	game := keys[3]
 	r.fill(t, game, 3)
