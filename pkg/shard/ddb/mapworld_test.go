@@ -151,7 +151,7 @@ func (w *world) commit(in *dynamodb.TransactWriteItemsInput) error {
 	defer w.fakeMap.mu.Unlock()
 	w.expire()
 	put := in.TransactItems[0].Put
-	if !holds(put, w.items[placed(put.Item)]) {
+	if !holds(put, w.items[keyOf(put.Item)]) {
 		return &types.TransactionCanceledException{CancellationReasons: []types.CancellationReason{{Code: aws.String("ConditionalCheckFailed")}}}
 	}
 	for _, action := range in.TransactItems {
