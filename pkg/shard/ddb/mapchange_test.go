@@ -46,8 +46,11 @@ func TestManyGrowersMakeOneChange(t *testing.T) {
 		now = entry.Effective().Add(20 * time.Second)
 	}
 	entry, err := ddb.NewMap(d.client, d.names.ShardMap).Lookup(within(t), "C#hot", now)
-	if err != nil || entry.History.Newest() != 30 || entry.Version != 3 || entry.Max != 30 || len(entry.Notes) != 3 {
+	if err != nil || entry.History.Newest() != 30 || entry.Version != 3 || entry.Max != 30 {
 		t.Fatalf("got %+v, %v", entry, err)
+	}
+	if entry, err = d.shards.Read(within(t), "C#hot"); err != nil || len(entry.Notes) != 3 {
+		t.Fatalf("read %+v, %v", entry, err)
 	}
 }
 

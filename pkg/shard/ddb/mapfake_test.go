@@ -35,10 +35,10 @@ func newFakeMap(page int, takes, trips time.Duration) *fakeMap {
 	return &fakeMap{page: page, takes: takes, trips: trips, items: map[string]item{}}
 }
 
-// placed is what the fake orders items by.
-func keyOf(key item) string { return text(key, schema.PK) + "\x00" + text(key, schema.SK) }
+// slotOf is what the fake orders items by.
+func slotOf(key item) string { return text(key, schema.PK) + "\x00" + text(key, schema.SK) }
 
-func (f *fakeMap) put(it item) { f.items[keyOf(it)] = it }
+func (f *fakeMap) put(it item) { f.items[slotOf(it)] = it }
 
 func (f *fakeMap) wait(ctx context.Context, d time.Duration) error {
 	select {
@@ -55,7 +55,7 @@ func (f *fakeMap) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...f
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return &dynamodb.GetItemOutput{Item: f.items[keyOf(in.Key)]}, nil
+	return &dynamodb.GetItemOutput{Item: f.items[slotOf(in.Key)]}, nil
 }
 
 // Query reads a part's keys, or the log from a time on.
@@ -77,7 +77,7 @@ func (f *fakeMap) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(
 	defer f.mu.Unlock()
 	pk, after := cmp.Or(part, log), ""
 	if in.ExclusiveStartKey != nil {
-		after = keyOf(in.ExclusiveStartKey)
+		after = slotOf(in.ExclusiveStartKey)
 	}
 	if part != "" {
 		f.asked = append(f.asked, pk+" "+after)
@@ -116,7 +116,7 @@ type strictMap struct{ *fakeMap }
 func (c *strictMap) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	c.mu.Lock()
 	put := in.TransactItems[0].Put
-	ok := holds(put, c.items[keyOf(put.Item)])
+	ok := holds(put, c.items[slotOf(put.Item)])
 	c.mu.Unlock()
 	if !ok {
 		return nil, &types.TransactionCanceledException{CancellationReasons: []types.CancellationReason{{Code: aws.String("ConditionalCheckFailed")}}}
@@ -182,7 +182,7 @@ func manyPages() *fakeMap {
 	f := newFakeMap(2, 60*time.Millisecond, 5*time.Millisecond)
 	for n := range 200 {
 		_, log := f.change(1, fmt.Sprint("C#k", n), 16)
-		delete(f.items, keyOf(log))
+		delete(f.items, slotOf(log))
 	}
 	return f
 }

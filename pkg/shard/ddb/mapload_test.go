@@ -50,7 +50,7 @@ func TestForeignItems(t *testing.T) {
 		_, elsewhere := schema.MapKey("C#k")
 		for n := range schema.MapParts {
 			it := itemKey(schema.MapPart(n), elsewhere) // not where it belongs, but for one
-			if _, there := f.items[keyOf(it)]; !there {
+			if _, there := f.items[slotOf(it)]; !there {
 				it[attrVersion] = number(9)
 				f.put(it)
 			}
@@ -87,7 +87,7 @@ func TestAnOldViewIsLoadedAnew(t *testing.T) {
 			t.Errorf("%d write shards, %v, %d pages of keys", e.History.Newest(), err, f.pages()-pages)
 		}
 		_, log := f.change(3, "C#k3", 80)
-		delete(f.items, keyOf(log))
+		delete(f.items, slotOf(log))
 		time.Sleep(31 * time.Minute)
 		if e, err := m.Lookup(t.Context(), "C#k3", time.Now()); err != nil || e.History.Newest() != 80 || f.pages() != 2*pages {
 			t.Errorf("%d write shards, %v, %d pages of keys", e.History.Newest(), err, f.pages()-pages)
