@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hotshard/hotshard/internal/httpapi"
 )
 
 // TestEventsAhead: how far is a setting, which the refusal names.
@@ -11,7 +13,7 @@ func TestEventsAhead(t *testing.T) {
 	now := time.UnixMilli(1_763_808_123_250)
 	for _, ahead := range []time.Duration{2 * time.Second, 3500 * time.Millisecond} {
 		for after, fits := range map[time.Duration]bool{0: true, ahead: true, ahead + time.Millisecond: false} {
-			at := now.Add(after)
+			at := httpapi.Time{Time: now.Add(after)}
 			_, fault := newEvent{Entity: "e", ID: "x", Time: &at}.identify(now, ahead)
 			if (fault == nil) != fits || !fits && (fault.Location != "time" || !strings.Contains(fault.Message, ahead.String())) {
 				t.Errorf("%v ahead of at most %v: %+v", after, ahead, fault)

@@ -82,7 +82,7 @@ func TestLambdasModel(t *testing.T) {
 func TestNothingRunsBetweenRequests(t *testing.T) {
 	s := &System{options: good(), endpoint: enginetest.Endpoint(t), names: enginetest.Tables(t, local.DynamoDB(enginetest.Endpoint(t), ""))}
 	s.options.Lambda, s.options.Log = Lambda{Containers: 3}, slog.New(slog.NewTextHandler(t.Output(), nil))
-	api, err := s.serves()
+	api, err := s.serves(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
