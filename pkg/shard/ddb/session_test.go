@@ -251,7 +251,7 @@ func TestALateWriteDoesNotBringBack(t *testing.T) {
 		if _, err := late.Active(within(t), "g", now); err != nil { // reads the shard map
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		_, err := late.Put(ctx, ddb.Lease{Group: "g", ID: id, TTL: 2 * time.Hour}, now)
 		cancel()
 		if !errors.Is(err, ddb.ErrContended) && !errors.Is(err, ddb.ErrUnavailable) { // its clock does not reach the change

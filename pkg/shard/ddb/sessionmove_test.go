@@ -170,7 +170,7 @@ func TestASlowWriteIsLookedAfter(t *testing.T) {
 	d := deploy(t)
 	other, now := d.sessions(d.client, ddb.Unwatched{}), later
 	client := &between{Client: d.client, do: func() {
-		if _, err := d.changer(ddb.ChangerOptions{}).Pin(within(t), "S#g", 5, note, now.Add(-8*time.Second)); err != nil {
+		if _, err := d.changer(ddb.ChangerOptions{}).Pin(within(t), "S#g", 5, note, now.Add(-3*time.Second)); err != nil {
 			t.Error(err)
 		}
 		put(t, other, ddb.Lease{Group: "g", ID: "z", TTL: time.Second}, now.Add(15*time.Second))

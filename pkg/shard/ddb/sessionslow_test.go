@@ -38,11 +38,10 @@ func TestASlowPut(t *testing.T) {
 		"the count changes afterwards": {8 * time.Second, nil},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			f := &fakeMap{page: 10, items: map[string]item{}}
+			f := newFakeMap(10, 0, 0)
 			if c.changes > 0 {
 				e := Entry{Key: "S#g", Max: 5, Version: 1, History: shard.History{{At: time.Now().Add(c.changes), Count: 5}}}
-				f.items["S#g"] = e.attributes()
-				f.items["S#g"]["pk"] = itemKey("S#g", "")["pk"]
+				f.put(e.attributes())
 			}
 			client := &slowSessions{takes: 4600 * time.Millisecond}
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
