@@ -18,6 +18,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
@@ -347,7 +348,7 @@ func TestARequestGoesOnByTheNewCount(t *testing.T) {
 func TestTheShardMapAsAGrowerNeedsIt(t *testing.T) {
 	r := newRig(t)
 	one, two := r.shardMap(), r.shardMap()
-	now, ctx := time.Now(), t.Context()
+	now, ctx := enginetest.Later, t.Context()
 	seen, err := one.Refresh(ctx, "C#k", now)
 	if err != nil || seen.Version != 0 || seen.Key != "C#k" {
 		t.Fatalf("a key that is not there: %+v, %v", seen, err)
