@@ -64,7 +64,7 @@ type Handler struct {
 	settings Settings
 	deps     Deps
 	budget   *budget
-	known    known
+	counts   counts
 	task     sync.Mutex // is held while the scheduled task runs
 	once     once
 	ages     ages
@@ -159,7 +159,7 @@ func (r *run) deliver(ctx context.Context, batch *ddbstream.Batch) (state map[st
 		return nil, err
 	}
 	r.alarm(ctx, before, running)
-	r.meet(ctx, batch)
+	r.countPartitions(ctx, batch)
 	r.act(ctx, append(reports, running...))
 	if t.own != nil && !ended {
 		state = t.own.state()

@@ -48,46 +48,45 @@ func OpenShards(client StreamDescriber) func(ctx context.Context, streamARN stri
 }
 
 const (
-	meetTime = 2 * time.Second // bounds how long a count may keep a batch waiting
-	meetWait = time.Minute     // between two counts in one process
-	meetAge  = 5 * time.Minute // the same, if no stream shard is new
-	maxKnown = 1000            // stream shards that a process remembers
+	countTime = 2 * time.Second // bounds how long a count may keep a batch waiting
+	countWait = time.Minute     // between two counts in one process, at least
 )
 
-// known are the stream shards that a process has met, and when it last counted partitions.
-type known struct {
-	mu    sync.Mutex
-	asked time.Time
-	met   map[string]bool
+// counts has processes count partitions now and then. There is a process for each
+// partition, which waits a second for each: all of them together ask about once a second.
+type counts struct {
+	mu   sync.Mutex
+	next time.Time
 }
 
-// ask tells whether the table's partitions are to be counted, now that a delivery comes by
-// a stream shard.
-func (k *known) ask(streamShard string, now time.Time) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	passed := now.Sub(k.asked)
-	if passed < meetWait || k.met[streamShard] && passed < meetAge {
+// due tells whether the table's partitions are to be counted, and that nobody else is to.
+func (c *counts) due(now time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now.Before(c.next) {
 		return false
 	}
-	if k.met == nil || len(k.met) >= maxKnown {
-		k.met = make(map[string]bool)
-	}
-	k.asked, k.met[streamShard] = now, true
+	c.next = now.Add(countWait)
 	return true
 }
 
-// meet notes in the shard map how many partitions the table has, when a delivery comes by a
-// stream shard that is new to this process, and every few minutes.
-func (r *run) meet(ctx context.Context, batch *ddbstream.Batch) {
+func (c *counts) counted(n int, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.next = now.Add(max(countWait, time.Duration(n)*time.Second))
+}
+
+// countPartitions notes in the shard map how many partitions the table has, when that is due.
+func (r *run) countPartitions(ctx context.Context, batch *ddbstream.Batch) {
 	now := r.deps.Now()
-	if r.deps.Partitions == nil || !r.source.Own || r.settings.Control != Act || batch.ShardID == "" || !r.known.ask(batch.ShardID, now) {
+	if r.deps.Partitions == nil || !r.source.Own || r.settings.Control != Act || batch.ShardID == "" || !r.counts.due(now) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, meetTime)
+	ctx, cancel := context.WithTimeout(ctx, countTime)
 	defer cancel()
 	n, err := r.deps.Partitions(ctx, batch.SourceARN)
 	if err == nil && n > 0 {
+		r.counts.counted(n, now)
 		err = r.deps.Shards.NotePartitions(ctx, n, now)
 	}
 	if err != nil {

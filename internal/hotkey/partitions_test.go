@@ -64,10 +64,10 @@ func TestOpenShards(t *testing.T) {
 	}
 }
 
-// TestPartitionsAreNoted when a delivery comes by a new stream shard, or after some
-// minutes; never twice a minute, and by a detector that may change something.
+// TestPartitionsAreNoted once a minute by each process, and the more rarely the more there
+// are, by a detector that may change something.
 func TestPartitionsAreNoted(t *testing.T) {
-	for control, want := range map[hotkey.Control][]int{hotkey.Act: {5, 6, 9}, hotkey.Observe: nil, hotkey.Off: nil} {
+	for control, want := range map[hotkey.Control][]int{hotkey.Act: {5, 7, 90, 10}, hotkey.Observe: nil, hotkey.Off: nil} {
 		s := settings()
 		s.Control = control
 		f := newFixture(s)
@@ -88,7 +88,7 @@ func TestPartitionsAreNoted(t *testing.T) {
 			streamShard string
 			later       time.Duration
 		}{
-			{5, "a", 0}, {6, "b", 59 * time.Second}, {6, "b", 60 * time.Second}, {7, "a", 3 * time.Minute}, {8, "b", 5*time.Minute + 59*time.Second}, {9, "b", 6 * time.Minute},
+			{5, "a", 0}, {6, "b", 59 * time.Second}, {7, "b", 60 * time.Second}, {90, "a", 2 * time.Minute}, {9, "a", 3*time.Minute + 29*time.Second}, {10, "a", 3*time.Minute + 30*time.Second},
 		} {
 			n, f.now = step.partitions, start.Add(step.later)
 			f.must(t, batch{writes: repeat("C#a#0", 1, 1), first: 1, shard: step.streamShard}.payload())

@@ -71,11 +71,15 @@ func (s *System) detector() (*hotkey.Handler, error) {
 		return nil, err
 	}
 	view := ddb.NewMapWith(s.functions, s.names.ShardMap, o.MapOptions())
-	detector, err := hotkey.New(o, hotkey.Deps{
+	deps := hotkey.Deps{
 		Rollups: s.functions,
 		Shards:  ddb.NewMapChanger(s.functions, view, ddb.ChangerOptions{Keep: ddb.HistoryKept(o.EventRetention)}),
 		Metrics: metrics.NewMemory(maxMetrics), Log: s.options.Log, Now: time.Now,
-	})
+	}
+	if s.limiter != nil { // the engine has one stream shard, whatever the limiter has
+		deps.Partitions = func(context.Context, string) (int, error) { return s.limiter.Partitions(s.names.Items), nil }
+	}
+	detector, err := hotkey.New(o, deps)
 	s.schedules = append(s.schedules, shrinkSchedule(detector, o))
 	return detector, err
 }
