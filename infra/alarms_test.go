@@ -46,7 +46,7 @@ func TestAlarms(t *testing.T) {
 		"hot-keys", "saturated-keys", "items-hot-partition", "items-by-rank-hot-partition", "rollups-hot-partition", "shard-map-hot-partition",
 		"items-limit", "items-by-rank-limit", "rollups-limit", "shard-map-limit", "hotkeys-behind", "aggregator-behind",
 		"hotkeys-gave-up", "aggregator-gave-up", "hotkeys-not-polling", "aggregator-not-polling", "summaries-to-replay",
-		"detector-state", "detector-errors", "detector-windows", "metrics-not-sent", "shard-changes", "shard-change-failures", "partitions-are-the-limit",
+		"detector-state", "detector-errors", "detector-windows", "metrics-not-sent", "shard-changes", "shard-change-failures", "partitions-are-the-limit", "conflicts",
 		"shrink-not-done", "compact-not-done", "boards-not-done", "hotkeys-tasks-dropped", "aggregator-tasks-dropped",
 		"ingest-errors", "hotkeys-errors", "aggregator-errors", "query-errors", "ingest-throttles", "hotkeys-throttles", "aggregator-throttles", "query-throttles",
 		"api-errors", "api-slow",
@@ -119,7 +119,7 @@ func TestOwnMetricsAreSent(t *testing.T) {
 			t.Errorf("%s of %s", name, namespace)
 		}
 	}
-	if own < 12 || len(filters) != 6 {
+	if own < 12 || len(filters) != 7 {
 		t.Errorf("%d of our metrics, %d filters", own, len(filters))
 	}
 }

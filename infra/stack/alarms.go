@@ -80,6 +80,15 @@ func (d *deployment) functionAlarms() (list []alarm) {
 	return list
 }
 
+// conflictsPerMinute are five a second. A keyed call is a transaction, which has its items for
+// some milliseconds.
+const conflictsPerMinute = 300
+
+// conflicts are writes of the items table that another transaction refused.
+func (d *deployment) conflicts() awscloudwatch.Metric {
+	return ofTable(d.config.Names().Items, "", "TransactionConflict")
+}
+
 // shardAlarms are about changes of shard counts.
 func (d *deployment) shardAlarms() []alarm {
 	d.count(grants.Ingest, "ShardCountsGrownByIngest", "grown", "1")
@@ -96,6 +105,10 @@ func (d *deployment) shardAlarms() []alarm {
 		name: "partitions-are-the-limit", section: "partitions-are-the-limit", metric: d.logged("PartitionsAreTheLimit"), from: 1, periods: 5, of: 3,
 		text: "A key with as many write shards as can help is refused: the table has too few partitions. " +
 			"DynamoDB splits them within minutes; warmWriteUnits prepares for it.",
+	}, {
+		name: "conflicts", section: "conflicts", metric: filled("conflicts", d.conflicts()), from: conflictsPerMinute, periods: 5, of: 3,
+		text: fmt.Sprintf("Transactions on the table met each other %d times a minute, or more, for three of five minutes. "+
+			"Counters and limits get more write shards by that; one player, session or idempotency key that many write does not.", conflictsPerMinute),
 	}}
 }
 

@@ -97,11 +97,14 @@ func (d *deployment) logTable(title string, functions []string, lines ...string)
 	})
 }
 
-// throttles shows who is refused by a partition.
+// throttles shows who is refused by a partition, or by another transaction.
 func (d *deployment) throttles() awscloudwatch.IWidget {
 	var list []awscloudwatch.IMetric
 	for _, w := range d.watched() {
 		list = append(list, ofTable(w.table, w.index, "WriteKeyRangeThroughputThrottleEvents"), ofTable(w.table, w.index, "ReadKeyRangeThroughputThrottleEvents"))
 	}
-	return graph("Throttled by a partition's limit", list...)
+	if d.config.Attached() {
+		return graph("Throttled by a partition's limit", list...)
+	}
+	return graph("Refused by a partition's limit, or by another transaction", append(list, d.conflicts())...)
 }
