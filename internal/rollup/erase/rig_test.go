@@ -61,7 +61,7 @@ func newRig(t *testing.T) *rig {
 	}
 }
 
-// run starts the aggregator on four stream shards until stop, which drains. With
+// run starts the aggregator on enginetest.StreamShards until stop, which drains. With
 // again all of the stream is delivered once more.
 func (r *rig) run(t testing.TB, again bool) (stop func()) {
 	t.Helper()
@@ -73,7 +73,7 @@ func (r *rig) run(t testing.TB, again bool) (stop func()) {
 }
 
 func (r *rig) options() erase.Options {
-	return erase.Options{Names: r.names, Settle: 4 * time.Second, Wait: 40 * time.Second, IndexLag: time.Second, Poll: 50 * time.Millisecond}
+	return erase.Options{Names: r.names, Settle: 4 * time.Second, Wait: 40 * time.Second, IndexLag: time.Second, Poll: 200 * time.Millisecond}
 }
 
 // erase deletes a key, all of it.

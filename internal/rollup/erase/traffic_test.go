@@ -43,7 +43,7 @@ func (w *traffic) run(ctx context.Context) {
 		close(w.ended)
 		w.ended = make(chan struct{})
 		w.mu.Unlock()
-		time.Sleep(40 * time.Millisecond) // or the aggregator can't keep up where it has little time
+		time.Sleep(100 * time.Millisecond) // or the aggregator can't keep up where it has little time
 	}
 }
 
@@ -151,7 +151,7 @@ func (r *rig) audited(t *testing.T, game, entity schema.BaseKey) {
 		t.Fatal(err)
 	}
 	a, err := audit.New(audit.Options{
-		Names: r.names, Rules: rules, Wait: 20 * time.Second, Poll: 50 * time.Millisecond, IndexLag: time.Second, Repair: true, Fewer: true,
+		Names: r.names, Rules: rules, Wait: 20 * time.Second, Poll: 200 * time.Millisecond, IndexLag: time.Second, Repair: true, Fewer: true,
 	}, r.db)
 	if err != nil {
 		t.Fatal(err)
