@@ -21,7 +21,7 @@ import (
 // histogram merged. Whenever it comes to rest, the top must be
 // the first in rank, and the histogram's ranks must be within their margins.
 func TestBoardsAreExactAtRest(t *testing.T) {
-	lane.Checks(t, 12)
+	lane.Checks(t, 6)
 	db := enginetest.Client(t)
 	names := enginetest.Tables(t, db)
 	round, widened, merges := 0, 0, 0

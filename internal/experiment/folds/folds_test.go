@@ -12,7 +12,7 @@ import (
 // runOnce makes a short run.
 func runOnce(t *testing.T, change func(*options)) report {
 	t.Helper()
-	o := options{Endpoint: enginetest.Endpoint(t), Seed: uint64(time.Now().UnixNano()), Increments: lane.Runs(3000, 12_000), Counters: lane.Runs(8, 20), Events: lane.Runs(250, 700), Entities: lane.Runs(6, 12), Spread: local.ByItem}
+	o := options{Endpoint: enginetest.Endpoint(t), Seed: uint64(time.Now().UnixNano()), Increments: lane.Runs(1500, 12_000), Counters: lane.Runs(8, 20), Events: lane.Runs(125, 700), Entities: lane.Runs(6, 12), Spread: local.ByItem}
 	change(&o)
 	r, err := torment(t.Context(), o)
 	if err != nil {
@@ -33,7 +33,7 @@ func TestNothingDrifts(t *testing.T) {
 	if r.Differences > 0 {
 		t.Errorf("%d differences", r.Differences)
 	}
-	if sum(r.Faults) < lane.Runs(25, 100) || r.Keyed < lane.Runs(1400, 6000) || r.EventItems < lane.Runs(140, 400) || r.EventsKeyed == 0 || r.Buckets == 0 || r.Folds == 0 {
+	if sum(r.Faults) < lane.Runs(12, 100) || r.Keyed < lane.Runs(700, 6000) || r.EventItems < lane.Runs(70, 400) || r.EventsKeyed == 0 || r.Buckets == 0 || r.Folds == 0 {
 		t.Errorf("the run tried too little: %+v, %v", r.totals, r.Faults)
 	}
 }
@@ -41,7 +41,7 @@ func TestNothingDrifts(t *testing.T) {
 // TestAllRunsAreAddedUp looks at what the command prints in the end.
 func TestAllRunsAreAddedUp(t *testing.T) {
 	t.Parallel()
-	o := options{Endpoint: enginetest.Endpoint(t), Seed: 1, Increments: 1000, Counters: 5, Events: 100, Entities: 5}
+	o := options{Endpoint: enginetest.Endpoint(t), Seed: 1, Increments: lane.Runs(300, 1000), Counters: 5, Events: lane.Runs(40, 100), Entities: 5}
 	if n, err := runAll(t.Context(), t.Output(), o, 2); n != 0 || err != nil {
 		t.Errorf("%d differences, %v", n, err)
 	}

@@ -10,12 +10,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
+// StreamShards is over how many Deliver splits a stream. Each of them is read on its own,
+// and has marks of its own in every audit.
+var StreamShards = lane.Runs(2, 4)
+
 // Deliver has a handler, under that name, process the items table's stream, split over
-// four stream shards by a hash of the items, until the test ends or stop is called, which
+// StreamShards by a hash of the items, until the test ends or stop is called, which
 // drains it. The same name goes on where it was; another starts from the beginning. With
 // change, which may be nil, other options can be set.
 func Deliver(t testing.TB, db *dynamodb.Client, names schema.Names, name string, handler local.Handler, change func(*local.MappingOptions)) (stop func()) {
@@ -28,7 +33,7 @@ func Deliver(t testing.TB, db *dynamodb.Client, names schema.Names, name string,
 	if err != nil {
 		t.Fatal(err)
 	}
-	virtual, err := local.NewVirtual(source, local.VirtualOptions{Shards: 4, Seed: 7, Spread: local.ByItem})
+	virtual, err := local.NewVirtual(source, local.VirtualOptions{Shards: StreamShards, Seed: 7, Spread: local.ByItem})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +41,7 @@ func Deliver(t testing.TB, db *dynamodb.Client, names schema.Names, name string,
 		Name: name, Source: virtual, Handler: handler,
 		Checkpoints: db, CheckpointTable: local.CheckpointTable(names), FailureFile: filepath.Join(t.TempDir(), "failures.jsonl"),
 		BatchSize: 100, BatchingWindow: 20 * time.Millisecond, TumblingWindow: time.Second,
-		Bisect: true, PartialFailures: true, Logger: slog.New(slog.DiscardHandler),
+		PollInterval: 50 * time.Millisecond, Bisect: true, PartialFailures: true, Logger: slog.New(slog.DiscardHandler),
 	}
 	if change != nil {
 		change(&o)

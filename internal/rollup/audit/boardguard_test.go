@@ -64,7 +64,7 @@ func TestScoresInBetween(t *testing.T) {
 					time.Sleep(pause) // mostly it is folded then
 				}
 			}}
-			o := audit.Options{Names: r.names, Rules: r.rules, EventRetention: retention, Repair: true, IndexLag: time.Millisecond, Wait: 20 * time.Second, Poll: 20 * time.Millisecond}
+			o := audit.Options{Names: r.names, Rules: r.rules, EventRetention: retention, Repair: true, IndexLag: time.Millisecond, Wait: 20 * time.Second, Poll: 100 * time.Millisecond}
 			found := check(t, r.auditorOver(t, client, o), boardTarget("b"))
 			if len(found) == 0 || !found[0].Repaired {
 				t.Errorf("a score before %s: %+v", moment, found)

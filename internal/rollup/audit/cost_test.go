@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/local/limiter"
 	"github.com/hotshard/hotshard/internal/rollup/audit"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -74,8 +75,8 @@ func TestWhatAnAuditOfABoardCosts(t *testing.T) {
 	const shardMap, parts, top, index, marks = 1, 1, 1, 3, 200 + 32
 	costs("200 entries", counted, shardMap+parts+top+index, 0)
 	r.damage(t, "b", r.aPart(t, "b"), item{"cells": nil})
-	const emptied = 4 + 1 // and that of the stream shard by which the marks came
-	costs("its repair", acknowledging{counted, r.names, 1000}, 3*(shardMap+parts+top+index)+9, marks*3+2*(emptied+1))
+	emptied := enginetest.StreamShards + 1 // and that of the stream shard by which the marks came
+	costs("its repair", acknowledging{counted, r.names, 1000}, 3*(shardMap+parts+top+index)+9, float64(marks*3+2*(emptied+1)))
 }
 
 // auditor1 repairs at once.

@@ -57,7 +57,7 @@ func rules(t testing.TB, text string) rollup.Rules {
 // auditor makes one that waits for up to 20 s, and takes other options from set.
 func (r *rig) auditor(t testing.TB, set func(*audit.Options)) *audit.Auditor {
 	t.Helper()
-	o := audit.Options{Names: r.names, Rules: r.rules, EventRetention: retention, Wait: 20 * time.Second, Poll: 20 * time.Millisecond}
+	o := audit.Options{Names: r.names, Rules: r.rules, EventRetention: retention, Wait: 20 * time.Second, Poll: 100 * time.Millisecond}
 	if set != nil {
 		set(&o)
 	}
@@ -79,7 +79,7 @@ func hastyRepair(o *audit.Options) {
 	o.Repair, o.Wait = true, 0
 }
 
-// run starts the aggregator on four stream shards, over which the items of a
+// run starts the aggregator on enginetest.StreamShards, over which the items of a
 // partition key are spread, until the test ends or stop is called. stop drains.
 func (r *rig) run(t testing.TB, mark func(*local.MappingOptions)) (stop func()) {
 	t.Helper()

@@ -23,7 +23,7 @@ import (
 
 // TestRepairsUnderTraffic audits and repairs again and again while counters and
 // events are written and folded as fast as they can be, items of one partition key on
-// four stream shards, and faults are injected. Each second events are of another
+// enginetest.StreamShards, and faults are injected. Each second events are of another
 // hour, so that some are at rest. When all are, one more audit repairs what is left
 // of the faults, and a last one finds nothing.
 func TestRepairsUnderTraffic(t *testing.T) {

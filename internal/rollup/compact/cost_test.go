@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
 	"github.com/hotshard/hotshard/internal/local"
@@ -33,15 +35,26 @@ func storeDay(t rapid.TB, db *dynamodb.Client, table string, day time.Time) {
 		n := strconv.Itoa(i)
 		p.Add(map[string]string{"temperature": "2" + n + ".5", "humidity": "4" + n + ".25", "voltage": "3." + n})
 	}
+	var puts []types.WriteRequest
 	for hour := range 24 {
 		for s := range 20 {
 			p.Sequence = fmt.Sprintf("%040d", 1_000_000+s)
 			stored := p.Attributes()
 			pk, sk := schema.RollupKey("sensor/berlin-1", shard.Hour, day.Add(time.Duration(hour)*time.Hour), fmt.Sprintf("shardId-%020d-%08x", 1767600000000, s))
 			stored["pk"], stored["sk"], stored["as_of"] = attribute.Text(pk), attribute.Text(sk), attribute.Number(day.Add(25*time.Hour).UnixMilli())
-			if _, err := db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &table, Item: stored}); err != nil {
-				t.Fatal(err)
-			}
+			puts = append(puts, types.WriteRequest{PutRequest: &types.PutRequest{Item: stored}})
+		}
+	}
+	writeAll(t, db, table, puts)
+}
+
+// writeAll writes or deletes many items, 25 at a time.
+func writeAll(t rapid.TB, db *dynamodb.Client, table string, list []types.WriteRequest) {
+	t.Helper()
+	for chunk := range slices.Chunk(list, 25) {
+		out, err := db.BatchWriteItem(context.Background(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{table: chunk}})
+		if err != nil || len(out.UnprocessedItems) > 0 {
+			t.Fatalf("%d items are not done, %v", len(out.UnprocessedItems[table]), err)
 		}
 	}
 }
@@ -119,13 +132,11 @@ func removeMarkers(t rapid.TB, db *dynamodb.Client, table string, day time.Time)
 	if err != nil || out.LastEvaluatedKey != nil {
 		t.Fatalf("more than a page, or %v", err)
 	}
+	var deletes []types.WriteRequest
 	for _, it := range out.Items {
-		sk := it["sk"]
-		if it["expires_at"] == nil {
-			continue
-		}
-		if _, err := db.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &table, Key: item{"pk": attribute.Text(pk), "sk": sk}}); err != nil {
-			t.Fatal(err)
+		if it["expires_at"] != nil {
+			deletes = append(deletes, types.WriteRequest{DeleteRequest: &types.DeleteRequest{Key: item{"pk": it["pk"], "sk": it["sk"]}}})
 		}
 	}
+	writeAll(t, db, table, deletes)
 }

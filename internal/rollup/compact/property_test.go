@@ -16,7 +16,7 @@ import (
 // and go and events come late, folded by two containers, again and again for as long
 // as a stream keeps its records, while the task runs at any time.
 func TestCompactionChangesNoTotal(t *testing.T) {
-	lane.Checks(t, 15)
+	lane.Checks(t, 7)
 	db := enginetest.Client(t)
 	names := enginetest.Tables(t, db)
 	round, removed := 0, 0

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/rollup/erase"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
@@ -132,6 +133,9 @@ func TestNothingIsLeft(t *testing.T) {
 		return
 	}
 	for _, k := range keys {
+		if !repeats(k) {
+			continue
+		}
 		if again := r.erase(t, k); len(again.Deleted) > 0 {
 			t.Errorf("%s %q: deleted again: %v", k.Type, k.Name, again.Deleted)
 		}
@@ -149,20 +153,28 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
+// repeats tells whether a key is looked for again, and counted, in this run of the tests:
+// each look for a counter or sessions asks a thousand partitions.
+func repeats(k schema.BaseKey) bool {
+	return lane.Long || k.Type != schema.Counter && k.Type != schema.Sessions
+}
+
 // eraseCounted deletes a key, of which a dry run has to see all.
 func (r *rig) eraseCounted(t *testing.T, k schema.BaseKey) {
-	dry := r.options()
+	dry, counted := r.options(), &erase.Report{}
 	dry.DryRun = true
-	counted, err := r.eraser(t, r.db, dry).Key(t.Context(), k)
-	if err != nil {
-		t.Error(err)
+	if repeats(k) {
+		var err error
+		if counted, err = r.eraser(t, r.db, dry).Key(t.Context(), k); err != nil {
+			t.Error(err)
+		}
 	}
 	report, err := r.eraser(t, r.db, r.options()).Key(t.Context(), k)
 	if err != nil || len(report.Left) > 0 {
 		t.Errorf("%s %q: %v, left %q", k.Type, k.Name, err, report.Left)
 	}
 	t.Logf("%s %q: %v", k.Type, k.Name, report.Deleted)
-	if counted.Deleted[erase.Settings] != report.Deleted[erase.Settings] {
+	if repeats(k) && counted.Deleted[erase.Settings] != report.Deleted[erase.Settings] {
 		t.Errorf("%s %q: a dry run counts %d settings, %d were deleted", k.Type, k.Name, counted.Deleted[erase.Settings], report.Deleted[erase.Settings])
 	}
 	for what, n := range counted.Deleted {

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/rollup"
 	"github.com/hotshard/hotshard/internal/rollup/audit"
 	"github.com/hotshard/hotshard/internal/rollup/board"
@@ -20,36 +21,86 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
+// traffic is a client for the deletion of a key that somebody writes to. Its deletions of
+// items, but for marks, return when a write has been done that began after them. So the
+// last of a sweep is followed by a write that the sweep doesn't meet, however busy the
+// machine is.
+type traffic struct {
+	*dynamodb.Client
+	write func(n int)
+
+	mu      sync.Mutex
+	written int           // writes that have ended
+	ended   chan struct{} // closed, and made anew, when another has
+}
+
+// run writes until ctx ends.
+func (w *traffic) run(ctx context.Context) {
+	for n := 0; ctx.Err() == nil; n++ {
+		w.write(n)
+		w.mu.Lock()
+		w.written++
+		close(w.ended)
+		w.ended = make(chan struct{})
+		w.mu.Unlock()
+		time.Sleep(100 * time.Millisecond) // or the aggregator can't keep up where it has little time
+	}
+}
+
+func (w *traffic) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, o ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+	out, err := w.Client.DeleteItem(ctx, in, o...)
+	if _, mark := schema.ParseMark(plain(in.Key)["sk"].(string)); mark || err != nil {
+		return out, err
+	}
+	return out, w.await(ctx)
+}
+
+// await waits for the second write from now on to end: the first may have begun already.
+func (w *traffic) await(ctx context.Context) error {
+	w.mu.Lock()
+	enough := w.written + 2
+	for w.written < enough {
+		ended := w.ended
+		w.mu.Unlock()
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		w.mu.Lock()
+	}
+	w.mu.Unlock()
+	return nil
+}
+
 // TestTrafficMeanwhile: writers go on while keys are deleted. The commands end, what was
 // there before is gone, and what the writers leave is kept, and is what the summaries say,
 // but for rollups that are named. The board keeps its settings. Deleted once more, when
-// they have stopped, nothing is left.
+// they have stopped, nothing is left. All events that are written meanwhile are of one hour,
+// and all scores of one day, whatever the time is.
 func TestTrafficMeanwhile(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	counter, entity, game := keys[0], keys[1], keys[3]
-	for _, k := range []schema.BaseKey{counter, entity, game} {
+	begun, hour := time.Now(), enginetest.Yesterday()
+	writes := map[schema.BaseKey]func(int){
+		counter: func(int) { r.add(t, counter.Name, 3) },
+		entity:  func(n int) { r.put(t, entity.Name, hour.Add(time.Duration(n)*time.Second/2), 1, 0) },
+		game:    func(n int) { r.submitAt(t, game.Name, 3, n, begun) },
+	}
+	for k := range writes {
 		r.fill(t, k, 4)
 	}
 	stop := r.run(t, false)
 	defer stop()
 	ctx, cancel := context.WithCancel(t.Context())
-	var writers sync.WaitGroup
-	for w := range 2 {
-		writers.Go(func() {
-			for i := 0; ctx.Err() == nil; i++ {
-				r.add(t, counter.Name, 3)
-				r.put(t, entity.Name, time.Now().Add(-time.Duration(w*1000+i)*time.Second), 1, 0)
-				r.submit(t, game.Name, 3, i)
-				time.Sleep(10 * time.Millisecond) // or the aggregator can't keep up where it has little time
-			}
-		})
-	}
 	o := r.options()
 	o.Wait = 20 * time.Second
-	var deletions sync.WaitGroup
-	for _, k := range []schema.BaseKey{counter, entity, game} {
-		deletions.Go(func() { r.eraseUsed(t, k, o) })
+	var writers, deletions sync.WaitGroup
+	for k, write := range writes {
+		client := &traffic{Client: r.db, write: write, ended: make(chan struct{})}
+		writers.Go(func() { client.run(ctx) })
+		deletions.Go(func() { r.eraseUsed(t, client, k, o) })
 	}
 	deletions.Wait()
 	cancel()
@@ -67,9 +118,10 @@ func TestTrafficMeanwhile(t *testing.T) {
 	if settings := plain(r.get(t, r.names.Items, pk, sk)); settings["mode"] != "sum" || settings["size"] != "5" {
 		t.Errorf("the board's settings are now %v", settings)
 	}
-	for _, k := range []schema.BaseKey{counter, entity, game} {
-		r.erase(t, k)
+	for k := range writes {
+		deletions.Go(func() { r.eraseAll(t, k) })
 	}
+	deletions.Wait()
 	stop()
 	if left := r.leftovers(t, doomed); len(left) > 0 {
 		t.Errorf("left:\n%s", strings.Join(left, "\n"))
@@ -77,8 +129,8 @@ func TestTrafficMeanwhile(t *testing.T) {
 }
 
 // eraseUsed deletes a key that is written to.
-func (r *rig) eraseUsed(t *testing.T, k schema.BaseKey, o erase.Options) {
-	report, err := r.eraser(t, r.db, o).Key(t.Context(), k)
+func (r *rig) eraseUsed(t *testing.T, client erase.Client, k schema.BaseKey, o erase.Options) {
+	report, err := r.eraser(t, client, o).Key(t.Context(), k)
 	if err != nil || len(report.Kept) == 0 {
 		t.Errorf("%s %q: %+v, %v", k.Type, k.Name, report, err)
 	}
@@ -99,7 +151,7 @@ func (r *rig) audited(t *testing.T, game, entity schema.BaseKey) {
 		t.Fatal(err)
 	}
 	a, err := audit.New(audit.Options{
-		Names: r.names, Rules: rules, Wait: 20 * time.Second, Poll: 50 * time.Millisecond, IndexLag: time.Second, Repair: true, Fewer: true,
+		Names: r.names, Rules: rules, Wait: 20 * time.Second, Poll: 200 * time.Millisecond, IndexLag: time.Second, Repair: true, Fewer: true,
 	}, r.db)
 	if err != nil {
 		t.Fatal(err)
@@ -123,6 +175,12 @@ func (r *rig) audited(t *testing.T, game, entity schema.BaseKey) {
 // equalTop waits until a board's top is what its entries say.
 func (r *rig) equalTop(t *testing.T, name string) {
 	t.Helper()
+	var held, places []ddb.Place
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the top of %q has %v, its entries are %v", name, held, places)
+		}
+	})
 	r.await(t, func() bool {
 		top := r.get(t, r.names.Rollups, schema.BoardRollupKey(name, "all"), schema.TopSK)
 		if top == nil {
@@ -132,11 +190,10 @@ func (r *rig) equalTop(t *testing.T, name string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		places, err := r.boards.Top(t.Context(), name, "all", 1000, time.Now())
-		if err != nil {
+		if places, err = r.boards.Top(t.Context(), name, "all", 1000, time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		var held []ddb.Place
+		held = nil
 		for _, e := range stored.Entries() {
 			held = append(held, e.Place)
 		}

@@ -19,7 +19,7 @@ import (
 // some, merges of what was read some time ago, and repairs that count what no fold
 // took yet take turns. The reading is that of the model after each.
 func TestMergesAndFoldsInAnyOrder(t *testing.T) {
-	lane.Checks(t, 25)
+	lane.Checks(t, 12)
 	r := newRig(t)
 	streams := []string{"shardId-a", "shardId-b", "shardId-c"}
 	round := 0
@@ -73,7 +73,7 @@ func TestMergesAndFoldsInAnyOrder(t *testing.T) {
 func TestMergesWhileFolding(t *testing.T) {
 	r := newRig(t)
 	streams := []string{"shardId-a", "shardId-b", "shardId-c"}
-	const events = 120
+	events := lane.Runs(60, 120)
 	var folders, merger sync.WaitGroup
 	ended := make(chan struct{})
 	for i, s := range streams {
@@ -122,7 +122,7 @@ func TestMergesWhileFolding(t *testing.T) {
 	r.check(t, "e", events, events, events)
 	r.merge(t, "e")
 	r.check(t, "e", events, events, events)
-	if last := r.read(t, "e"); last[len(last)-1].Events != 3*events {
+	if last := r.read(t, "e"); last[len(last)-1].Events != int64(3*events) {
 		t.Errorf("a merge leaves %+v", last)
 	}
 }
