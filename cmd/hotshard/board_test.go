@@ -10,6 +10,7 @@ import (
 
 // TestABoardIsRebuilt whose histogram counts too many, and whose top is lost.
 func TestABoardIsRebuilt(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	d.flags = append(d.flags, "--index-lag", "1s")
 	d.post("/v1/scores", `{"board":"b","scores":[{"player":"ann","score":5},{"player":"bob","score":7}]}`)

@@ -50,6 +50,7 @@ func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{V
 // TestShardsCheck: events that hide on few write shards are found, by exit code,
 // table and JSON.
 func TestShardsCheck(t *testing.T) {
+	t.Parallel()
 	db, names, flags := tablesAt(t)
 	pk, sk := schema.MapKey("E#sensor")
 	putItem(t, db, names.ShardMap, map[string]types.AttributeValue{

@@ -15,6 +15,7 @@ import (
 )
 
 func TestDelete(t *testing.T) {
+	t.Parallel()
 	db, names, flags := tablesAt(t)
 	shards := ddb.NewMap(db, names.ShardMap)
 	writer := ddb.NewCounterWriter(db, names.Items, shards, ddb.Unwatched{})
@@ -52,6 +53,7 @@ func TestDelete(t *testing.T) {
 // TestDeleteSaysWhatIsLeft: no aggregator runs, so that a rollup can't be known to be
 // at rest.
 func TestDeleteSaysWhatIsLeft(t *testing.T) {
+	t.Parallel()
 	db, names, flags := tablesAt(t)
 	events := ddb.NewEventWriter(db, names.Items, ddb.NewMap(db, names.ShardMap), 0, ddb.Unwatched{})
 	if err := events.Put(t.Context(), []ddb.Event{{Entity: "x", ID: "1", Time: time.Now()}}, time.Now())[0]; err != nil {

@@ -96,7 +96,8 @@ func freeAddr(t *testing.T) string {
 // a load, while the engine goes on. Afterwards every accepted write is there, and
 // every summary is exact; and it ends when it is told to.
 func TestKilledAndStartedAgain(t *testing.T) {
-	kills, count := lane.Runs(1, 3), lane.Runs(600, 3000)
+	t.Parallel()
+	kills, count := lane.Runs(1, 3), lane.Runs(150, 3000)
 	binary, addr := build(t), freeAddr(t)
 	args := []string{
 		"--addr", addr, "--endpoint", enginetest.Endpoint(t), "--window", "1s",
@@ -124,6 +125,9 @@ func TestKilledAndStartedAgain(t *testing.T) {
 	for kill := range kills {
 		for done.Load() < int64(count/6*(kill+1)) && len(loaded) == 0 {
 			time.Sleep(5 * time.Millisecond)
+		}
+		if n := done.Load(); n >= int64(count) {
+			t.Errorf("kill %d comes after all of the load: %d", kill+1, n)
 		}
 		_ = running.Process.Signal(syscall.SIGKILL)
 		_ = running.Wait()

@@ -133,6 +133,7 @@ func TestWrongUsageIsOneLine(t *testing.T) {
 }
 
 func TestLoadFailsInOneLine(t *testing.T) {
+	t.Parallel()
 	bad := filepath.Join(t.TempDir(), "bad.log")
 	if err := os.WriteFile(bad, []byte("nonsense\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -153,6 +154,7 @@ func TestLoadFailsInOneLine(t *testing.T) {
 }
 
 func TestLocalFailsInOneLine(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for args, want := range map[string]string{
 		"--endpoint http://127.0.0.1:1 --failures " + dir + "/f":   "no DynamoDB-compatible engine at http://127.0.0.1:1: ",

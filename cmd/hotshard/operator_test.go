@@ -20,6 +20,7 @@ import (
 
 // TestAuditRebuildReplay goes through an operator's day.
 func TestAuditRebuildReplay(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	at := enginetest.Yesterday()
 	d.post("/v1/counters", `{"increments":[{"counter":"a","delta":7},{"counter":"b","delta":3}]}`)

@@ -16,6 +16,7 @@ import (
 
 // A killed process leaves no engine behind.
 func TestEngineDiesWithItsParent(t *testing.T) {
+	t.Parallel()
 	lane.NeedsEngine(t)
 	holder := exec.Command(os.Args[0])
 	holder.Env = append(os.Environ(), engineHolder+"=1")

@@ -42,6 +42,7 @@ func holdEngine() {
 }
 
 func TestEngineKeepsData(t *testing.T) {
+	t.Parallel()
 	lane.NeedsEngine(t)
 	dir := filepath.Join(t.TempDir(), "new", "data")
 	names := schema.NamesFor("keep-")

@@ -122,6 +122,7 @@ func TestStreamListsAllShards(t *testing.T) {
 }
 
 func TestEngineThatDiesSaysSo(t *testing.T) {
+	t.Parallel()
 	lane.NeedsEngine(t)
 	e, err := StartEngine(t.Context(), Options{})
 	if err != nil {

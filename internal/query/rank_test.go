@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -27,7 +28,8 @@ func score(t *testing.T, text string) ddb.Score {
 	return s
 }
 
-// playEqual sends the same score of n players, and returns their places in rank.
+// playEqual sends the same score of n players, and returns their places in rank. The first
+// is written as callers do; the others' entries are like that one.
 func (r *rig) playEqual(name string, n int) (places []ddb.Place) {
 	r.t.Helper()
 	boards := ddb.NewLeaderboards(r.client, r.names.Items, ddb.NewMap(r.client, r.names.ShardMap), ddb.Unwatched{}, 0)
@@ -38,14 +40,34 @@ func (r *rig) playEqual(name string, n int) (places []ddb.Place) {
 		list = append(list, p)
 		places = append(places, ddb.Place{Player: p.Player, Score: p.Score, At: at})
 	}
-	for chunk := range slices.Chunk(list, 500) {
-		for _, err := range boards.Submit(r.t.Context(), name, chunk, at) {
-			if err != nil {
-				r.t.Fatal(err)
-			}
+	if err := boards.Submit(r.t.Context(), name, list[:1], at)[0]; err != nil {
+		r.t.Fatal(err)
+	}
+	pk, sk := schema.EntryKey(name, "all", list[0].Player)
+	out, err := r.client.GetItem(r.t.Context(), &dynamodb.GetItemInput{TableName: &r.names.Items, Key: itemKey(pk, sk)})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.copyEntries(name, out.Item, places[1:])
+	return places
+}
+
+// copyEntries puts the entries of others with another's score.
+func (r *rig) copyEntries(name string, entry map[string]types.AttributeValue, places []ddb.Place) {
+	r.t.Helper()
+	for chunk := range slices.Chunk(places, 25) {
+		var puts []types.WriteRequest
+		for _, p := range chunk {
+			other := maps.Clone(entry)
+			maps.Copy(other, itemKey(schema.EntryKey(name, "all", p.Player)))
+			other[schema.RankKey] = &types.AttributeValueMemberS{Value: p.RankKey()}
+			puts = append(puts, types.WriteRequest{PutRequest: &types.PutRequest{Item: other}})
+		}
+		out, err := r.client.BatchWriteItem(r.t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{r.names.Items: puts}})
+		if err != nil || len(out.UnprocessedItems) > 0 {
+			r.t.Fatalf("%d entries were not written, %v", len(out.UnprocessedItems[r.names.Items]), err)
 		}
 	}
-	return places
 }
 
 // boardPart stores a stream shard's part of a board's histogram.

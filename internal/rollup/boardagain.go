@@ -80,7 +80,7 @@ func (f *topFolder) lookAgain(ctx context.Context) (answer looked, err error) {
 	var ripe []due
 	slices.SortStableFunc(notes, func(m, n due) int { return cmp.Compare(m.since, n.since) })
 	for _, n := range notes {
-		if n.since <= before && len(ripe) < maxLooks {
+		if n.since <= before && len(ripe) < f.looks {
 			ripe = append(ripe, n)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
@@ -169,7 +170,8 @@ func TestSomeLooksFail(t *testing.T) {
 func TestTheOldestNotesComeFirst(t *testing.T) {
 	a := calm(t, 0)
 	f := a.containers[0].tops
-	for i := range maxLooks + 20 {
+	f.looks = lane.Runs(60, maxLooks)
+	for i := range f.looks + 20 {
 		a.clock = a.clock.Add(time.Second)
 		if err := f.note(t.Context(), &standing{board: fmt.Sprint("n", shard.Calculated(fmt.Sprint(i), 1<<30)), period: "all"}); err != nil {
 			t.Fatal(err)
@@ -177,7 +179,7 @@ func TestTheOldestNotesComeFirst(t *testing.T) {
 	}
 	newest := a.clock
 	a.clock = a.clock.Add(recheck)
-	if got := a.task(); got != fmt.Sprintf(`{"looked":%d,"failed":0,"later":20}`, maxLooks) {
+	if got := a.task(); got != fmt.Sprintf(`{"looked":%d,"failed":0,"later":20}`, f.looks) {
 		t.Errorf("looked: %s", got)
 	}
 	notes, err := f.notes(t.Context())

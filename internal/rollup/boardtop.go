@@ -82,6 +82,7 @@ type topFolder struct {
 	recheck time.Duration
 	hold    func(size int) int // entries of a top for readers that want so many
 	lost    int                // stores of one fold that may be refused
+	looks   int                // at tops, of one run of the task
 	now     func() time.Time
 	log     *slog.Logger
 	sure    *otter.Cache[string, int64] // version of a top whose unsure entries were found unchanged
@@ -93,7 +94,7 @@ const maxTops = 1000
 
 func newTopFolder(client Client, settings Settings, boards Boards, now func() time.Time, log *slog.Logger) *topFolder {
 	return &topFolder{
-		client: client, table: settings.RollupsTable, boards: boards, recheck: settings.BoardRecheck, hold: board.Hold, lost: maxTopLost, now: now, log: log,
+		client: client, table: settings.RollupsTable, boards: boards, recheck: settings.BoardRecheck, hold: board.Hold, lost: maxTopLost, looks: maxLooks, now: now, log: log,
 		sure: otter.Must(&otter.Options[string, int64]{MaximumSize: maxTops}),
 		told: otter.Must(&otter.Options[string, bool]{MaximumSize: maxTops}),
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 )
 
 func TestIncrementsBecomeVisible(t *testing.T) {
+	t.Parallel()
 	p := pace{rate: 50, lasting: 2 * time.Second}
 	f, err := measureWindow(t.Context(), enginetest.Endpoint(t), p, 200*time.Millisecond)
 	if err != nil {
@@ -23,6 +25,7 @@ func TestIncrementsBecomeVisible(t *testing.T) {
 // steady state no fold may fail, but for an entity's when a stream shard's batches
 // go to changing containers, which have to learn what others have folded.
 func TestFoldsDoNotMeet(t *testing.T) {
+	t.Parallel()
 	p := pace{rate: 100, lasting: 2 * time.Second}
 	for _, b := range []breadth{
 		{schema.Counter, 200, 6, 2, 200 * time.Millisecond},
@@ -30,17 +33,20 @@ func TestFoldsDoNotMeet(t *testing.T) {
 		{schema.Entity, 200, 6, 2, 200 * time.Millisecond},
 		{schema.Entity, 200, 6, 0, 200 * time.Millisecond},
 	} {
-		s, err := b.measure(t.Context(), enginetest.Endpoint(t), p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Logf("%+v", s)
-		if s.Whole.Records != 200 || s.Steady.Batches == 0 || s.Steady.Updates != s.Steady.Items+s.Steady.Failed || b.Fixed > 0 && s.Containers != b.Fixed {
-			t.Errorf("the run tried too little: %+v", s)
-		}
-		if s.Steady.Failed > 0 && (b.Type == schema.Counter || b.Fixed > 0) {
-			t.Errorf("%d folds failed by their conditions: %+v", s.Steady.Failed, s)
-		}
+		t.Run(fmt.Sprintf("%s over %d", b.Type, b.Fixed), func(t *testing.T) {
+			t.Parallel()
+			s, err := b.measure(t.Context(), enginetest.Endpoint(t), p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%+v", s)
+			if s.Whole.Records != 200 || s.Steady.Batches == 0 || s.Steady.Updates != s.Steady.Items+s.Steady.Failed || b.Fixed > 0 && s.Containers != b.Fixed {
+				t.Errorf("the run tried too little: %+v", s)
+			}
+			if s.Steady.Failed > 0 && (b.Type == schema.Counter || b.Fixed > 0) {
+				t.Errorf("%d folds failed by their conditions: %+v", s.Steady.Failed, s)
+			}
+		})
 	}
 }
 

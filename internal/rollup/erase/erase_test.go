@@ -186,7 +186,7 @@ func (r *rig) eraseCounted(t *testing.T, k schema.BaseKey) {
 
 func (r *rig) await(t *testing.T, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("it did not come to that")
 		}
