@@ -20,6 +20,7 @@ var ownClocks = map[string]string{
 	"pkg/shard/ddb/exampleusers_test.go":  "a program's time is the machine's",
 	"pkg/shard/ddb/mapfake_test.go":       "in a bubble, further up",
 	"pkg/shard/ddb/maprenew_test.go":      "in a bubble, further up",
+	"pkg/shard/ddb/mapworld_test.go":      "in a bubble, further down",
 }
 
 // ownClock returns the folder or file of the list that a file belongs to, or "".

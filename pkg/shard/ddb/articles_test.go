@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
@@ -109,6 +110,7 @@ var articles = []article{
 // singly where that can be.
 func TestArticles(t *testing.T) {
 	client := enginetest.Client(t)
+	most := ddb.Fixed(lane.Runs(10, 200)) // write shards that are read without bounds, too
 	for _, a := range articles {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
@@ -116,7 +118,7 @@ func TestArticles(t *testing.T) {
 			table.Client, table.Name, table.PartitionKey, table.SortKey = client, theirs(t, client, a.sort), "customer", "placed"
 			begin := time.Date(2026, 11, 22, 8, 59, 7, 543_931_000, time.UTC)
 			stored := map[string]ddb.Item{}
-			for i := range 60 {
+			for i := range lane.Runs(20, 60) {
 				id := fmt.Sprintf("order-%d", 1000+i*i)
 				pk, sk := a.store(i, id, begin.Add(time.Duration(i)*(a.stamp.Unit()+2*time.Second)))
 				it := ddb.Item{"customer": str(pk), "placed": sortOf(a.sort, sk), "id": str(id)}
@@ -126,7 +128,7 @@ func TestArticles(t *testing.T) {
 				stored[id] = it
 			}
 			checkArticle(t, a, &table, ddb.During(a.stamp, begin.Truncate(a.stamp.Unit()), begin.Add(time.Hour)), stored)
-			if layout := fmt.Sprintf("%T", table.Layout); layout == "ddb.RandomSuffix" || layout == "ddb.CalculatedSuffix" {
+			if layout := fmt.Sprintf("%T", table.Layout); table.Shards.(ddb.Fixed) <= most && (layout == "ddb.RandomSuffix" || layout == "ddb.CalculatedSuffix") {
 				checkArticle(t, a, &table, ddb.Span{}, stored)
 			}
 		})

@@ -3,6 +3,7 @@ package ddb_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
@@ -57,25 +59,28 @@ func (d *deployment) entry(t *testing.T, board, label, player string, now time.T
 
 // TestFiveHundredScores of which many are of the same players, in three periods.
 func TestFiveHundredScores(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	d.setShards(t, "L#big", "1:7")
 	d.configure(t, "big", ddb.BoardSettings{Mode: ddb.Total, Periods: []ddb.Period{ddb.Weekly, ddb.AllTime, ddb.Daily}})
 	boards, now := d.boards(d.client, ddb.Unwatched{}), later
 	var texts []string
+	sums := make([]int, lane.Runs(100, 400)) // by player
 	for i := range 500 {
-		texts = append(texts, fmt.Sprintf("p%03d %d", i%400, i))
+		texts = append(texts, fmt.Sprintf("p%03d %d", i%len(sums), i))
+		sums[i%len(sums)] += i
 	}
+	highest, lowest := slices.Max(sums), slices.Min(sums)
 	submit(t, boards, "big", now, texts...)
 	for _, label := range []string{ddb.AllTime.Label(now), ddb.Daily.Label(now), ddb.Weekly.Label(now)} {
 		top, err := boards.Top(within(t), "big", label, 1000, now)
-		if err != nil || len(top) != 400 {
+		if err != nil || len(top) != len(sums) {
 			t.Fatalf("%s: %d places, %v", label, len(top), err)
 		}
-		// 99 + 499 is the highest sum; 0 to 399 are of players with one score.
-		if top[0].Player != "p099" || top[0].Score.String() != "598" || top[399].Score.String() != "100" {
-			t.Errorf("%s: first %v, last %v", label, top[0], top[399])
+		if top[0].Player != "p099" || top[0].Score.String() != fmt.Sprint(highest) || top[len(sums)-1].Score.String() != fmt.Sprint(lowest) {
+			t.Errorf("%s: first %v, last %v", label, top[0], top[len(sums)-1])
 		}
-		if n, more, err := boards.Count(within(t), "big", label, "", "", 1000, now); n != 400 || more || err != nil {
+		if n, more, err := boards.Count(within(t), "big", label, "", "", 1000, now); n != len(sums) || more || err != nil {
 			t.Errorf("%s: count %d, more %v, %v", label, n, more, err)
 		}
 	}
@@ -180,9 +185,11 @@ func TestSettings(t *testing.T) {
 // TestNoProcessWritesUnderAnOldMode: processes that know the board as it was send
 // scores while another sets its mode.
 func TestNoProcessWritesUnderAnOldMode(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	now, settled := later, 0
-	for round := range 20 {
+	rounds := lane.Runs(8, 20)
+	for round := range rounds {
 		board := fmt.Sprint("b", round)
 		var wg sync.WaitGroup
 		var set error
@@ -215,7 +222,7 @@ func TestNoProcessWritesUnderAnOldMode(t *testing.T) {
 			t.Fatalf("round %d, configured: %v: score %s, want %s", round, set, got, want)
 		}
 	}
-	t.Logf("the mode was settled by scores first in %d of 20 rounds", settled)
+	t.Logf("the mode was settled by scores first in %d of %d rounds", settled, rounds)
 }
 
 func TestSumsOutOfRangeAreRefusedAlone(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 // TestWhatWasNotSentIsRefused: writes that wait for their turn until there is no time
 // left were not sent, and that is what the caller hears.
 func TestWhatWasNotSentIsRefused(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	submit(t, d.boards(d.client, ddb.Unwatched{}), "b", later, "first 1") // settles the mode
 	client := &flaky{Client: d.client, before: func() error { return hot("IndexWriteKeyRangeThroughputExceeded") }}

@@ -32,6 +32,7 @@ func priceOf(s limiter.Stats, scores float64) price {
 // TestWhatScoresCost by the limiter's count, in units a score, for boards whose
 // settings are known.
 func TestWhatScoresCost(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	client, limits := d.limited(t, limiter.Options{Partitions: 64, PartitionWCU: 100_000})
 	periods := []ddb.Period{ddb.AllTime, ddb.Daily, ddb.Weekly}
@@ -74,6 +75,7 @@ func TestWhatScoresCost(t *testing.T) {
 
 // TestCallsOfABatch counts what 150 scores in three periods take.
 func TestCallsOfABatch(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	d.configure(t, "b", ddb.BoardSettings{Periods: []ddb.Period{ddb.AllTime, ddb.Daily, ddb.Weekly}})
 	client, limits := d.limited(t, limiter.Options{Partitions: 64, PartitionWCU: 100_000})

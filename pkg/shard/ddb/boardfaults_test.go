@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
@@ -142,6 +143,7 @@ func (s *storm) send(t *testing.T, writers []*ddb.Leaderboards, board string) {
 // throttles and lost answers that stays so, but for sums, which may count once
 // more for each lost answer.
 func TestManyWritersLoseNothing(t *testing.T) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	d := deploy(t)
@@ -158,7 +160,7 @@ func TestManyWritersLoseNothing(t *testing.T) {
 			for range 4 {
 				writers = append(writers, d.boards(client, ddb.Unwatched{}))
 			}
-			s := newStorm(t, mode, now, 60, rand.New(rand.NewPCG(seed, 2)))
+			s := newStorm(t, mode, now, lane.Runs(24, 60), rand.New(rand.NewPCG(seed, 2)))
 			s.send(t, writers, board)
 			want := s.model.ranking("all", now)
 			got, err := writers[0].Top(within(t), board, "all", 10, now)
@@ -177,6 +179,7 @@ func TestManyWritersLoseNothing(t *testing.T) {
 
 // TestSumsCountOnceMoreForEachLostAnswerAtMost: one player, always 1.
 func TestSumsCountOnceMoreForEachLostAnswerAtMost(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	d.configure(t, "b", ddb.BoardSettings{Mode: ddb.Total})
 	n := 0
@@ -200,6 +203,7 @@ func TestSumsCountOnceMoreForEachLostAnswerAtMost(t *testing.T) {
 // TestKeyedScoresCountOnce: several processes add to the same players by calls
 // with keys, whose answers get lost.
 func TestKeyedScoresCountOnce(t *testing.T) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	d := deploy(t)

@@ -18,6 +18,7 @@ import (
 // TestAfterGrowthOneWriteShardHasAll until the entries' next writes, so that a
 // reader needs many pages of it.
 func TestAfterGrowthOneWriteShardHasAll(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	boards, now := d.boards(d.client, ddb.Unwatched{}), later
 	var texts []string

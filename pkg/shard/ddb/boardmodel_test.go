@@ -242,7 +242,7 @@ func (r *boardRun) step(t *rapid.T) {
 // TestBoardEqualsTheModel does what comes to a board in a random order, and
 // compares all that can be read of it.
 func TestBoardEqualsTheModel(t *testing.T) {
-	lane.Checks(t, 20)
+	lane.Checks(t, 8)
 	d := deploy(t)
 	const retention = 48 * time.Hour
 	run := 0

@@ -76,6 +76,7 @@ func (w *watched) refused() []string {
 
 // TestTheWatcherLearnsOfTheIndex: of its throttles, and no others.
 func TestTheWatcherLearnsOfTheIndex(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	d.setShards(t, "L#b#2", "1:9")
 	d.configure(t, "b#2", ddb.BoardSettings{Mode: ddb.Latest, Periods: []ddb.Period{ddb.AllTime, ddb.Daily, ddb.Weekly}})
@@ -164,6 +165,7 @@ func (w *acting) Attempted(ctx context.Context, a ddb.Attempt) {
 
 // TestAWaitingWriteGoesWhereTheBoardGrew, without a new call.
 func TestAWaitingWriteGoesWhereTheBoardGrew(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	grown := sync.OnceFunc(func() {
 		if _, err := d.changer(ddb.ChangerOptions{}).Grow(t.Context(), "L#b", 50, note, later); err != nil {
@@ -235,6 +237,7 @@ func (d *deployment) limited(t *testing.T, o limiter.Options) (*dynamodb.Client,
 // stands still, a board's only index partition is full. The names are such as
 // could pass for other keys.
 func TestAHotIndexIsToldByScoresWithAndWithoutKeys(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	now := later
 	for _, board := range []string{"b", schema.ProbeSK} {

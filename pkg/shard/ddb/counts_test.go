@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
@@ -41,6 +42,7 @@ func TestFixedCountsAreSeenThrough(t *testing.T) {
 // TestFromAFixedCountToAMap: nothing that was written under the fixed count is hidden
 // by the map, whether it knows the name or not, and grows or shrinks it.
 func TestFromAFixedCountToAMap(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	for i, layout := range []ddb.Layout{
 		ddb.RandomSuffix{}, ddb.CalculatedSuffix{By: "id", Time: ddb.SortTime("placed", "")}, ddb.TimeBuckets{Bucket: shard.Hour, By: "id"},
@@ -74,10 +76,10 @@ type growing struct {
 	keys  []ddb.Item
 }
 
-// step writes 15 items, and what can be found once again, and reads all.
+// step writes some items, and what can be found once again, and reads all.
 func (w *growing) step(t *testing.T) {
 	t.Helper()
-	for range 15 {
+	for range lane.Runs(6, 15) {
 		id := fmt.Sprintf("%05d", len(w.keys))
 		w.keys = append(w.keys, ddb.Item{"customer": str(w.name), "placed": str(shard.Millis.Key(w.clock, "#", id)), "id": str(id)})
 		if err := w.table.Put(t.Context(), w.keys[len(w.keys)-1]); err != nil {
@@ -104,6 +106,7 @@ func (w *growing) step(t *testing.T) {
 // TestFloorOfAResetName: a name that is reset, as one that is forgotten then, is where it
 // was before the map had it, also when it is used again.
 func TestFloorOfAResetName(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	clock := epoch
 	view := ddb.NewMap(d.client, d.names.ShardMap)

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
@@ -60,6 +61,7 @@ func within(t *testing.T) context.Context {
 }
 
 func TestCounterSumsItsShards(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	ctx := within(t)
 	d.setShards(t, "C#a#b/é", "1:7")
@@ -114,13 +116,15 @@ func spread(entity string, n int, start time.Time, step time.Duration) []ddb.Eve
 }
 
 func TestRangeIsInOrderAcrossShardsAndDays(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	now := later
 	start := now.UTC().Truncate(24 * time.Hour).Add(-60 * time.Hour)
 	d.setShards(t, "E#sensor", fmt.Sprintf("%d:4", start.Add(20*time.Hour).Unix()), fmt.Sprintf("%d:2", start.Add(40*time.Hour).Unix()))
-	events := spread("sensor", 300, start, time.Hour)
+	n := lane.Runs(100, 300)
+	events := spread("sensor", n, start, 60*time.Hour/time.Duration(n/5))
 	d.put(t, events, now)
-	d.put(t, events[100:200], now) // again: the same items
+	d.put(t, events[n/3:n*2/3], now) // again: the same items
 	reader := ddb.NewEventReader(d.client, d.names.Items, d.shards)
 	for _, desc := range []bool{false, true} {
 		for _, limit := range []int{1, 7, 100, 1000} {
@@ -198,19 +202,23 @@ func TestRangeBounds(t *testing.T) {
 }
 
 func TestRangeOverManyDaysIsBounded(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	start := time.Date(2015, 5, 17, 10, 0, 0, 0, time.UTC)
 	events := spread("old", 10, start, time.Second)
 	d.put(t, events, later)
 	reader := ddb.NewEventReader(d.client, d.names.Items, d.shards)
-	r := ddb.Range{Entity: "old", From: start.AddDate(-3, 0, 0), To: start.AddDate(3, 0, 0), Limit: 100}
-	page, err := reader.Query(within(t), r, later)
-	if err != nil || page.Next == "" {
-		t.Fatalf("one page read six years: %v, %v", page, err)
+	const days = ddb.MaxQueries/2 + 50 // before the events, and after them
+	r := ddb.Range{Entity: "old", From: start.AddDate(0, 0, -days), To: start.AddDate(0, 0, days), Limit: 100}
+	for _, r.Desc = range []bool{false, true} {
+		first, err := reader.Query(within(t), r, later)
+		if err != nil || first.Next == "" {
+			t.Fatalf("one page read %d days: %v, %v", 2*days, first, err)
+		}
+		rest := r
+		rest.After = first.Next
+		checkOrder(t, append(first.Events, readAll(t, reader, rest, later)...), events, r.Desc)
 	}
-	checkOrder(t, readAll(t, reader, r, later), events, false)
-	r.Desc = true
-	checkOrder(t, readAll(t, reader, r, later), events, true)
 }
 
 // queries counts a client's queries.
@@ -228,6 +236,7 @@ func (q *queries) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(
 }
 
 func TestPagesOfManyShardsAreBounded(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	d.setShards(t, "E#wide", "1:600")
 	counted := &queries{Client: d.client}
@@ -262,6 +271,7 @@ func TestNoSuchEvent(t *testing.T) {
 // TestReadsAfterAShrinkCostLess counts the queries of a range of the storm, and of
 // one after it, on the same day.
 func TestReadsAfterAShrinkCostLess(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	noon := later.Add(-24 * time.Hour)
 	d.setShards(t, "E#calm", fmt.Sprintf("%d:80", noon.Unix()), fmt.Sprintf("%d:2", noon.Add(time.Hour).Unix()))
@@ -282,6 +292,7 @@ func TestReadsAfterAShrinkCostLess(t *testing.T) {
 // TestEventsOlderThanTheHistory: what was written under counts that the history
 // has forgotten is found all the same.
 func TestEventsOlderThanTheHistory(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	now := later
 	long := now.Add(-1000 * time.Hour).Truncate(time.Millisecond)

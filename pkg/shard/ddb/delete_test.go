@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
@@ -72,6 +73,7 @@ func (d *deployment) named(t *testing.T, key string) (n int) {
 // up, however old, and one that is new say what the table says, and nothing stays of
 // a key that was forgotten.
 func TestForgottenKeys(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -79,7 +81,7 @@ func TestForgottenKeys(t *testing.T) {
 	now := later
 	keys := []string{"C#a", "C#b", "E#a"}
 	views := []*ddb.Map{ddb.NewMap(d.client, d.names.ShardMap), ddb.NewMap(d.client, d.names.ShardMap)}
-	for range 60 {
+	for range lane.Runs(25, 60) {
 		now = now.Add(30 * time.Second)
 		key := keys[random.IntN(len(keys))]
 		if random.IntN(3) > 0 {
@@ -107,6 +109,7 @@ func TestForgottenKeys(t *testing.T) {
 }
 
 func TestForgetInSteps(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	now := later
 	c := d.changer(ddb.ChangerOptions{})
@@ -201,6 +204,7 @@ func TestForgetAgain(t *testing.T) {
 // TestLoadsDuringDeletions: a view that is loaded while keys come and go has none, a
 // poll later, of those that went.
 func TestLoadsDuringDeletions(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	now := later
 	var views []*ddb.Map

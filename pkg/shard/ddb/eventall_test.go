@@ -9,6 +9,7 @@ import (
 )
 
 func TestStreamOfEvents(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	start := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	now := start.AddDate(0, 1, 0)

@@ -8,7 +8,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/document"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
@@ -102,11 +101,6 @@ func (e *EventWriter) item(ctx context.Context, ev Event, now time.Time) (item, 
 		it[schema.ExpiresAt] = number(expiry(ev.Time, now, e.retention).Unix())
 	}
 	return it, Attempt{Key: entityKey(ev.Entity), Entry: entry, Shard: n, At: ev.Time}, nil
-}
-
-// writeUnits is what a write of an item costs that was not there.
-func writeUnits(it item) int {
-	return max(1, (document.Size(it)+1023)/1024)
 }
 
 // expiry depends on the day of now only, so that a repeated write is mostly the

@@ -23,6 +23,7 @@ func (d *deployment) foreign(t *testing.T, pk, sk string) {
 // TestForeignItemsAreTakenOver: what somebody else put where a board's settings or a
 // session belongs, and that says nothing, is in nobody's way.
 func TestForeignItemsAreTakenOver(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	pk, sk := schema.SettingsKey("b")
 	d.foreign(t, pk, sk)

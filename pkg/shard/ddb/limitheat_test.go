@@ -47,6 +47,7 @@ func (c *touched) TransactWriteItems(ctx context.Context, in *dynamodb.TransactW
 // TestAHotWindowIsRelievedAtOnce: the count grows within a window, and hits spread
 // over the new write shards from then on.
 func TestAHotWindowIsRelievedAtOnce(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	client := &touched{Client: d.client, writes: map[string]int{}}
 	l, limit := d.limiter(client, ddb.Unwatched{}), ddb.Limit{Key: "k", Max: 100_000, Window: 24 * time.Hour}
@@ -74,6 +75,7 @@ func TestAHotWindowIsRelievedAtOnce(t *testing.T) {
 
 // TestALimitsHeatIsTold, and a throttled hit goes elsewhere.
 func TestALimitsHeatIsTold(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	d.setShards(t, "R#wide", "1:8")
 	for _, c := range []struct {
@@ -139,6 +141,7 @@ func (fullDonor) PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynam
 // TestAThrottledTakeOverIsTold: the write shard that has the room is what a hot limit
 // depends on.
 func TestAThrottledTakeOverIsTold(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	now := later.Add(time.Hour)
 	d.setShards(t, "R#k", fmt.Sprintf("%d:400", now.Unix())) // a hit of the first alone is unlikely
@@ -152,6 +155,7 @@ func TestAThrottledTakeOverIsTold(t *testing.T) {
 
 // TestWhatHitsCost by the limiter's count.
 func TestWhatHitsCost(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	d.setShards(t, "R#wide", "1:8")
 	client, limits := d.limited(t, limiter.Options{Partitions: 64, PartitionWCU: 100_000})

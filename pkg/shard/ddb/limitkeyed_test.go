@@ -17,6 +17,7 @@ import (
 // TestKeyedHitsCountOnce: several processes, whose answers get lost, and the verdicts
 // that come again.
 func TestKeyedHitsCountOnce(t *testing.T) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	d := deploy(t)
@@ -49,6 +50,7 @@ func TestKeyedHitsCountOnce(t *testing.T) {
 // TestKeyedHitsAreRelievedAtOnce: the count grows within a window, and they spread over
 // the new write shards, and use up what there is, no more.
 func TestKeyedHitsAreRelievedAtOnce(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	d.setShards(t, "R#k", fmt.Sprintf("%d:10", later.Add(time.Minute).Unix()))
 	client := &touched{Client: d.client, writes: map[string]int{}}

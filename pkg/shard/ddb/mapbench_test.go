@@ -69,7 +69,7 @@ func BenchmarkShardMap(b *testing.B) {
 			names := enginetest.Tables(b, client)
 			fillMap(b, client, names.ShardMap, keys)
 			for b.Loop() {
-				m, now := &metered{Client: client}, time.Now()
+				m, now := &metered{Client: client}, later
 				m.Client = client
 				view := ddb.NewMap(m, names.ShardMap)
 				before, used := heap(), cpu()

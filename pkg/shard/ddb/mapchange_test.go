@@ -26,6 +26,7 @@ var note = ddb.Note{By: "test", Why: "to see it"}
 // TestManyGrowersMakeOneChange lets 64 processes answer one storm. The winner's answer
 // may be cut off, so the table says whether there was a change.
 func TestManyGrowersMakeOneChange(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	now := later
 	const slow = 10 // rounds that a machine may be too slow for
@@ -145,8 +146,9 @@ func TestPins(t *testing.T) {
 // TestTheWinnersEntry: of many who answer the same evidence one makes a change. The
 // others have it in their views, without a further read.
 func TestTheWinnersEntry(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
-	now := time.Now()
+	now := later
 	var made, lost atomic.Int64
 	var wg sync.WaitGroup
 	for i := range 20 {
@@ -180,7 +182,7 @@ func TestTheWinnersEntry(t *testing.T) {
 // TestRefreshSeesTheNewest, and takes it into the view.
 func TestRefreshSeesTheNewest(t *testing.T) {
 	d := deploy(t)
-	now := time.Now()
+	now := later
 	view := ddb.NewMap(d.client, d.names.ShardMap)
 	if err := view.Load(within(t), now); err != nil {
 		t.Fatal(err)

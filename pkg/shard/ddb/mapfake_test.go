@@ -21,12 +21,12 @@ import (
 
 // fakeMap is a shard-map table that answers after a time of a test's own clock.
 type fakeMap struct {
-	page  int           // items of a query's page
-	takes time.Duration // a page of keys
-	trips time.Duration // any other call
-	down  func() error  // what becomes of a page of keys, if not nil
+	page int          // items of a query's page
+	down func() error // what becomes of a page of keys, if not nil: one at a time
 
 	mu    sync.Mutex
+	takes time.Duration   // a page of keys
+	trips time.Duration   // any other call
 	items map[string]item // by place
 	asked []string        // where pages of keys began
 }
@@ -40,6 +40,19 @@ func slotOf(key item) string { return text(key, schema.PK) + "\x00" + text(key, 
 
 func (f *fakeMap) put(it item) { f.items[slotOf(it)] = it }
 
+// answer sets how long calls take from now on.
+func (f *fakeMap) answer(takes, trips time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.takes, f.trips = takes, trips
+}
+
+func (f *fakeMap) durations() (takes, trips time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.takes, f.trips
+}
+
 func (f *fakeMap) wait(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -50,7 +63,8 @@ func (f *fakeMap) wait(ctx context.Context, d time.Duration) error {
 }
 
 func (f *fakeMap) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	if err := f.wait(ctx, f.trips); err != nil {
+	_, trips := f.durations()
+	if err := f.wait(ctx, trips); err != nil {
 		return nil, err
 	}
 	f.mu.Lock()
@@ -61,20 +75,20 @@ func (f *fakeMap) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...f
 // Query reads a part's keys, or the log from a time on.
 func (f *fakeMap) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	part, log := text(in.ExpressionAttributeValues, ":part"), text(in.ExpressionAttributeValues, ":log")
-	takes := f.takes
+	takes, trips := f.durations()
 	if log != "" {
-		takes = f.trips
+		takes = trips
 	}
 	if err := f.wait(ctx, takes); err != nil {
 		return nil, err
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.down != nil && part != "" {
 		if err := f.down(); err != nil {
 			return nil, err
 		}
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	pk, after := cmp.Or(part, log), ""
 	if in.ExclusiveStartKey != nil {
 		after = slotOf(in.ExclusiveStartKey)
@@ -99,7 +113,8 @@ func (f *fakeMap) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(
 
 // TransactWriteItems makes all puts, whatever their conditions.
 func (f *fakeMap) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
-	if err := f.wait(ctx, f.trips); err != nil {
+	_, trips := f.durations()
+	if err := f.wait(ctx, trips); err != nil {
 		return nil, err
 	}
 	f.mu.Lock()

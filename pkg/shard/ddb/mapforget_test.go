@@ -33,6 +33,7 @@ func (m *mapReads) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func
 
 // TestADeletionIsOneReadForEveryProcess, as all other changes are.
 func TestADeletionIsOneReadForEveryProcess(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	now := later
 	const keys, processes = 10, 20
@@ -108,6 +109,7 @@ func TestKeysThatCannotBe(t *testing.T) {
 // TestADeletionDuringALoad: what the load saw of a key before it was deleted is gone
 // from the view, with no further load.
 func TestADeletionDuringALoad(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	now := later
 	for _, key := range []string{"C#gone", "C#back", "C#stays"} {

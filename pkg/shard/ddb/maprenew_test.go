@@ -111,13 +111,13 @@ func TestCallersWaitAsLongAsTheyMean(t *testing.T) {
 func TestAMapThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := manyPages()
-		f.takes = 24 * time.Hour
+		f.answer(24*time.Hour, 5*time.Millisecond)
 		m := NewMap(f, "m")
 		begun := time.Now()
 		if _, err := m.Lookup(t.Context(), "C#k1", begun); !errors.Is(err, ErrStale) || time.Since(begun) > RenewTime {
 			t.Errorf("%v after %v", err, time.Since(begun))
 		}
-		f.takes = time.Millisecond
+		f.answer(time.Millisecond, 5*time.Millisecond)
 		if _, err := m.Lookup(t.Context(), "C#k1", time.Now()); err != nil {
 			t.Error(err)
 		}
@@ -241,7 +241,7 @@ func TestCountersLeaveAnOldView(t *testing.T) {
 		if _, err := m.Lookup(t.Context(), "C#k1", time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		f.trips, f.takes = 24*time.Hour, 24*time.Hour
+		f.answer(24*time.Hour, 24*time.Hour)
 		if n := written(t, m, "k1", 300, CountAge/400); n != 16 {
 			t.Errorf("%d write shards in the first minute", n)
 		}
@@ -249,7 +249,7 @@ func TestCountersLeaveAnOldView(t *testing.T) {
 		if n := written(t, m, "k1", 300, time.Millisecond); n != 1 {
 			t.Errorf("%d write shards after it", n)
 		}
-		f.trips = time.Millisecond
+		f.answer(24*time.Hour, 5*time.Millisecond)
 		if n := written(t, m, "k1", 300, time.Millisecond); n != 16 {
 			t.Errorf("%d write shards when its own item can be read", n)
 		}

@@ -47,6 +47,7 @@ func TestMigrationRefuses(t *testing.T) {
 // TestMigrationTellsWhatDiffers: what was written by the old alone, after a copy, is
 // found, and copied again; what only the new has is found, and deleted.
 func TestMigrationTellsWhatDiffers(t *testing.T) {
+	t.Parallel()
 	client := enginetest.Client(t)
 	a, b := theirs(t, client, "S"), theirs(t, client, "S")
 	old := ddb.Table{Client: client, Name: a, PartitionKey: "customer", SortKey: "placed", Shards: ddb.Fixed(3), Layout: ddb.CalculatedSuffix{}}
@@ -135,6 +136,7 @@ func isConditional(err error) bool {
 
 // TestCopyRefusesToMergeItems: two old items with one sort key are not made one.
 func TestCopyRefusesToMergeItems(t *testing.T) {
+	t.Parallel()
 	client := enginetest.Client(t)
 	a := theirs(t, client, "S")
 	old := ddb.Table{Client: client, Name: a, PartitionKey: "customer", SortKey: "placed", Shards: ddb.Fixed(50), Layout: ddb.RandomSuffix{}}
@@ -169,6 +171,7 @@ func TestCopyRefusesToMergeItems(t *testing.T) {
 // TestAnItemPutTwice: a random suffix has it twice, which keeps no migration from its
 // end.
 func TestAnItemPutTwice(t *testing.T) {
+	t.Parallel()
 	client := enginetest.Client(t)
 	old := orders(t, client, client, ddb.RandomSuffix{}, 10)
 	m := ddb.Migration{Client: client, From: old, To: orders(t, client, client, ddb.CalculatedSuffix{}, 10), Phase: ddb.WriteBoth}

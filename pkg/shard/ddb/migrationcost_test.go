@@ -13,6 +13,7 @@ func epochNow() time.Time { return epoch }
 
 // TestWhatMigrationsCost by the limiter's count, in units for an item of nearly 4 KB.
 func TestWhatMigrationsCost(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	client, limits := d.limited(t, limiter.Options{Partitions: 64, PartitionWCU: 100_000})
 	const items = 60

@@ -31,6 +31,7 @@ func (l *losing) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWr
 
 // TestAnUpdateOfBothAppliesOnce: however many answers are lost, an ADD counts once.
 func TestAnUpdateOfBothAppliesOnce(t *testing.T) {
+	t.Parallel()
 	db := enginetest.Client(t)
 	from, to := orders(t, db, db, ddb.CalculatedSuffix{}, 2), orders(t, db, db, ddb.CalculatedSuffix{}, 5)
 	client := &losing{Client: db}

@@ -11,12 +11,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
-// moved is a migration from a table whose count has changed, with 20 items of just after
+// belated is how many items lie where the count before put them.
+var belated = lane.Runs(10, 20)
+
+// moved is a migration from a table whose count has changed, with items of just after
 // the change that lie where the count before put them.
 func moved(t *testing.T, db *dynamodb.Client, inPlace bool, format shard.Format) *ddb.Migration {
 	t.Helper()
@@ -25,12 +29,12 @@ func moved(t *testing.T, db *dynamodb.Client, inPlace bool, format shard.Format)
 	old.Shards = &steps{shard.History{{Count: 2}, {At: epoch, Count: 8}}}
 	late := *old // of a program that doesn't know of the change yet
 	late.Shards = &steps{shard.History{{Count: 2}}}
-	for i := range 20 {
+	for i := range belated {
 		if err := late.Put(t.Context(), afterwards(i, 1)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	to := orders(t, db, db, ddb.CalculatedSuffix{}, 30)
+	to := orders(t, db, db, ddb.CalculatedSuffix{}, 11)
 	if to.Format = format; inPlace {
 		to.Name = old.Name
 	}
@@ -52,7 +56,7 @@ func places(t *testing.T, check func(t *testing.T, m *ddb.Migration)) {
 	}
 }
 
-// is wants the migration to read 20 items with so much.
+// is wants the migration to read all of them with so much.
 func is(t *testing.T, m *ddb.Migration, n string) {
 	t.Helper()
 	count := 0
@@ -61,7 +65,7 @@ func is(t *testing.T, m *ddb.Migration, n string) {
 			t.Fatalf("phase %d: %v, %v, want %s", m.Phase, it, err, n)
 		}
 	}
-	if count != 20 {
+	if count != belated {
 		t.Fatalf("phase %d: %d items", m.Phase, count)
 	}
 }
@@ -85,6 +89,7 @@ func same(t *testing.T, m *ddb.Migration) {
 // TestOldItemsOnAnotherPlace: an old item that is not where the count at its time puts
 // it, but where a look-up finds it, is read, copied and dropped.
 func TestOldItemsOnAnotherPlace(t *testing.T) {
+	t.Parallel()
 	places(t, func(t *testing.T, m *ddb.Migration) {
 		is(t, m, "1")
 		m.Phase = ddb.WriteBoth
@@ -108,9 +113,10 @@ func TestOldItemsOnAnotherPlace(t *testing.T) {
 // TestWritesToAnotherPlace: an update goes where the item is, a put where it belongs,
 // which counts then, and a delete leaves it nowhere.
 func TestWritesToAnotherPlace(t *testing.T) {
+	t.Parallel()
 	places(t, func(t *testing.T, m *ddb.Migration) {
 		for _, m.Phase = range []ddb.Phase{ddb.WriteBoth, ddb.ReadNew} {
-			for i := range 20 {
+			for i := range belated {
 				err := m.Update(t.Context(), afterwards(i, 0), &dynamodb.UpdateItemInput{
 					UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: ddb.Item{":one": num(1)},
 				})
@@ -121,20 +127,20 @@ func TestWritesToAnotherPlace(t *testing.T) {
 			is(t, m, fmt.Sprint(1+int(m.Phase)))
 		}
 		m.Phase = ddb.WriteBoth
-		for i := range 20 {
+		for i := range belated {
 			if err := m.Put(t.Context(), afterwards(i, 7)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		for i := range 20 {
+		for i := range belated {
 			if it, err := m.Get(t.Context(), afterwards(i, 0)); err != nil || text(it["n"]) != "7" {
 				t.Fatal(it, err)
 			}
 		}
 		same(t, m)
 		for _, m.Phase = range []ddb.Phase{ddb.WriteBoth, ddb.ReadNew} {
-			for i := range 10 {
-				key := afterwards(i+10*int(m.Phase-ddb.WriteBoth), 0)
+			for i := range belated / 2 {
+				key := afterwards(i+belated/2*int(m.Phase-ddb.WriteBoth), 0)
 				if err := m.Delete(t.Context(), key); err != nil {
 					t.Fatal(err)
 				}
@@ -152,8 +158,9 @@ func TestWritesToAnotherPlace(t *testing.T) {
 
 // TestOldItemsOnTwoPlaces: the one on the first place counts, and a drop deletes both.
 func TestOldItemsOnTwoPlaces(t *testing.T) {
+	t.Parallel()
 	places(t, func(t *testing.T, m *ddb.Migration) {
-		for i := range 20 {
+		for i := range belated {
 			if err := m.From.Put(t.Context(), afterwards(i, 5)); err != nil {
 				t.Fatal(err)
 			}
@@ -201,11 +208,12 @@ func (o *outrun) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWr
 // TestACopyIsOvertaken: by a put of the item that goes to another place than it was
 // copied from.
 func TestACopyIsOvertaken(t *testing.T) {
+	t.Parallel()
 	db := enginetest.Client(t)
 	for _, inPlace := range []bool{false, true} {
 		m := moved(t, db, inPlace, shard.HashShard)
 		m.Phase = ddb.WriteBoth
-		for i := range 20 {
+		for i := range belated {
 			if shard.Calculated(text(afterwards(i, 1)["placed"]), 8) < 2 { // it may be where it belongs
 				continue
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
@@ -35,6 +36,10 @@ func (p *process) enter(phase ddb.Phase) {
 	p.m.Phase = phase
 }
 
+// pause is how long each program of the traffic rests between two calls: in the short run
+// the phases have the engine for themselves in part.
+var pause = time.Duration(lane.Runs(20, 0)) * time.Millisecond
+
 // traffic is programs that read and write while a migration goes through its phases.
 type traffic struct {
 	ctx       context.Context
@@ -47,6 +52,7 @@ type traffic struct {
 	mu   sync.Mutex
 	want map[string]int // by sort key, what was accepted
 	ops  int
+	seen int // reads of everything
 }
 
 func (w *traffic) process() *process { return w.processes[rand.IntN(len(w.processes))] }
@@ -58,9 +64,10 @@ func (w *traffic) work(worker int, stop <-chan struct{}) error {
 		select {
 		case <-stop:
 			return nil
-		default:
+		case <-time.After(pause):
 		}
-		sort := shard.Millis.Key(epoch.Add(time.Duration(rand.IntN(8))*time.Hour), "#", fmt.Sprintf("w%d-%d", worker, i%7))
+		at := epoch.Add(time.Duration(rand.IntN(lane.Runs(4, 8))) * time.Hour)
+		sort := shard.Millis.Key(at, "#", fmt.Sprintf("w%d-%d", worker, i%lane.Runs(3, 7)))
 		if !w.find {
 			sort = fmt.Sprintf("%s-%d", sort, i)
 		}
@@ -123,7 +130,7 @@ func (w *traffic) watch(stop <-chan struct{}) error {
 		select {
 		case <-stop:
 			return nil
-		default:
+		case <-time.After(2 * pause):
 		}
 		err := w.process().do(func(m *ddb.Migration) error {
 			got, err := w.read(m)
@@ -135,6 +142,9 @@ func (w *traffic) watch(stop <-chan struct{}) error {
 					return fmt.Errorf("phase %d: %s is missing", m.Phase, sort)
 				}
 			}
+			w.mu.Lock()
+			w.seen++
+			w.mu.Unlock()
 			return nil
 		})
 		if err != nil {
@@ -170,8 +180,22 @@ func (w *traffic) read(m *ddb.Migration) (map[string]int, error) {
 // enter takes the programs to a phase, one after the other, while they work.
 func (w *traffic) enter(phase ddb.Phase) {
 	for _, p := range w.processes {
-		time.Sleep(50 * time.Millisecond) // lets both phases do some work
+		w.goOn() // both phases do some work
 		p.enter(phase)
 	}
-	time.Sleep(50 * time.Millisecond)
+	w.goOn()
+}
+
+// goOn waits for some more writes and a read of everything, unless the traffic has ended
+// with an error.
+func (w *traffic) goOn() {
+	done := func() (writes, reads int) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.ops, w.seen
+	}
+	from, read := done()
+	for writes, reads := from, read; (writes < from+lane.Runs(4, 20) || reads == read) && w.ctx.Err() == nil; writes, reads = done() {
+		time.Sleep(time.Millisecond)
+	}
 }

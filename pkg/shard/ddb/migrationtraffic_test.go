@@ -12,12 +12,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 func TestMigrationsUnderTraffic(t *testing.T) {
+	t.Parallel()
 	client := enginetest.Client(t)
 	a, b := theirs(t, client, "S"), theirs(t, client, "S")
 	table := func(name string, format shard.Format, n ddb.Fixed, layout ddb.Layout) *ddb.Table {
@@ -32,43 +34,50 @@ func TestMigrationsUnderTraffic(t *testing.T) {
 	for name, c := range map[string]struct {
 		from, to *ddb.Table
 		find     bool
+		cut      bool // its copy is cut off within, also in the short run
 	}{
-		"grown in place":       {table(a, "", 4, ddb.CalculatedSuffix{}), table(a, "", 9, ddb.CalculatedSuffix{}), true},
-		"shrunk in place":      {table(a, "_", 9, ddb.CalculatedSuffix{}), table(a, "_", 2, ddb.CalculatedSuffix{}), true},
-		"sharded in place":     {table(a, "", 1, ddb.Unsharded{}), table(a, "", 5, ddb.CalculatedSuffix{}), true},
-		"random to calculated": {table(a, "", 5, ddb.RandomSuffix{}), table(a, shard.HashShard, 3, ddb.CalculatedSuffix{}), false},
-		"suffix to buckets":    {table(a, "", 3, ddb.CalculatedSuffix{}), table(a, "", 2, ddb.TimeBuckets{Bucket: shard.Hour, By: "placed"}), true},
-		"from a map in place":  {changed(a, ""), table(a, "", 4, ddb.CalculatedSuffix{}), true},
-		"from a map":           {changed(a, ""), table(b, "", 4, ddb.CalculatedSuffix{}), true},
-		"to a map in place":    {table(a, "", 4, ddb.CalculatedSuffix{}), changed(a, ""), true},
-		"buckets to hybrid":    {table(a, "", 3, ddb.TimeBuckets{Bucket: shard.Hour, By: "placed"}), table(b, "_", 4, ddb.HybridBuckets{Bucket: shard.Day}), true},
+		"grown in place":       {table(a, "", 4, ddb.CalculatedSuffix{}), table(a, "", 9, ddb.CalculatedSuffix{}), true, true},
+		"shrunk in place":      {table(a, "_", 9, ddb.CalculatedSuffix{}), table(a, "_", 2, ddb.CalculatedSuffix{}), true, false},
+		"sharded in place":     {table(a, "", 1, ddb.Unsharded{}), table(a, "", 5, ddb.CalculatedSuffix{}), true, false},
+		"random to calculated": {table(a, "", 5, ddb.RandomSuffix{}), table(a, shard.HashShard, 3, ddb.CalculatedSuffix{}), false, false},
+		"suffix to buckets":    {table(a, "", 3, ddb.CalculatedSuffix{}), table(a, "", 2, ddb.TimeBuckets{Bucket: shard.Hour, By: "placed"}), true, false},
+		"from a map in place":  {changed(a, ""), table(a, "", 4, ddb.CalculatedSuffix{}), true, false},
+		"from a map":           {changed(a, ""), table(b, "", 4, ddb.CalculatedSuffix{}), true, true},
+		"to a map in place":    {table(a, "", 4, ddb.CalculatedSuffix{}), changed(a, ""), true, false},
+		"buckets to hybrid":    {table(a, "", 3, ddb.TimeBuckets{Bucket: shard.Hour, By: "placed"}), table(b, "_", 4, ddb.HybridBuckets{Bucket: shard.Day}), true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			migrate(t, client, c.from, c.to, c.find)
+			t.Parallel()
+			old := lane.Runs(30, 110)
+			if c.cut {
+				old = 110
+			}
+			migrate(t, client, c.from, c.to, c.find, old)
 		})
 	}
 }
 
 // migrate goes through all phases under traffic, and compares what is left.
-func migrate(t *testing.T, client *dynamodb.Client, from, to *ddb.Table, find bool) {
+func migrate(t *testing.T, client *dynamodb.Client, from, to *ddb.Table, find bool, old int) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	w := &traffic{
-		ctx: ctx, name: fmt.Sprintf("acme-%d", rand.Uint64()), find: find, want: map[string]int{},
+		name: fmt.Sprintf("acme-%d", rand.Uint64()), find: find, want: map[string]int{},
 		span: ddb.During(shard.Millis, epoch, epoch.Add(9*time.Hour)),
 	}
 	for range 3 {
 		w.processes = append(w.processes, &process{m: ddb.Migration{Client: client, From: from, To: to}})
 	}
-	for i := range 110 { // more than a chunk
-		sort := shard.Millis.Key(epoch.Add(time.Duration(i)*time.Minute), "#", "old")
+	for i := range old {
+		sort := shard.Millis.Key(epoch.Add(time.Duration(i)*110*time.Minute/time.Duration(old)), "#", "old")
 		w.old, w.want[sort] = append(w.old, sort), i
 		if err := from.Put(ctx, ddb.Item{"customer": str(w.name), "placed": str(sort), "n": num(int64(i))}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	stop := make(chan struct{})
-	var group errgroup.Group
+	group, working := errgroup.WithContext(ctx)
+	w.ctx = working
 	for worker := range 3 {
 		group.Go(func() error { return w.work(worker, stop) })
 	}
@@ -78,6 +87,7 @@ func migrate(t *testing.T, client *dynamodb.Client, from, to *ddb.Table, find bo
 	if err := errors.Join(err, group.Wait()); err != nil {
 		t.Fatal(err)
 	}
+	w.ctx = ctx
 	w.checkEnd(t, from, to)
 	t.Logf("%d writes during the phases", w.ops)
 }
@@ -96,21 +106,8 @@ func (w *traffic) phases(t *testing.T) error {
 		}
 		t.Logf("%d new items had been deleted from the old alone", pruned.Changed)
 	}
-	var reports []ddb.Progress
-	failed := errors.New("the copy is cut off")
-	ctx, cut := context.WithCancelCause(w.ctx)
-	_, err := copying.Copy(ctx, w.name, w.span, func(p ddb.Progress) {
-		reports = append(reports, p)
-		cut(failed)
-	})
-	if err == nil {
-		return fmt.Errorf("a copy ended although it was cut off: %v", reports)
-	}
-	s := w.span
-	s.After = reports[0].After
-	done, err := copying.Copy(w.ctx, w.name, s, nil)
-	if err != nil || done.Seen == 0 {
-		return fmt.Errorf("the copy's second part saw %d, %w", done.Seen, err)
+	if err := w.copy(&copying); err != nil {
+		return err
 	}
 	for _, phase := range []ddb.Phase{ddb.WriteBoth, ddb.ReadNew} {
 		w.enter(phase)
@@ -125,7 +122,31 @@ func (w *traffic) phases(t *testing.T) error {
 	if _, err := dropping.Drop(w.ctx, w.name, w.span, true, nil); err != nil {
 		return err
 	}
-	time.Sleep(50 * time.Millisecond)
+	w.goOn()
+	return nil
+}
+
+// copy copies all, which is cut off after the first chunk where there are more.
+func (w *traffic) copy(m *ddb.Migration) error {
+	const chunk = 100
+	s := w.span
+	if len(w.old) > chunk {
+		var reports []ddb.Progress
+		failed := errors.New("the copy is cut off")
+		ctx, cut := context.WithCancelCause(w.ctx)
+		_, err := m.Copy(ctx, w.name, s, func(p ddb.Progress) {
+			reports = append(reports, p)
+			cut(failed)
+		})
+		if err == nil {
+			return fmt.Errorf("a copy ended although it was cut off: %v", reports)
+		}
+		s.After = reports[0].After
+	}
+	done, err := m.Copy(w.ctx, w.name, s, nil)
+	if err != nil || done.Seen == 0 {
+		return fmt.Errorf("the copy's last part saw %d, %w", done.Seen, err)
+	}
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 // TestLostThenThrottled: whoever asks hears that the write may have been made, and
 // finds what DynamoDB said last; also in calls within calls.
 func TestLostThenThrottled(t *testing.T) {
+	t.Parallel()
 	throttle := &types.ProvisionedThroughputExceededException{}
 	for name, last := range map[string]error{
 		"as it came":      &smithy.OperationError{ServiceID: "DynamoDB", OperationName: "UpdateItem", Err: throttle},

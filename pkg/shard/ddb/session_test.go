@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -147,16 +148,17 @@ func TestLeasesAreChecked(t *testing.T) {
 // TestSessionsMoveWithTheCount: they are counted once, keep what they have, and leave
 // one item each; ended ones are gone from wherever they were.
 func TestSessionsMoveWithTheCount(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	s, now := d.sessions(d.client, ddb.Unwatched{}), later
-	begun := make([]time.Time, 60)
+	begun := make([]time.Time, lane.Runs(30, 60))
 	for i := range begun {
 		begun[i] = put(t, s, ddb.Lease{Group: "g", ID: fmt.Sprint("id", i), TTL: time.Hour, Data: textData(fmt.Sprint(i))}, now).Started
 	}
 	for _, count := range []int{7, 3, 50} {
 		now = d.pin(t, "S#g", count, now).Add(5 * time.Minute)
-		checkActive(t, s.SessionReader, "g", now, 60)
-		for i := range 30 {
+		checkActive(t, s.SessionReader, "g", now, len(begun))
+		for i := range len(begun) / 2 {
 			one := put(t, s, ddb.Lease{Group: "g", ID: fmt.Sprint("id", i), TTL: time.Hour}, now)
 			if !one.Started.Equal(begun[i]) || len(one.Data) != 1 {
 				t.Fatalf("%d write shards: %+v", count, one)
@@ -166,9 +168,9 @@ func TestSessionsMoveWithTheCount(t *testing.T) {
 				t.Fatalf("%s is not on the write shard that it has of %d", one.ID, count)
 			}
 		}
-		checkActive(t, s.SessionReader, "g", now, 60)
+		checkActive(t, s.SessionReader, "g", now, len(begun))
 	}
-	for i := range 60 {
+	for i := range begun {
 		if err := s.End(within(t), "g", fmt.Sprint("id", i), now); err != nil {
 			t.Fatal(err)
 		}
@@ -179,8 +181,10 @@ func TestSessionsMoveWithTheCount(t *testing.T) {
 // TestCountsWhileSessionsMove: each count of sessions that are active all the time is
 // right, while all of them move to other write shards.
 func TestCountsWhileSessionsMove(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
-	const count, pages = 120, 2
+	const pages = 2
+	count := lane.Runs(60, 120)
 	now := later
 	writer := d.sessions(d.client, ddb.Unwatched{})
 	renew := func(from, step int, now time.Time) {
@@ -235,6 +239,7 @@ func (b *between) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, 
 // TestALateWriteDoesNotBringBack: a process decides on a write before a change of the
 // count, and makes it when another has written the same session after the change.
 func TestALateWriteDoesNotBringBack(t *testing.T) {
+	t.Parallel()
 	const id = "z" // on other write shards of 5 than of 1
 	for name, before := range map[string]bool{"a new session": false, "a renewed session": true} {
 		d := deploy(t)

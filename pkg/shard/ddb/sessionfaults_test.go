@@ -19,6 +19,7 @@ import (
 // TestWritersOfOneSession renew and end it at a time, while it moves, with throttles
 // and lost answers. There never is more than one.
 func TestWritersOfOneSession(t *testing.T) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	d := deploy(t)
@@ -139,6 +140,7 @@ func TestASessionThatMovesBehindTheReading(t *testing.T) {
 
 // TestSessionsOlderThanTheHistory are found, moved and ended, wherever they may be.
 func TestSessionsOlderThanTheHistory(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	d.setShards(t, "S#g", fmt.Sprintf("%d:9", later.Add(-time.Hour).Unix()))
 	s, now := d.sessions(d.client, ddb.Unwatched{}), later

@@ -54,6 +54,7 @@ func (c *torn) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput,
 // TestASessionIsFoundWhileItMoves from the place that is read last to the one that was
 // read first, by all who look for one.
 func TestASessionIsFoundWhileItMoves(t *testing.T) {
+	t.Parallel()
 	for name, use := range map[string]func(context.Context, *deployment, *ddb.Sessions, time.Time) (ended bool, err error){
 		"looked up": func(ctx context.Context, _ *deployment, s *ddb.Sessions, now time.Time) (bool, error) {
 			_, err := s.Get(ctx, "g", "z", now)
@@ -122,6 +123,7 @@ func (c *lateEnd) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, 
 // TestALateEndDoesNotMiss: a process decides on an end before a change of the count,
 // and makes it when the session has moved.
 func TestALateEndDoesNotMiss(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	other, now := d.sessions(d.client, ddb.Unwatched{}), later
 	lease := ddb.Lease{Group: "g", ID: "z", TTL: time.Hour}
@@ -167,6 +169,7 @@ func TestAnOldTraceKeepsNoEndUp(t *testing.T) {
 // made so much later that others leave nothing against it any more. It goes where it
 // belongs then.
 func TestASlowWriteIsLookedAfter(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	other, now := d.sessions(d.client, ddb.Unwatched{}), later
 	client := &between{Client: d.client, do: func() {
@@ -215,6 +218,7 @@ func TestLateWritesAreOnlyExpectedForAWhile(t *testing.T) {
 // TestNewSessionsAroundAChange are begun at a time by two processes, of which one
 // goes by the new count already and the other by the old: each has one item.
 func TestNewSessionsAroundAChange(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	change, err := d.changer(ddb.ChangerOptions{}).Pin(within(t), "S#g", 5, note, later)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
@@ -182,10 +183,12 @@ func (s *sessionSchedule) play(steps int) error {
 
 // TestSessionsAreRightWhateverChanges plays random schedules.
 func TestSessionsAreRightWhateverChanges(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	first := uint64(time.Now().UnixNano())
-	t.Logf("seeds %d and the 14 after it", first)
-	for seed := first; seed < first+15; seed++ {
+	seeds := uint64(lane.Runs(5, 15))
+	t.Logf("seeds %d and the %d after it", first, seeds-1)
+	for seed := first; seed < first+seeds; seed++ {
 		if err := newSessionSchedule(t, d, seed).play(80); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}

@@ -182,6 +182,7 @@ func TestSpreadOfABoard(t *testing.T) {
 }
 
 func TestSpreadOfSessions(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
 	s, now := d.sessions(d.client, ddb.Unwatched{}), later
 	begin := func(from, to int, ttl time.Duration) {

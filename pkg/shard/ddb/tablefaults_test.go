@@ -47,6 +47,7 @@ func (f *shaky) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*d
 // TestRetriesOfRandomPuts: a throttle moves a put to another write shard, unless an
 // attempt before may have been applied, which would make two items.
 func TestRetriesOfRandomPuts(t *testing.T) {
+	t.Parallel()
 	throttle := &types.ProvisionedThroughputExceededException{}
 	lost := &types.InternalServerError{}
 	for name, c := range map[string]struct {

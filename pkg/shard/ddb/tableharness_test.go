@@ -36,12 +36,12 @@ func theirs(t testing.TB, client *dynamodb.Client, sort types.ScalarAttributeTyp
 
 // fewer sets the number of rapid's checks for tests that take the engine's time,
 // unless the command line does.
-func fewer(t *testing.T, checks string) {
+func fewer(t *testing.T, checks int) {
 	f := flag.Lookup("rapid.checks")
 	if f.Value.String() != f.DefValue {
 		return
 	}
-	if err := f.Value.Set(checks); err != nil {
+	if err := f.Value.Set(strconv.Itoa(checks)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = f.Value.Set(f.DefValue) })

@@ -59,6 +59,7 @@ func ids(t *testing.T, table *ddb.Table, s ddb.Span) []string {
 // TestEqualSortKeys: items that an attribute tells apart are never one item, nor is one
 // taken for another.
 func TestEqualSortKeys(t *testing.T) {
+	t.Parallel()
 	db := enginetest.Client(t)
 	for _, layout := range []ddb.Layout{ddb.CalculatedSuffix{By: "id"}, ddb.TimeBuckets{Bucket: shard.Day, By: "id"}} {
 		table := orders(t, db, db, layout, 10)

@@ -130,7 +130,7 @@ func TestARepeatedCallIsNoAttempt(t *testing.T) {
 	found := canceledFor("None", "ConditionalCheckFailed").(*types.TransactionCanceledException)
 	found.CancellationReasons[1].Item = item{"digest": &types.AttributeValueMemberB{Value: []byte("d")}, "answer": &types.AttributeValueMemberB{Value: []byte("a")}}
 	shards, w := emptyMap(), &listener{}
-	c, now := NewCounterWriter(nil, "t", shards, w), time.Now()
+	c, now := NewCounterWriter(nil, "t", shards, w), time.Unix(1_800_000_000, 0)
 	before, err := NewOnce(&scripted{transactions: []error{found}}, "t", shards, w).Do(t.Context(), Call{Key: "k", Digest: []byte("d")}, now, func(ctx context.Context) ([]types.TransactWriteItem, error) {
 		return []types.TransactWriteItem{c.AddTransact(ctx, "a", 1, now)}, nil
 	})
@@ -144,7 +144,7 @@ func TestARepeatedCallIsNoAttempt(t *testing.T) {
 func TestTakingOverRoomConflictsUntold(t *testing.T) {
 	shards := emptyMap()
 	l := NewLimiter(nil, "t", shards, nil, LimiterOptions{})
-	now := time.Now()
+	now := time.Unix(1_800_000_000, 0)
 	h, err := l.hit(t.Context(), Limit{Key: "k", Max: 100, Window: time.Minute}, now)
 	if err != nil {
 		t.Fatal(err)
