@@ -40,7 +40,6 @@ type result struct {
 	offered, accepted int
 	refused, noRoom   int   // by the API, for want of a container
 	steps             []int // write shards
-	last              time.Duration
 	quietGrown        int
 	quietOffered      int
 	quietRefused      int
