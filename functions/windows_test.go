@@ -19,7 +19,7 @@ type batch struct {
 	metrics map[string]float64
 }
 
-const open = `{"state":{"v":"2"},"batchItemFailures":[]}`
+const open = `{"state":{"v":"1"},"batchItemFailures":[]}`
 
 // report is what a window's metrics are without hot keys.
 func report(records, units, fastest float64) map[string]float64 {
@@ -44,7 +44,7 @@ func early(metrics map[string]float64) map[string]float64 {
 }
 
 // TestWindows feeds hotkeys what it gets with and without a tumbling window. The
-// states in events/ are those that version 1 answered.
+// states in events/ are those that it answers to the event before.
 func TestWindows(t *testing.T) {
 	d := deploy(t)
 	dropped := map[string]float64{"WindowStatesDropped hotshard-items": 1}

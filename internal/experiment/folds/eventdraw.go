@@ -80,7 +80,7 @@ func (d *drawer) time() time.Time {
 	case n < 75:
 		return d.began.Truncate(24 * time.Hour).Add(near - time.Duration(d.random.IntN(2))*24*time.Hour)
 	}
-	return time.Now().Add(time.Duration(d.random.IntN(6000)-3000) * time.Millisecond)
+	return time.Now().Add(time.Duration(d.random.IntN(5000)-3500) * time.Millisecond)
 }
 
 // zones in which times are written.
