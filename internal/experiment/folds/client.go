@@ -112,7 +112,7 @@ func (c *client) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o
 	return out, err
 }
 
-// PutItem is an event, a sighting or a probe.
+// PutItem is an event or a probe.
 func (c *client) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (out *dynamodb.PutItemOutput, err error) {
 	err = c.write(ctx, 0, func(ctx context.Context) error {
 		out, err = c.Client.PutItem(ctx, in, o...)

@@ -155,6 +155,12 @@ func splits(limits system.Limits, after time.Duration) system.Limits {
 	return limits
 }
 
+// held are the same limits with transactions that have their items for another time.
+func held(limits system.Limits, hold time.Duration) system.Limits {
+	limits.TransactionHold = hold
+	return limits
+}
+
 // splitting is a storm that is long enough for several splits.
 func splitting() []phase {
 	phases := onTop(10, half, before)
@@ -171,10 +177,15 @@ func special() []scenario {
 			Phases: []phase{{Lasting: before, From: half / 2}, {Lasting: 25 * time.Second, From: 1.5, Storm: true}},
 		},
 		{
-			// 800 write units a second are below a partition's limit; the counter's item is held
-			// half of the time.
+			// 800 write units a second are below a partition's limit, but twice as many calls as can
+			// have the counter's item one after another.
 			Name: "keyed400", Kind: keyed, Served: many, Limits: scaled(partitions, 1000),
 			Phases: []phase{{Lasting: before, From: 20}, {Lasting: lasting, From: 400, Storm: true}},
+		},
+		{
+			// The same, for two cores, which make some 200 such calls a second in all.
+			Name: "keyed100", Kind: keyed, Served: many, Limits: held(scaled(partitions, 1000), 4*hold),
+			Phases: []phase{{Lasting: before, From: 5}, {Lasting: lasting, From: 100, Storm: true}},
 		},
 		{
 			Name: "counter10x-table", Kind: counter, Served: few, Phases: onTop(10, half, before),

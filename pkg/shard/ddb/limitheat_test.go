@@ -2,14 +2,11 @@ package ddb_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -118,38 +115,6 @@ func TestALimitsHeatIsTold(t *testing.T) {
 		if w.requested["R#"+c.key] != c.requests || taken != c.taken || refused < c.refused || c.refused == 0 && refused > 0 {
 			t.Errorf("%s: requests %v, attempts %v", c.key, w.requested, w.told())
 		}
-	}
-}
-
-// fullDonor is a client whose transactions find the first action's partition full, as
-// a probe does.
-type fullDonor struct{ *dynamodb.Client }
-
-func (fullDonor) TransactWriteItems(_ context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
-	reasons := make([]types.CancellationReason, len(in.TransactItems))
-	for i := range reasons {
-		reasons[i].Code = aws.String("None")
-	}
-	reasons[0].Code = aws.String("ThrottlingError")
-	return nil, &types.TransactionCanceledException{CancellationReasons: reasons}
-}
-
-func (fullDonor) PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
-	return nil, hot(tableHot)
-}
-
-// TestAThrottledTakeOverIsTold: the write shard that has the room is what a hot limit
-// depends on.
-func TestAThrottledTakeOverIsTold(t *testing.T) {
-	t.Parallel()
-	d := deploy(t)
-	now := later.Add(time.Hour)
-	d.setShards(t, "R#k", fmt.Sprintf("%d:400", now.Unix())) // a hit of the first alone is unlikely
-	w := newWatched()
-	ctx, cancel := context.WithCancel(within(t))
-	_, err := d.limiter(fullDonor{d.client}, &acting{w, cancel}).Hit(ctx, ddb.Limit{Key: "k", Max: 100_000, Window: 24 * time.Hour}, now)
-	if !errors.Is(err, ddb.ErrThrottled) || !slices.Equal(w.refused(), []string{"R#k 0"}) {
-		t.Errorf("%v; told of %v", err, w.told())
 	}
 }
 

@@ -139,9 +139,9 @@ func TestARepeatedCallIsNoAttempt(t *testing.T) {
 	}
 }
 
-// TestTakingOverRoomConflictsUntold: more write shards would make more of that. A hit that
-// takes none over is told of, and so is a full partition.
-func TestTakingOverRoomConflictsUntold(t *testing.T) {
+// TestTakingOverRoomIsUntold: more write shards would make more of that. A hit that takes none
+// over is told of.
+func TestTakingOverRoomIsUntold(t *testing.T) {
 	shards := emptyMap()
 	l := NewLimiter(nil, "t", shards, nil, LimiterOptions{})
 	now := time.Unix(1_800_000_000, 0)
@@ -155,7 +155,8 @@ func TestTakingOverRoomConflictsUntold(t *testing.T) {
 		want    []Outcome
 	}{
 		"taking over":            {h.exchange(3, 0, 5), "TransactionConflict", nil},
-		"taking over, throttled": {h.exchange(3, 0, 5), "ThrottlingError", []Outcome{OverLimit}},
+		"taking over, throttled": {h.exchange(3, 0, 5), "ThrottlingError", nil},
+		"a hit, throttled":       {[]types.TransactWriteItem{{Update: h.update(0)}}, "ThrottlingError", []Outcome{OverLimit}},
 		"a hit":                  {[]types.TransactWriteItem{{Update: h.update(0)}}, "TransactionConflict", []Outcome{Conflicted}},
 	} {
 		w := &listener{}

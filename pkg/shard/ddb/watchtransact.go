@@ -89,14 +89,16 @@ func (t *transactions) loads(ctx context.Context, actions []types.TransactWriteI
 	return list, asked
 }
 
-// told tells the watcher what became of a transaction.
+// told tells the watcher what became of a transaction. One that takes over room says
+// nothing: it meets the write shard that was hot before, and with more write shards there are
+// more of it.
 func (t *transactions) told(ctx context.Context, list []load, err error) {
 	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
 	if err != nil && !ok {
 		return
 	}
 	for i, l := range list {
-		if l.Key == "" {
+		if l.Key == "" || l.moves {
 			continue
 		}
 		code := "None"
@@ -106,7 +108,7 @@ func (t *transactions) told(ctx context.Context, list []load, err error) {
 		switch {
 		case err == nil:
 			l.Outcome = Taken
-		case code == "TransactionConflict" && !l.moves:
+		case code == "TransactionConflict":
 			l.Outcome = Conflicted
 		case throttleCodes[code] && t.full(ctx, l):
 			l.Outcome = OverLimit
