@@ -159,7 +159,9 @@ func (h *hit) try(ctx context.Context, n int) (bool, error) {
 		ExpressionAttributeNames: u.ExpressionAttributeNames, ExpressionAttributeValues: u.ExpressionAttributeValues,
 		ReturnValues: types.ReturnValueUpdatedNew, ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}, once)
-	tell(ctx, h.watch, Attempt{Key: h.base, Request: h.id, Entry: h.entry, Shard: n, At: h.now}, err, KeyRange)
+	if n >= h.first || h.newest <= h.first { // those that give room to others say nothing
+		tell(ctx, h.watch, Attempt{Key: h.base, Request: h.id, Entry: h.entry, Shard: n, At: h.now}, err, KeyRange)
+	}
 	if there, failed := conditionFailed(err); failed {
 		err = h.saw(n, there)
 		if last && n >= h.first {
@@ -206,6 +208,7 @@ func (h *hit) takeOver(ctx context.Context, n int) (bool, error) {
 		return false, h.saw(donor, there)
 	}
 	if err != nil {
+		h.window.forget(n) // another process may have given it room meanwhile
 		return false, err
 	}
 	h.window.saw(donor, given+share, true)

@@ -29,6 +29,13 @@ func (w *limitWindow) saw(n int, used int64, parted bool) {
 	w.used[n] = used
 }
 
+// forget makes what is known of a write shard unknown: the next hit looks.
+func (w *limitWindow) forget(n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.used, n)
+}
+
 // spend notes that a write shard without a part has no room any more. That is final
 // only when it was found after all those with a part were known to be full, since
 // none can give it room then.
