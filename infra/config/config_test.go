@@ -58,7 +58,7 @@ func TestFaults(t *testing.T) {
 		`window: it is map[a:1]: want a text, a number, true, false or a list`: {"window": map[string]any{"a": 1}},
 		`window is "soon"`:                                                     {"window": "soon"},
 		`pitr is "perhaps"`:                                                    {"pitr": "perhaps"},
-		`window is 16m0s: want 1s to 15m`:                                      {"window": "16m"},
+		`window is 16m0s: want whole seconds, 1s to 15m`:                       {"window": "16m"},
 		`window is 1.5s: want whole seconds`:                                   {"window": "1500ms"},
 		`parallelization is 2: want 1`:                                         {"parallelization": "2"},
 		`threshold is 1.5`:                                                     {"threshold": "1.5"},
