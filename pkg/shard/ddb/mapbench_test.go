@@ -77,7 +77,7 @@ func BenchmarkShardMap(b *testing.B) {
 					b.Fatal(err)
 				}
 				b.ReportMetric(float64((cpu()-used).Microseconds())/1000, "load-cpu-ms")
-				b.ReportMetric(float64(heap()-before)/1e6, "view-MB")
+				b.ReportMetric((float64(heap())-float64(before))/1e6, "view-MB")
 				report(b, m, "load")
 				if err := view.Load(b.Context(), now.Add(2*ddb.ViewAge)); err != nil {
 					b.Fatal(err)
