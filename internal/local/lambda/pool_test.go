@@ -293,6 +293,7 @@ func TestACallerThatLeaves(t *testing.T) {
 		synctest.Wait()
 		cancel()
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		if w.Code != http.StatusCreated || f.stopped != 0 || p.Stats().Busy != 0 {
 			t.Errorf("%d, %+v", w.Code, p.Stats())
 		}
@@ -306,6 +307,7 @@ func TestACallerThatLeaves(t *testing.T) {
 		_, _ = send.Write([]byte("slow"))
 		send.Close()
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		if w.Code != http.StatusCreated || w.Body.String() != "slow" {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
@@ -323,6 +325,7 @@ func TestStopWhileBusy(t *testing.T) {
 			t.Errorf("%d stopped, %v", f.stopped, err)
 		}
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		if f.stopped != 1 || p.Stats().Containers != 0 {
 			t.Errorf("%d stopped, %+v", f.stopped, p.Stats())
 		}

@@ -1,5 +1,3 @@
-//go:build unix
-
 package lambda
 
 import (
@@ -7,25 +5,25 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"syscall"
 
 	"github.com/hotshard/hotshard/internal/runtimeapi"
 )
 
 // StartProcess makes a container that is a process of a function's binary behind a
-// Runtime API of its own. It is stopped (SIGSTOP) between requests, so that nothing
-// of it runs, and its clocks go on, as in a container that Lambda froze. Its requests
-// and answers take the form that API Gateway gives them.
+// Runtime API of its own. It is stopped (SIGSTOP) as soon as it has answered, so that
+// nothing of it runs between requests; all its clocks go on. Its requests and answers
+// take the form that API Gateway gives them.
 func StartProcess(ctx context.Context, o runtimeapi.Options) (Container, error) {
 	f, err := runtimeapi.Start(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	p := &process{function: f}
-	if err := p.signal(syscall.SIGSTOP); err != nil {
+	if err := p.signal(freeze); err != nil {
 		return nil, errors.Join(err, p.Stop())
 	}
 	return p, nil
@@ -42,20 +40,20 @@ func (p *process) Serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := p.signal(syscall.SIGCONT); err != nil {
+	if err := p.signal(thaw); err != nil {
 		return err
 	}
 	text, err := p.function.Invoke(r.Context(), payload)
 	if err != nil {
 		return err
 	}
-	if err := p.signal(syscall.SIGSTOP); err != nil {
+	if err := p.signal(freeze); err != nil {
 		return err
 	}
 	return writeAnswer(w, text)
 }
 
-func (p *process) signal(s syscall.Signal) error {
+func (p *process) signal(s os.Signal) error {
 	if err := p.function.Signal(s); err != nil {
 		return fmt.Errorf("sending %v to the function's process: %w", s, err)
 	}
@@ -64,12 +62,12 @@ func (p *process) signal(s syscall.Signal) error {
 
 // Stop goes on first: a stopped process takes no other signal than SIGKILL.
 func (p *process) Stop() error {
-	_ = p.signal(syscall.SIGCONT) // it may have ended
+	_ = p.signal(thaw) // it may have ended
 	return p.function.Stop()
 }
 
-// Build builds a function's binary for this machine, and returns its path. Root is the folder of the module, dir the one that
-// binaries go to.
+// Build builds a function's binary for this machine, and returns its path. Root is the
+// folder of the module, dir the one that binaries go to.
 func Build(ctx context.Context, root, dir, function string) (string, error) {
 	binary, err := filepath.Abs(filepath.Join(dir, function, "bootstrap"))
 	if err != nil {

@@ -1,0 +1,11 @@
+//go:build unix
+
+package lambda
+
+import (
+	"os"
+	"syscall"
+)
+
+// The signals that freeze a process, and have it go on.
+var freeze, thaw os.Signal = syscall.SIGSTOP, syscall.SIGCONT
