@@ -25,6 +25,7 @@ type meanwhile struct {
 	waits []time.Duration
 }
 
+// newMeanwhile wants all that is to be done meanwhile done in the end.
 func newMeanwhile(t *testing.T) *meanwhile {
 	t.Helper()
 	m := &meanwhile{}
@@ -39,6 +40,11 @@ func newMeanwhile(t *testing.T) *meanwhile {
 		m.advance(d)
 	}
 	m.bench = newBench(t, o)
+	t.Cleanup(func() {
+		if m.do != nil {
+			t.Error("a transaction did not wait")
+		}
+	})
 	return m
 }
 
@@ -290,8 +296,8 @@ func TestTransactionsMeetWrite(t *testing.T) {
 			}
 			b.advance(transactionHold)
 		}
-		if err := write(); err != nil {
-			t.Fatal(err)
+		if err := write(); err != nil || p.do != nil {
+			t.Fatalf("%s: %v", name, err)
 		}
 		if err := b.transactGet(t, item); err != nil {
 			t.Errorf("after %s: %v", name, err)
@@ -311,7 +317,7 @@ func TestNoHold(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := b.put(t, item); err != nil {
-		t.Error(err)
+	if err := b.put(t, item); err != nil || p.do != nil {
+		t.Errorf("the write: %v", err)
 	}
 }

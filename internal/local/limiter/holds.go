@@ -9,8 +9,8 @@ import (
 // holds are the items that transactions and writes are at work on. All are empty
 // where transactions take no time.
 type holds struct {
-	items   map[itemID]hold
-	order   []heldItem // by their end; they all last as long
+	items   map[itemID]string // client tokens, of the transactions that have them
+	order   []heldItem        // by their end; they all last as long
 	writing map[itemID]int
 	tokens  recent
 }
@@ -21,28 +21,20 @@ type itemID struct {
 	key string // whole, as text
 }
 
-type hold struct {
-	until int64 // nanoseconds
-	token string
-}
-
 type heldItem struct {
 	itemID
-	until int64
+	until int64 // nanoseconds
 }
 
 func newHolds() *holds {
-	return &holds{items: map[itemID]hold{}, writing: map[itemID]int{}}
+	return &holds{items: map[itemID]string{}, writing: map[itemID]int{}}
 }
 
 // over drops the holds that have ended.
 func (h *holds) over(now int64) {
 	for len(h.order) > 0 && h.order[0].until <= now {
-		first := h.order[0]
+		delete(h.items, h.order[0].itemID)
 		h.order = h.order[1:]
-		if h.items[first.itemID].until == first.until {
-			delete(h.items, first.itemID)
-		}
 	}
 }
 
@@ -63,8 +55,8 @@ func (l *Limiter) begin(token string, items []itemID) (until int64, met []bool) 
 	}
 	met = make([]bool, len(items))
 	for i, id := range items {
-		held, ok := l.holds.items[id]
-		if ok && token != "" && held.token == token {
+		holder, ok := l.holds.items[id]
+		if ok && token != "" && holder == token {
 			return 0, nil
 		}
 		met[i] = ok
@@ -74,7 +66,7 @@ func (l *Limiter) begin(token string, items []itemID) (until int64, met []bool) 
 	}
 	until = now + int64(l.options.TransactionHold)
 	for _, id := range items {
-		l.holds.items[id] = hold{until, token}
+		l.holds.items[id] = token
 		l.holds.order = append(l.holds.order, heldItem{id, until})
 	}
 	return until, nil
