@@ -42,9 +42,7 @@ func fakePackage(t *testing.T, content []byte) enginePackage {
 	if err := os.WriteFile(packed, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "npm"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	writeScript(t, filepath.Join(dir, "npm"), script)
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	sum := sha512.Sum512(content)
 	return enginePackage{spec: "engine@1.0.0", integrity: base64.StdEncoding.EncodeToString(sum[:]),
@@ -177,9 +175,7 @@ func TestStartSaysWhatToInstall(t *testing.T) {
 		t.Errorf("without java: %v", err)
 	}
 	old := "#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2\n"
-	if err := os.WriteFile(filepath.Join(bin, "java"), []byte(old), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	writeScript(t, filepath.Join(bin, "java"), old)
 	if _, err := StartEngine(t.Context(), Options{}); err == nil || !strings.Contains(err.Error(), "is Java 11: install Java 17") {
 		t.Errorf("with Java 11: %v", err)
 	}

@@ -5,17 +5,28 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
+
+// writeScript makes a program of a text. No child of another test is forked meanwhile: it would
+// hold the file open for writing until its own exec, and a file so held can't be run ("text
+// file busy").
+func writeScript(t *testing.T, path, text string) {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // TestAJavaThatHangs, with a child that holds on to its output.
 func TestAJavaThatHangs(t *testing.T) {
 	t.Parallel()
 	java := filepath.Join(t.TempDir(), "java")
-	if err := os.WriteFile(java, []byte("#!/bin/sh\nsleep 30\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	writeScript(t, java, "#!/bin/sh\nsleep 30\n")
 	begun := time.Now()
 	_, err := versionOf(t.Context(), java, 100*time.Millisecond)
 	if err == nil || !strings.Contains(err.Error(), "no answer within 100ms") {
