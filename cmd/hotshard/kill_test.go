@@ -97,6 +97,7 @@ func freeAddr(t *testing.T) string {
 // every summary is exact; and it ends when it is told to.
 func TestKilledAndStartedAgain(t *testing.T) {
 	t.Parallel()
+	lane.NeedsEngine(t)
 	kills, count := lane.Runs(1, 3), lane.Runs(150, 3000)
 	binary, addr := build(t), freeAddr(t)
 	args := []string{

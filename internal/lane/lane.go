@@ -1,6 +1,6 @@
 // Package lane tells tests which of the runs of the tests they are part of:
 //
-//	go test -short ./...    without an engine, within a minute
+//	go test -short ./...    without an engine, within half a minute
 //	make test               every kind of promise, against DynamoDB Local
 //	make test-long          the same with the race detector, more seeds, longer faults
 //

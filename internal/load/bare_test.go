@@ -122,6 +122,7 @@ func sums(source workload.Source) map[string]int64 {
 }
 
 func TestBaselineAddsScoresUp(t *testing.T) {
+	t.Parallel()
 	f, b := newFake(t), &bare{entries: map[string]attributes{}}
 	source := logged(t, 59)
 	wantClean(t, run(t, f, load.Options{Source: source, Board: "b", Bare: &load.Bare{Client: b, Table: "t"}}), 59)

@@ -15,6 +15,7 @@ import (
 )
 
 func TestScoresAreSentAndVerified(t *testing.T) {
+	t.Parallel()
 	f, source := newFake(t), logged(t, 300)
 	for round := range int64(3) {
 		result := run(t, f, load.Options{Source: source, Board: "clients/x", Keyed: round == 1, Batch: int(1 + 20*round)})
@@ -49,6 +50,7 @@ func TestNoBoardGetsNoScores(t *testing.T) {
 
 // TestOthersOnTheBoardCount: players of other loads are part of the ranking.
 func TestOthersOnTheBoardCount(t *testing.T) {
+	t.Parallel()
 	f := newFake(t)
 	for i := range 400 {
 		f.board.submit(fmt.Sprint("other", i), int64(i*50))
@@ -71,6 +73,7 @@ func nothing() workload.Source {
 
 // A player whose only scores are 0 has an entry all the same.
 func TestScoresOfNothing(t *testing.T) {
+	t.Parallel()
 	f := newFake(t)
 	for range 2 {
 		wantClean(t, run(t, f, load.Options{Source: nothing(), Board: "b"}), 1)
@@ -103,6 +106,7 @@ func TestScoresOutlastFaults(t *testing.T) {
 // Without a key, a score whose answer was lost is not sent again, and either
 // outcome of it is right.
 func TestLostScoresWithoutKeyAreUnknown(t *testing.T) {
+	t.Parallel()
 	for _, lost := range []fault{lostAfter, lostFore, unsureNot} {
 		f := newFake(t)
 		random := sometimes(3, lost)
@@ -122,6 +126,7 @@ func TestLostScoresWithoutKeyAreUnknown(t *testing.T) {
 
 // A rank within the stated error is right, and the largest error is told.
 func TestRanksMayBeOffByTheirError(t *testing.T) {
+	t.Parallel()
 	f := newFake(t)
 	f.board.standing = func(s fakeStanding) fakeStanding {
 		s.Rank, s.RankError = s.Rank+2, 2
@@ -136,6 +141,7 @@ func TestRanksMayBeOffByTheirError(t *testing.T) {
 
 // TestKeptTopIsCompared: it may be wrong while the index is right.
 func TestKeptTopIsCompared(t *testing.T) {
+	t.Parallel()
 	f := newFake(t)
 	source := generated(t, workload.Uniform, 600)
 	result := run(t, f, load.Options{Source: source, Board: "b", Batch: 50})

@@ -55,7 +55,7 @@ func logged(t *testing.T, count int) workload.Source {
 func run(t *testing.T, f *fake, o load.Options) load.Result {
 	t.Helper()
 	o.Target, o.Verify = f.URL, true
-	o.Settle = 700 * time.Millisecond
+	o.Settle = 150 * time.Millisecond // one look more, each 100 ms after the last
 	result, err := load.Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -122,6 +122,7 @@ func TestEventOnTheWire(t *testing.T) {
 }
 
 func TestSecondRunIsVerifiedToo(t *testing.T) {
+	t.Parallel()
 	f := newFake(t)
 	wantClean(t, run(t, f, load.Options{Source: logged(t, 200)}), 200)
 	wantClean(t, run(t, f, load.Options{Source: logged(t, 100), Keyed: true}), 100)
@@ -159,6 +160,7 @@ func TestFaultsAreOutlasted(t *testing.T) {
 // Without a key, an increment whose answer was lost is not sent again, and
 // either outcome of it is right.
 func TestLostAnswersWithoutKeyAreUnknown(t *testing.T) {
+	t.Parallel()
 	for _, lost := range []fault{broken, lostAfter, lostFore, unsure, unsureNot, downUnsure} {
 		f := newFake(t)
 		f.fault = f.surely(lost, sometimes(3, lost))
@@ -175,6 +177,7 @@ func TestLostAnswersWithoutKeyAreUnknown(t *testing.T) {
 
 // Without a key, only increments that were certainly not applied are sent again.
 func TestOnlyDoubtfulIncrementsAreUnknown(t *testing.T) {
+	t.Parallel()
 	for _, doubtful := range []fault{unsure, unsureNot} {
 		f := newFake(t)
 		f.fault = f.surely(doubtful, sometimes(3, doubtful, half))
@@ -189,6 +192,7 @@ func TestOnlyDoubtfulIncrementsAreUnknown(t *testing.T) {
 // An event that may have been written is not rejected, whatever later attempts
 // come to.
 func TestDoubtOutlastsRejection(t *testing.T) {
+	t.Parallel()
 	for _, first := range []fault{unsure, unsureNot, lostAfter, downUnsure} {
 		f := newFake(t)
 		calls := map[string]int{}

@@ -146,7 +146,7 @@ func TestInvokeErrors(t *testing.T) {
 		{`{"Do":"fill","Size":6500000}`, "Function.ResponseSizeTooLarge", "6291556 bytes", false, 0},
 		{`{"Do":"panic"}`, "string", "as told", false, 0},
 		{`{"Do":"exit"}`, "Runtime.ExitError", "exit status 7", false, 0},
-		{`{"Do":"hang"}`, "Sandbox.Timedout", "within 5s", false, 5 * time.Second},
+		{`{"Do":"hang"}`, "Sandbox.Timedout", "within 500ms", false, 500 * time.Millisecond},
 	}
 	for _, tt := range tests {
 		t.Run(tt.payload, func(t *testing.T) {

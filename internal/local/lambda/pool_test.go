@@ -80,6 +80,13 @@ func (b *box) Stop() error {
 	return nil
 }
 
+// stops is how many were stopped so far.
+func (f *fleet) stops() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.stopped
+}
+
 func pool(t *testing.T, o Options) *Pool {
 	t.Helper()
 	o.Name, o.Log = "ingest", slog.New(slog.DiscardHandler)
@@ -131,8 +138,8 @@ func TestOneRequestAtATime(t *testing.T) {
 		if want := (Stats{Containers: 3, ColdStarts: 3, Requests: 50, OverPool: 35}); p.Stats() != want || p.Stats().Refused() != 35 {
 			t.Errorf("got %+v, want %+v", p.Stats(), want)
 		}
-		if err := p.Stop(); err != nil || f.stopped != 3 || p.Stats().Containers != 0 {
-			t.Errorf("%d were stopped, %v: %+v", f.stopped, err, p.Stats())
+		if err := p.Stop(); err != nil || f.stops() != 3 || p.Stats().Containers != 0 {
+			t.Errorf("%d were stopped, %v: %+v", f.stops(), err, p.Stats())
 		}
 	})
 }
@@ -248,13 +255,13 @@ func TestIdleContainersAreStopped(t *testing.T) {
 		calls(p, 2)
 		time.Sleep(30 * time.Second)
 		call(p, "")
-		if s := p.Stats(); f.stopped != 3 || s.Containers != 2 || s.ColdStarts != 5 {
-			t.Errorf("%d were stopped: %+v", f.stopped, s)
+		if s := p.Stats(); f.stops() != 3 || s.Containers != 2 || s.ColdStarts != 5 {
+			t.Errorf("%d were stopped: %+v", f.stops(), s)
 		}
 		time.Sleep(time.Hour)
 		call(p, "")
-		if s := p.Stats(); f.stopped != 5 || s.Containers != 1 || s.ColdStarts != 6 {
-			t.Errorf("%d were stopped: %+v", f.stopped, s)
+		if s := p.Stats(); f.stops() != 5 || s.Containers != 1 || s.ColdStarts != 6 {
+			t.Errorf("%d were stopped: %+v", f.stops(), s)
 		}
 	})
 }
@@ -267,8 +274,8 @@ func TestWhatFailsIsGone(t *testing.T) {
 		t.Errorf("a cold start that failed: %d", got.StatusCode)
 	}
 	f.fail = nil
-	if got := call(p, "die"); got.StatusCode != 500 || got.Header.Get("Number") != "" || f.stopped != 1 {
-		t.Errorf("a container that failed: %d, %d stopped", got.StatusCode, f.stopped)
+	if got := call(p, "die"); got.StatusCode != 500 || got.Header.Get("Number") != "" || f.stops() != 1 {
+		t.Errorf("a container that failed: %d, %d stopped", got.StatusCode, f.stops())
 	}
 	p.o.Start = func(context.Context) (Container, error) {
 		return InProcess(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("as told") })), nil
@@ -294,7 +301,7 @@ func TestACallerThatLeaves(t *testing.T) {
 		cancel()
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if w.Code != http.StatusCreated || f.stopped != 0 || p.Stats().Busy != 0 {
+		if w.Code != http.StatusCreated || f.stops() != 0 || p.Stats().Busy != 0 {
 			t.Errorf("%d, %+v", w.Code, p.Stats())
 		}
 		body, send := io.Pipe()
@@ -321,13 +328,13 @@ func TestStopWhileBusy(t *testing.T) {
 		p := pool(t, Options{Start: f.start})
 		go call(p, "")
 		synctest.Wait()
-		if err := p.Stop(); err != nil || f.stopped != 0 {
-			t.Errorf("%d stopped, %v", f.stopped, err)
+		if err := p.Stop(); err != nil || f.stops() != 0 {
+			t.Errorf("%d stopped, %v", f.stops(), err)
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if f.stopped != 1 || p.Stats().Containers != 0 {
-			t.Errorf("%d stopped, %+v", f.stopped, p.Stats())
+		if f.stops() != 1 || p.Stats().Containers != 0 {
+			t.Errorf("%d stopped, %+v", f.stops(), p.Stats())
 		}
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/local/lambda"
 )
@@ -128,6 +129,7 @@ func everyKind(t *testing.T, api http.Handler, n int) {
 // TestBinaries: containers that are processes of the built function work on the same
 // tables, behind the limiter.
 func TestBinaries(t *testing.T) {
+	lane.NeedsEngine(t)
 	binary, err := lambda.Build(t.Context(), "../../..", t.TempDir(), ingestName)
 	if err != nil {
 		t.Fatal(err)
