@@ -32,7 +32,7 @@ type LocalCmd struct {
 	TransactionHold time.Duration `default:"5ms" help:"With --partitions: for how long a transaction has its items, up to 1s; others that meet them are refused as a conflict meanwhile. 0 is no time, and no conflicts."`
 
 	Containers  int           `help:"Lambda's model: each HTTP function has at most this many containers, each with one request at a time; 429 beyond. Without it and --concurrency one process serves all callers."`
-	Concurrency int           `help:"Lambda's model: how many invocations all functions together may have under way; 429 beyond. With --containers alone it is 1000."`
+	Concurrency int           `help:"Lambda's model: how many invocations all functions together may have under way; 429 beyond. From 10 on, each of the two functions of the stream has a tenth of them for itself. With --containers alone it is 1000."`
 	ColdStart   time.Duration `default:"250ms" help:"With --containers or --concurrency: how long a new container takes to start."`
 
 	Failures string `placeholder:"FILE" type:"path" help:"Where records go that a function gave up. Default: failures.jsonl in the data or cache folder."`

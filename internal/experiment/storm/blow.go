@@ -79,13 +79,19 @@ func (s scenario) run(ctx context.Context) (_ run, err error) {
 // model is who serves the API; binaries are built below dir.
 func (s served) model(ctx context.Context, dir string) (system.Lambda, error) {
 	if s.Processes == 0 {
-		if s.Concurrency == 0 {
-			return system.Lambda{}, nil
-		}
-		return system.Lambda{Concurrency: s.Concurrency, ColdStart: coldStart}, nil
+		return s.inProcess(), nil
 	}
 	binary, err := lambda.Build(ctx, ".", dir, "ingest")
 	return system.Lambda{Containers: s.Processes, ColdStart: coldStart, Binaries: map[string]string{"ingest": binary}}, err
+}
+
+// inProcess has the containers in this process. They are what a quota leaves of which each of
+// the stream's two functions has its tenth.
+func (s served) inProcess() system.Lambda {
+	if s.Containers == 0 {
+		return system.Lambda{}
+	}
+	return system.Lambda{Concurrency: s.Containers * 10 / 8, ColdStart: coldStart}
 }
 
 // blow offers what the scenario says, and sums up.

@@ -39,23 +39,23 @@ func (p phase) rate(after time.Duration) float64 {
 
 // served says who answers the API.
 type served struct {
-	Concurrency int // invocations of all functions at a time; 0 is one process for all
-	Processes   int // containers of ingest that are processes of the built function; 0 is none
+	Containers int // of the HTTP functions at a time; 0 is one process for all
+	Processes  int // containers of ingest that are processes of the built function; 0 is none
 }
 
 func (s served) String() string {
 	switch {
 	case s.Processes > 0:
 		return fmt.Sprintf("%d processes", s.Processes)
-	case s.Concurrency > 0:
-		return fmt.Sprintf("%d containers", s.Concurrency)
+	case s.Containers > 0:
+		return fmt.Sprintf("%d containers", s.Containers)
 	}
 	return "one process"
 }
 
 var (
-	few     = served{Concurrency: 40}
-	many    = served{Concurrency: 200}
+	few     = served{Containers: 40}
+	many    = served{Containers: 200}
 	built   = served{Processes: 12}
 	oneOnly = served{}
 )

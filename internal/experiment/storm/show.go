@@ -32,8 +32,8 @@ func (r run) print(w io.Writer, title string) {
 		})
 	}
 	fmt.Fprintln(w, t.RenderMarkdown())
-	fmt.Fprintf(w, "\naccepted in all %d, found %d, wrong reads %d, throttled attempts %d, write units %.0f; %d stormed keys grew, the last at %.1f s; containers %+v, quota %+v\n\n",
-		r.Accepted, r.Found, r.Misread, r.Throttled, r.WriteUnits, r.Grown, r.GrownAt, r.Containers, r.Quota)
+	fmt.Fprintf(w, "\naccepted in all %d, found %d, wrong reads %d, throttled attempts %d, write units %.0f; %d stormed keys grew, the last at %.1f s; containers %+v, quota %+v, reserved %+v\n\n",
+		r.Accepted, r.Found, r.Misread, r.Throttled, r.WriteUnits, r.Grown, r.GrownAt, r.Containers, r.Quota, r.Reserved)
 	for _, o := range r.Others {
 		fmt.Fprintf(w, "%d answers were %s\n\n", o.Times, o.What)
 	}

@@ -30,7 +30,7 @@ func TestScenarios(t *testing.T) {
 		}
 		o := system.Options{
 			Addr: "127.0.0.1:0", Prefix: prefix, Window: 10 * time.Second, Control: "act", Limits: s.Limits,
-			Lambda: system.Lambda{Concurrency: s.Served.Concurrency, Containers: s.Served.Processes},
+			Lambda: s.Served.inProcess(),
 		}
 		if err := o.Validate(); err != nil {
 			t.Errorf("%s: %v", s.Name, err)

@@ -48,7 +48,9 @@ type run struct {
 	WriteUnits float64                 `json:"write_units"`
 	Throttled  int64                   `json:"throttled"`
 	Containers map[string]lambda.Stats `json:"containers"` // none with one process
-	Quota      lambda.QuotaStats       `json:"quota"`
+	Quota      lambda.QuotaStats       `json:"quota"`      // that the HTTP functions share
+
+	Reserved map[string]lambda.QuotaStats `json:"reserved"` // of the stream's functions
 }
 
 // right says whether strong reads tell what was accepted. What was answered by neither
@@ -134,7 +136,7 @@ func percent(part, of int) float64 { return 100 * float64(part) / float64(max(1,
 func (st *storm) sumUp(ctx context.Context) (run, error) {
 	r := run{
 		Began: st.began.UTC(), Seconds: st.seconds, Storms: storms(st.seconds), Misread: st.misread,
-		Containers: st.system.Containers(), Quota: st.system.Concurrency(), Throttled: throttled(st.system),
+		Containers: st.system.Containers(), Quota: st.system.Concurrency(), Reserved: st.system.Reserved(), Throttled: throttled(st.system),
 	}
 	r.charge(st.system.Charged())
 	for _, s := range st.seconds {

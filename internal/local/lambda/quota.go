@@ -30,6 +30,14 @@ type QuotaStats struct {
 // NewQuota returns a quota of so many invocations.
 func NewQuota(most int) *Quota { return &Quota{most: most} }
 
+// Reserve takes n of the quota for one function alone and returns them as a quota of their
+// own: neither can use what the other has, as with Lambda's reserved concurrency. It is
+// called before the quota is used.
+func (q *Quota) Reserve(n int) *Quota {
+	q.most -= n
+	return NewQuota(n)
+}
+
 // Stats returns the figures since NewQuota.
 func (q *Quota) Stats() QuotaStats {
 	q.mu.Lock()

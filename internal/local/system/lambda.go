@@ -15,8 +15,8 @@ import (
 	"github.com/hotshard/hotshard/internal/runtimeapi"
 )
 
-// Lambda is Lambda's model: pools of containers for the HTTP functions, and a quota
-// that they share with the functions of the stream. The zero value is no model: one
+// Lambda is Lambda's model: pools of containers for the HTTP functions, and a quota of
+// all functions, of which each function of the stream has a tenth for itself. The zero value is no model: one
 // process serves all callers, which is faster on one machine, and says little of what
 // happens on Lambda.
 type Lambda struct {
@@ -56,10 +56,12 @@ func (l Lambda) validate() error {
 	return errors.Join(faults...)
 }
 
-// Names of the HTTP functions.
+// Names of the functions.
 const (
-	ingestName = "ingest"
-	queryName  = "query"
+	ingestName     = "ingest"
+	queryName      = "query"
+	detectorName   = "hotkeys"
+	aggregatorName = "aggregator"
 )
 
 // serves makes what answers the API: one handler for all callers, or a pool for each
@@ -69,7 +71,7 @@ func (s *System) serves(ctx context.Context) (http.Handler, error) {
 	if !model.modelled() {
 		return s.api(ctx)
 	}
-	s.quota = lambda.NewQuota(cmp.Or(model.Concurrency, lambda.AccountQuota))
+	s.reserve(cmp.Or(model.Concurrency, lambda.AccountQuota))
 	s.pools = map[string]*lambda.Pool{}
 	for name, start := range map[string]lambda.Start{ingestName: s.startIngest, queryName: s.startQuery} {
 		if binary := model.Binaries[name]; binary != "" {
@@ -85,6 +87,30 @@ func (s *System) serves(ctx context.Context) (http.Handler, error) {
 		s.pools[name] = pool
 	}
 	return http.HandlerFunc(s.route), nil
+}
+
+// reserve makes the quota. Each function of the stream has a tenth of it for itself, as in a
+// deployment, where it is 100 of an account's 1,000: a storm on the API that uses up the rest
+// can't keep them from what answers the storm. Of less than ten all have the whole, since Lambda
+// lets a small account reserve nothing.
+func (s *System) reserve(most int) {
+	s.quota, s.reserved = lambda.NewQuota(most), map[string]*lambda.Quota{}
+	for _, name := range []string{detectorName, aggregatorName} {
+		if part := most / 10; part > 0 {
+			s.reserved[name] = s.quota.Reserve(part)
+		}
+	}
+}
+
+// admit waits until a function of the stream may be invoked.
+func (s *System) admit(name string) func(context.Context) (release func(), err error) {
+	switch {
+	case s.quota == nil:
+		return nil
+	case s.reserved[name] != nil:
+		return s.reserved[name].Admit
+	}
+	return s.quota.Admit
 }
 
 // route hands a request to its function. All reads are query's and all writes are
@@ -147,8 +173,18 @@ func (s *System) Containers() map[string]lambda.Stats {
 	return stats
 }
 
-// Concurrency is how the quota that all functions share is used; zero without
-// Lambda's model.
+// Reserved is how each function of the stream uses what is reserved for it; empty where
+// nothing is.
+func (s *System) Reserved() map[string]lambda.QuotaStats {
+	stats := map[string]lambda.QuotaStats{}
+	for name, quota := range s.reserved {
+		stats[name] = quota.Stats()
+	}
+	return stats
+}
+
+// Concurrency is how the quota that functions share is used; zero without Lambda's
+// model.
 func (s *System) Concurrency() lambda.QuotaStats {
 	if s.quota == nil {
 		return lambda.QuotaStats{}

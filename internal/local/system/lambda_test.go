@@ -14,8 +14,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/lane"
+	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/local/lambda"
 )
@@ -147,7 +147,40 @@ func TestBinaries(t *testing.T) {
 	}
 }
 
-// TestScheduleWaitsForConcurrency, too.
+// TestAStormKeepsNobodyFromTheStream: while calls of the API use up all that is left of the
+// quota, the stream's functions and their tasks are never refused.
+func TestAStormKeepsNobodyFromTheStream(t *testing.T) {
+	s := &System{options: good()}
+	s.reserve(20)
+	for range 16 { // what two tenths leave
+		if _, err := s.quota.Admit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if _, err := s.quota.Admit(ended); err == nil {
+		t.Error("the API has more than its share")
+	}
+	var runs atomic.Int64
+	sc := schedule{function: aggregatorName, every: time.Hour, handler: handlerFunc(func(context.Context, []byte) ([]byte, error) {
+		runs.Add(1)
+		return nil, nil
+	})}
+	sc.once(t.Context(), s)
+	release, err := s.admit(detectorName)(t.Context())
+	if err != nil || runs.Load() != 1 || s.Reserved()[detectorName].Used != 1 {
+		t.Errorf("%d runs, %v: %+v", runs.Load(), err, s.Reserved())
+	}
+	release()
+	for name, stats := range s.Reserved() {
+		if stats.Delayed != 0 || stats.Used != 0 {
+			t.Errorf("%s: %+v", name, stats)
+		}
+	}
+}
+
+// TestScheduleWaitsForConcurrency that nothing of is reserved.
 func TestScheduleWaitsForConcurrency(t *testing.T) {
 	s := &System{options: good(), quota: lambda.NewQuota(1)}
 	release, err := s.quota.Admit(t.Context())

@@ -13,24 +13,25 @@ import (
 // schedule hands a function its scheduled payload, as EventBridge Scheduler does in
 // a deployment.
 type schedule struct {
-	handler local.Handler
-	payload string
-	every   time.Duration
+	function string
+	handler  local.Handler
+	payload  string
+	every    time.Duration
 }
 
 // shrinkSchedule is that of the task that lowers shard counts.
 func shrinkSchedule(detector *hotkey.Handler, settings hotkey.Settings) *schedule {
-	return &schedule{handler: detector, payload: hotkey.ShrinkTask, every: settings.TaskInterval()}
+	return &schedule{function: detectorName, handler: detector, payload: hotkey.ShrinkTask, every: settings.TaskInterval()}
 }
 
 // compactSchedule is that of the task that keeps summaries small.
 func compactSchedule(aggregator local.Handler) *schedule {
-	return &schedule{handler: aggregator, payload: compact.Task, every: compact.Interval}
+	return &schedule{function: aggregatorName, handler: aggregator, payload: compact.Task, every: compact.Interval}
 }
 
 // boardsSchedule is that of the task that looks again at tops made from the index.
 func boardsSchedule(aggregator local.Handler, settings rollup.Settings) *schedule {
-	return &schedule{handler: aggregator, payload: rollup.BoardsTask, every: settings.BoardRecheck}
+	return &schedule{function: aggregatorName, handler: aggregator, payload: rollup.BoardsTask, every: settings.BoardRecheck}
 }
 
 // run invokes the function until ctx ends. A run that fails is logged: there will
@@ -54,8 +55,8 @@ func (sc *schedule) run(ctx context.Context, s *System) {
 func (sc *schedule) once(ctx context.Context, s *System) {
 	bounded, cancel := context.WithTimeout(ctx, sc.every)
 	defer cancel()
-	if s.quota != nil {
-		release, err := s.quota.Admit(bounded)
+	if admit := s.admit(sc.function); admit != nil {
+		release, err := admit(bounded)
 		if err != nil {
 			return // ended, or the next one is due
 		}

@@ -33,8 +33,9 @@ type System struct {
 	schedules []*schedule
 	patience  time.Duration // with an engine that does not answer, at the end
 
-	quota *lambda.Quota           // of all functions; nil when one process serves all callers
-	pools map[string]*lambda.Pool // of the HTTP functions, by name; none likewise
+	quota    *lambda.Quota            // that functions share; nil when one process serves all callers
+	reserved map[string]*lambda.Quota // of the functions of the stream alone, by name
+	pools    map[string]*lambda.Pool  // of the HTTP functions, by name; none likewise
 
 	functions     *dynamodb.Client // what the functions use; behind the limiter if there is one
 	limiter       *limiter.Limiter

@@ -52,8 +52,8 @@ func (s *System) wire(ctx context.Context) error {
 		return err
 	}
 	for name, handler := range map[string]local.Handler{
-		"aggregator": aggregator,
-		"hotkeys":    detector,
+		aggregatorName: aggregator,
+		detectorName:   detector,
 	} {
 		m, err := s.mapping(name, source, handler)
 		if err != nil {
@@ -133,12 +133,8 @@ func (s *System) environment() map[string]string {
 }
 
 func (s *System) mapping(name string, source local.Source, handler local.Handler) (*local.Mapping, error) {
-	var admit func(context.Context) (func(), error)
-	if s.quota != nil {
-		admit = s.quota.Admit
-	}
 	return local.NewMapping(local.MappingOptions{
-		Name: name, Admit: admit, Source: source, Handler: handler,
+		Name: name, Admit: s.admit(name), Source: source, Handler: handler,
 		Checkpoints: s.db, CheckpointTable: local.CheckpointTable(s.names), FailureFile: s.options.Failures,
 		BatchSize: 1000, BatchingWindow: s.batchingWindow(), TumblingWindow: s.options.Window,
 		Attempts: 10, Bisect: true, PartialFailures: true, Logger: s.options.Log,
