@@ -25,6 +25,8 @@ type storm struct {
 	spread     bool          // requests go to any idle container, not to the newest
 	frozen     bool          // no count changes
 	past       bool          // the storm's events are of yesterday
+	again      time.Duration // from the storm's end to another's begin, which alone is then told of; 0 is none
+	shrunk     bool          // in between, the count goes back to 1
 }
 
 const (
@@ -161,26 +163,51 @@ func (s storm) run(seed uint64) result {
 	for i := range w.buckets {
 		w.buckets[i].tokens = partitionLimit
 	}
-	w.arrivals(0, s.quietRate, func() call { return call{key: fmt.Sprint("quiet", w.rng.IntN(s.quiet)), item: w.rng.Float64()} })
-	w.arrivals(0, s.warm, func() call { return call{key: "hot", hot: true, item: w.rng.Float64()} })
-	w.arrivals(s.begin, s.rate, func() call {
-		c := call{key: "hot", hot: true, item: w.rng.Float64()}
-		if s.one {
-			c.item = 0.5
-		}
-		if s.past {
-			c.at = -48 * time.Hour
-		}
-		return c
-	})
+	w.always(s.quietRate, func() call { return call{key: fmt.Sprint("quiet", w.rng.IntN(s.quiet)), item: w.rng.Float64()} })
+	w.always(s.warm, func() call { return call{key: "hot", hot: true, item: w.rng.Float64()} })
+	w.arrivals(s.begin, s.rate, w.stormy)
+	if s.again > 0 {
+		w.in(s.lasting+s.again, w.stormAgain)
+	}
 	for len(w.events) > 0 {
 		next := heap.Pop(&w.events).(event)
-		if w.now = next.at; w.now > s.lasting+deadline {
+		if w.now = next.at; w.now > w.end()+deadline {
 			break
 		}
 		next.do()
 	}
 	return w.outcome()
+}
+
+// stormy draws one of the storm's calls.
+func (w *world) stormy() call {
+	c := call{key: "hot", hot: true, item: w.rng.Float64()}
+	if w.one {
+		c.item = 0.5
+	}
+	if w.past {
+		c.at = -48 * time.Hour
+	}
+	return c
+}
+
+// stormAgain forgets what became of the calls so far, and begins the second storm.
+func (w *world) stormAgain() {
+	if w.shrunk {
+		e := w.entry("hot")
+		*e = entry{version: e.version + 1, count: 1, before: e.count, effective: w.now - time.Hour/2, changed: w.now - time.Hour/2}
+	}
+	w.result = result{refusedBySecond: map[int]int{}}
+	w.begin, w.lasting, w.again = w.now, w.now+w.lasting-w.begin, 0
+	w.arrivals(w.now, w.rate, w.stormy)
+}
+
+// end is that of the last storm.
+func (w *world) end() time.Duration {
+	if w.again > 0 {
+		return 2*w.lasting + w.again
+	}
+	return w.lasting
 }
 
 func (w *world) outcome() result {
@@ -206,13 +233,23 @@ func (w *world) random(d time.Duration) time.Duration {
 	return time.Duration(w.rng.Float64() * float64(d))
 }
 
+// always makes calls to the end of the last storm.
+func (w *world) always(rate float64, draw func() call) {
+	w.arrivalsUntil(w.end(), 0, rate, draw)
+}
+
+// arrivals makes those of a storm, to its end.
 func (w *world) arrivals(from time.Duration, rate float64, draw func() call) {
+	w.arrivalsUntil(w.lasting, from, rate, draw)
+}
+
+func (w *world) arrivalsUntil(end, from time.Duration, rate float64, draw func() call) {
 	if rate == 0 {
 		return
 	}
 	var next func()
 	next = func() {
-		if w.now < w.lasting {
+		if w.now < end {
 			w.in(time.Duration(w.rng.ExpFloat64()/rate*float64(time.Second)), next)
 		}
 		w.arrive(draw())

@@ -39,6 +39,10 @@ func TestStorms(t *testing.T) {
 		"events 3x, lead 5 s, 50 containers":  {storm{placement: Timed, rate: 150, quota: 50, lead: 5 * s, lasting: 43 * s}, want{88, 14 * s, 64, 0}},
 		"one event again and again, 2x":       {storm{placement: Timed, rate: 100, quota: 50, lead: 5 * s, one: true}, want{0, time.Minute, 64, 0}},
 		"a backfill, 10x":                     {storm{placement: Timed, rate: 500, quota: 50, lead: 5 * s, past: true}, want{0, time.Minute, 1, 0}},
+		"counter 10x, an hour after another":  {storm{rate: 500, quota: 50, again: time.Hour}, want{99.9, 0, 1, 0}},
+		"counter 10x, shrunk for an hour":     {storm{rate: 500, quota: 50, again: time.Hour, shrunk: true}, want{98.5, 2 * s, 64, 0}},
+		"events 10x, an hour after another":   {storm{placement: Timed, rate: 500, quota: 50, lead: 5 * s, lasting: 43 * s, again: time.Hour}, want{99, 2 * s, 1, 0}},
+		"events 10x, shrunk for an hour":      {storm{placement: Timed, rate: 500, quota: 50, lead: 5 * s, lasting: 43 * s, again: time.Hour, shrunk: true}, want{84, 18 * s, 256, 0}},
 		"50 quiet keys on 4 partitions":       {storm{rate: 500, quota: 200, partitions: 4, quiet: 50, quietRate: 150}, want{25, time.Minute, 16, 4}},
 		"50 quiet keys on 16 partitions":      {storm{rate: 500, quota: 200, partitions: 16, quiet: 50, quietRate: 150}, want{98, 4 * s, 64, 12}},
 	} {
