@@ -8,7 +8,7 @@
 #   CLOCKS            for test-clock: the moments, as RFC 3339
 #   ROUNDS            for bench: turns of each decoder on each payload
 #   FN, EVENT         for invoke: a function's name and an event's file
-#   CONTEXT           for bootstrap, synth, deploy and destroy: settings, as -c key=value,
+#   CONTEXT           for bootstrap, synth, preflight, deploy and destroy: settings, as -c key=value,
 #                     beside those of infra/cdk.context.json
 #   APPROVAL          for deploy: what it asks about: any-change, broadening (of
 #                     permissions), never
@@ -43,7 +43,7 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 COMMIT := git describe --always --dirty --abbrev=40 --exclude='*' 2>/dev/null
 export GOFLAGS := $(filter-out -buildvcs=false,$(GOFLAGS)) -buildvcs=false
 
-.PHONY: help run test test-long test-infra test-clock build functions cli lint bench fuzz invoke bootstrap synth deploy destroy check-extra clean need-go need-cc need-node need-cdk need-npm need-staticcheck need-engine
+.PHONY: help run test test-long test-infra test-clock build functions cli lint bench fuzz invoke bootstrap synth preflight deploy destroy check-extra clean need-go need-cc need-node need-cdk need-npm need-staticcheck need-engine
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -126,7 +126,10 @@ synth: need-cdk ## make the CloudFormation template, offline: infra/cdk.out
 	cd $(INFRA) && $(CDK) synth --quiet $(CONTEXT)
 	@ls $(INFRA)/cdk.out/*.template.json
 
-deploy: need-cdk ## deploy to the AWS account and Region of the environment: make deploy CONTEXT="-c email=ops@example.com"
+preflight: need-go ## look whether the AWS account and Region are ready for a deployment
+	@cd $(INFRA) && go run ./cmd/preflight $(if $(findstring --import-existing-resources,$(ARGS)),-import) $(CONTEXT)
+
+deploy: preflight need-cdk ## deploy to the AWS account and Region of the environment: make deploy CONTEXT="-c email=ops@example.com"
 	cd $(INFRA) && $(CDK) deploy --require-approval $(APPROVAL) $(CONTEXT) $(ARGS)
 
 destroy: need-cdk ## delete the deployment; tables stay, unless it was told otherwise

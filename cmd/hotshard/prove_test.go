@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/lane"
+	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/enginetest"
+)
+
+// proving is hotshard prove as a process, with notes in a folder of its own.
+type proving struct {
+	binary, home, endpoint string
+}
+
+func newProving(t *testing.T) *proving {
+	t.Helper()
+	return &proving{build(t), t.TempDir(), enginetest.Endpoint(t)}
+}
+
+func (p *proving) command(args ...string) (*exec.Cmd, *bytes.Buffer) {
+	var out bytes.Buffer
+	cmd := exec.Command(p.binary, append([]string{"prove", "--local", "--endpoint", p.endpoint}, args...)...)
+	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+p.home, "HOME="+p.home)
+	cmd.Stdout, cmd.Stderr = &out, &out
+	return cmd, &out
+}
+
+// notes are the runs that are written down.
+func (p *proving) notes(t *testing.T) (ids []string) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(p.home, "*", "hotshard", "prove", "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	more, err := filepath.Glob(filepath.Join(p.home, "hotshard", "prove", "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range append(paths, more...) {
+		ids = append(ids, strings.TrimSuffix(filepath.Base(path), ".json"))
+	}
+	return ids
+}
+
+// left are tables of the runs with these ids.
+func (p *proving) left(t *testing.T, ids []string) (names []string) {
+	t.Helper()
+	pages := dynamodb.NewListTablesPaginator(local.DynamoDB(p.endpoint, ""), &dynamodb.ListTablesInput{})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range page.TableNames {
+			for _, id := range ids {
+				if strings.HasPrefix(name, "hotshard-prove-"+id+"-") {
+					names = append(names, name)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// TestProveKilled kills a run at a moment that is drawn, and interrupts another. What the killed
+// one has left is written down, and the next command removes it; the interrupted one does so by
+// itself.
+func TestProveKilled(t *testing.T) {
+	t.Parallel()
+	p := newProving(t)
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	draw := rand.New(rand.NewPCG(seed, 0))
+	for range lane.Runs(1, 6) {
+		p.kill(t, time.Duration(draw.Int64N(int64(4*time.Second))))
+		p.interrupt(t, time.Duration(draw.Int64N(int64(4*time.Second))))
+	}
+}
+
+func (p *proving) kill(t *testing.T, after time.Duration) {
+	t.Helper()
+	run, out := p.command("--quick", "--yes", "--out", filepath.Join(t.TempDir(), "x"))
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ids := p.awaitNote(t)
+	time.Sleep(after)
+	busy, said := p.command("--cleanup")
+	if err := busy.Run(); err != nil || !strings.Contains(said.String(), "still under way") {
+		t.Errorf("a cleanup beside it: %v:\n%s", err, said)
+	}
+	_ = run.Process.Kill()
+	_ = run.Wait()
+	if noted := p.notes(t); len(noted) != 1 || noted[0] != ids[0] {
+		t.Errorf("killed after %v, noted is %v, want %v:\n%s", after, noted, ids, out)
+	}
+	cleanup, said := p.command("--cleanup")
+	if err := cleanup.Run(); err != nil || !strings.Contains(said.String(), "removing what run "+ids[0]) || !strings.Contains(said.String(), "nothing of earlier runs is left") {
+		t.Errorf("the cleanup: %v:\n%s", err, said)
+	}
+	if tables, noted := p.left(t, ids), p.notes(t); tables != nil || noted != nil {
+		t.Errorf("killed after %v, left are %v, noted %v", after, tables, noted)
+	}
+}
+
+func (p *proving) interrupt(t *testing.T, after time.Duration) {
+	t.Helper()
+	run, out := p.command("--quick", "--yes", "--out", filepath.Join(t.TempDir(), "x"))
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ids := p.awaitNote(t)
+	time.Sleep(after)
+	_ = run.Process.Signal(syscall.SIGINT)
+	err := run.Wait()
+	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != exitSignal+int(syscall.SIGINT) {
+		t.Errorf("interrupted after %v: %v:\n%s", after, err, out)
+	}
+	if tables, noted := p.left(t, ids), p.notes(t); tables != nil || noted != nil {
+		t.Errorf("interrupted after %v, left are %v, noted %v:\n%s", after, tables, noted, out)
+	}
+}
+
+// awaitNote waits until a run is written down.
+func (p *proving) awaitNote(t *testing.T) []string {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if ids := p.notes(t); ids != nil {
+			return ids
+		}
+	}
+	t.Fatal("no run is written down")
+	return nil
+}
+
+// TestProveAsks: nothing is begun unless somebody says yes, or where it could cost too much.
+func TestProveAsks(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("HOME", t.TempDir())
+	for args, want := range map[string]string{
+		"prove --local":                                     "nothing was begun: say --yes",
+		"prove --local --yes --ceiling 0.1":                 "the ceiling is $0.10",
+		"prove --local --yes --endpoint http://127.0.0.1:1": "no DynamoDB-compatible engine",
+	} {
+		code, out, text := hotshard(t, strings.Fields(args)...)
+		if code != exitBad || out != "" || !strings.Contains(text, want) {
+			t.Errorf("%s: exit %d, %q, %q", args, code, out, text)
+		}
+	}
+	for answer, begins := range map[string]bool{"y\n": true, "Yes\n": true, "n\n": false, "\n": false, "": false} {
+		var asked bytes.Buffer
+		if err := askToBegin(t.Context(), strings.NewReader(answer), &asked); (err == nil) != begins || asked.String() != "Begin? y/N: " {
+			t.Errorf("%q: %v, asked %q", answer, err, &asked)
+		}
+	}
+}
+
+// TestProveSays: what is going to be done, how long that takes and what it may cost.
+func TestProveSays(t *testing.T) {
+	c := ProveCmd{Local: true, Ceiling: 5}
+	site, err := c.site(&sites{ctx: t.Context(), std: streams{out: os.Stdout, err: os.Stderr}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	c.describe(site, &said)
+	wantText(t, said.String(), "begin with hotshard-prove-", "calls of a counter in a storm", "in 3m14s", "On AWS that would cost up to $", "The ceiling is $5.00")
+	said.Reset()
+	(&ProveCmd{Ceiling: 5}).describe(site, &said)
+	wantText(t, said.String(), "190000 calls of a counter in a storm", "It costs up to $", "ends at the ceiling of $5.00")
+}

@@ -1,0 +1,262 @@
+package preflight
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/credentials"
+
+	"github.com/hotshard/hotshard/infra/config"
+	"github.com/hotshard/hotshard/internal/awscall"
+)
+
+// answers are an account's, by operation, or by operation and the name that it asks for.
+type answers map[string]string
+
+const (
+	denied   = `403 {"__type":"AccessDeniedException","message":"no"}`
+	noStack  = `400 <ErrorResponse><Error><Code>ValidationError</Code><Message>Stack with id hotshard does not exist</Message></Error></ErrorResponse>`
+	noTable  = `400 {"__type":"com.amazonaws.dynamodb.v20120810#ResourceNotFoundException","message":"not found"}`
+	noQuota  = `400 {"__type":"NoSuchResourceException","message":"none applied"}`
+	complete = `200 <DescribeStacksResponse><DescribeStacksResult><Stacks><member><StackStatus>%s</StackStatus></member></Stacks></DescribeStacksResult></DescribeStacksResponse>`
+)
+
+func stackIn(status string) string { return fmt.Sprintf(complete, status) }
+
+func limits(all, unreserved int) string {
+	return fmt.Sprintf(`200 {"AccountLimit":{"ConcurrentExecutions":%d,"UnreservedConcurrentExecutions":%d}}`, all, unreserved)
+}
+
+func quotaOf(n int) string { return fmt.Sprintf(`200 {"Quota":{"Value":%d}}`, n) }
+
+// good is an account that is ready for a first deployment.
+func good() answers {
+	return answers{
+		"GetCallerIdentity":                             `200 <GetCallerIdentityResponse><GetCallerIdentityResult><Arn>arn:aws:iam::123456789012:user/ann</Arn><Account>123456789012</Account></GetCallerIdentityResult></GetCallerIdentityResponse>`,
+		"GetParameter /cdk-bootstrap/hnb659fds/version": `200 {"Parameter":{"Value":"21"}}`,
+		"DescribeStacks hotshard":                       noStack,
+		"DescribeTable":                                 noTable,
+		"GetAccountSettings":                            limits(1000, 1000),
+		"GetServiceQuota L-CF0CBE56":                    quotaOf(40000),
+		"GetServiceQuota L-AB614373":                    quotaOf(40000),
+		"GetServiceQuota L-8A5B8E43":                    quotaOf(10000),
+	}
+}
+
+// with returns these answers with others in place of some.
+func (a answers) with(others answers) answers {
+	maps.Copy(a, others)
+	return a
+}
+
+// serve answers as the account does, and keeps which operations were asked for.
+func (a answers) serve(t *testing.T) (*awscall.Client, func() []string) {
+	t.Helper()
+	var actions []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		operation, of := asked(t, r)
+		answer, ok := a[operation+" "+of]
+		if !ok {
+			answer, ok = a[operation]
+		}
+		if !ok {
+			t.Errorf("nobody expects %s %s", operation, of)
+		}
+		var status int
+		text := ""
+		if _, err := fmt.Sscan(answer, &status); err == nil {
+			_, text, _ = strings.Cut(answer, " ")
+		}
+		w.WriteHeader(status)
+		fmt.Fprint(w, text)
+	}))
+	t.Cleanup(server.Close)
+	return &awscall.Client{
+		Region: "eu-west-1", Credentials: credentials.NewStaticCredentialsProvider("AKIDEXAMPLE", "secret", ""),
+		Endpoint: func(string) string { return server.URL }, Sleep: func(context.Context, time.Duration) {},
+		Called: func(a awscall.Action) { actions = append(actions, string(a)) },
+	}, func() []string { return slices.Compact(slices.Sorted(slices.Values(actions))) }
+}
+
+// asked says which operation a request is, and of what.
+func asked(t *testing.T, r *http.Request) (operation, of string) {
+	t.Helper()
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	if target := r.Header.Get("X-Amz-Target"); target != "" {
+		var in map[string]string
+		if err := json.Unmarshal(body, &in); err != nil {
+			t.Error(err)
+		}
+		_, operation, _ = strings.Cut(target, ".")
+		return operation, in["Name"] + in["TableName"] + in["QuotaCode"]
+	}
+	if function, ok := strings.CutPrefix(r.URL.Path, "/2019-09-30/functions/"); ok {
+		return "GetFunctionConcurrency", strings.TrimSuffix(function, "/concurrency")
+	}
+	if r.URL.Path == "/2016-08-19/account-settings/" {
+		return "GetAccountSettings", ""
+	}
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		t.Error(err)
+	}
+	return form.Get("Action"), form.Get("StackName")
+}
+
+// attached are settings of a deployment that watches a table.
+var attached = map[string]any{
+	"prefix": "orders-", "sourceTable": "orders", "email": "a@example.com", "hotkeysConcurrency": "100",
+	"sourceStreamArn": "arn:aws:dynamodb:eu-west-1:123456789012:table/orders/stream/2026-01-01T00:00:00.000",
+}
+
+func TestFindings(t *testing.T) {
+	reserved := map[string]any{"email": "a@example.com", "hotkeysConcurrency": "100", "aggregatorConcurrency": "100", "ingestConcurrency": "0", "queryConcurrency": "0"}
+	none := map[string]any{"email": "a@example.com", "hotkeysConcurrency": "0", "aggregatorConcurrency": "0"}
+	for name, c := range map[string]struct {
+		settings map[string]any
+		account  answers
+		imports  bool
+		want     string // a level and texts, with | between
+		fails    bool
+	}{
+		"ready": {settings: reserved, account: good(), want: "ok|this is its first deployment"},
+		"credentials that are not taken": {settings: none, fails: true, want: "FAIL|credentials|InvalidClientTokenId",
+			account: answers{"GetCallerIdentity": `403 <ErrorResponse><Error><Code>InvalidClientTokenId</Code><Message>no</Message></Error></ErrorResponse>`}},
+		"no email":      {settings: map[string]any{"hotkeysConcurrency": "0", "aggregatorConcurrency": "0"}, account: good(), want: "warn|email is not set"},
+		"not prepared":  {settings: none, fails: true, want: "FAIL|make bootstrap", account: good().with(answers{"GetParameter /cdk-bootstrap/hnb659fds/version": `400 {"__type":"ParameterNotFound"}`})},
+		"old bootstrap": {settings: none, fails: true, want: `FAIL|version "5"|make bootstrap`, account: good().with(answers{"GetParameter /cdk-bootstrap/hnb659fds/version": `200 {"Parameter":{"Value":"5"}}`})},
+		"may not ask for the bootstrap": {settings: none, want: "warn|bootstrap: not looked at|may not ask",
+			account: good().with(answers{"GetParameter /cdk-bootstrap/hnb659fds/version": denied})},
+		"an update": {settings: reserved, want: "ok|it is deployed (UPDATE_COMPLETE)",
+			account: good().with(answers{"DescribeStacks hotshard": stackIn("UPDATE_COMPLETE"), "GetFunctionConcurrency": `200 {}`})},
+		"a failed first deployment": {settings: none, fails: true, want: "FAIL|ROLLBACK_COMPLETE|make destroy",
+			account: good().with(answers{"DescribeStacks hotshard": stackIn("ROLLBACK_COMPLETE"), "GetFunctionConcurrency": `404 {"__type":"ResourceNotFoundException"}`})},
+		"a deployment under way": {settings: none, fails: true, want: "FAIL|UPDATE_IN_PROGRESS|wait",
+			account: good().with(answers{"DescribeStacks hotshard": stackIn("UPDATE_IN_PROGRESS"), "GetFunctionConcurrency": `200 {}`})},
+		"a change that was only looked at": {settings: none, want: "ok|this is its first deployment", account: good().with(answers{"DescribeStacks hotshard": stackIn("REVIEW_IN_PROGRESS")})},
+		"may not ask for the stack, and a table is there": {settings: none, want: "warn|hotshard-items exist; if they are not",
+			account: good().with(answers{"DescribeStacks hotshard": denied, "DescribeTable hotshard-items": `200 {}`, "GetFunctionConcurrency": `200 {}`})},
+		"a retained table":                       {settings: none, fails: true, want: "FAIL|hotshard-items, hotshard-rollups exist|--import-existing-resources", account: good().with(answers{"DescribeTable hotshard-items": `200 {}`, "DescribeTable hotshard-rollups": `200 {}`})},
+		"tables to take over":                    {settings: none, imports: true, want: "ok|hotshard-items would be taken over", account: good().with(answers{"DescribeTable hotshard-items": `200 {}`})},
+		"may not ask of tables":                  {settings: none, want: "warn|table hotshard-items: not looked at", account: good().with(answers{"DescribeTable": denied})},
+		"a new account":                          {settings: reserved, fails: true, want: "FAIL|the account has 10|hotkeysConcurrency=0 and aggregatorConcurrency=0|ask for 290 more", account: good().with(answers{"GetAccountSettings": limits(10, 10)})},
+		"a new account, and nothing is reserved": {settings: none, want: "warn|the account has 10|ask for 1000", account: good().with(answers{"GetAccountSettings": limits(10, 10)})},
+		"just enough":                            {settings: reserved, want: "ok|1000, of which the settings reserve 200", account: good().with(answers{"GetAccountSettings": limits(1000, 300)})},
+		"one too few":                            {settings: reserved, fails: true, want: "FAIL|ask for 1 more", account: good().with(answers{"GetAccountSettings": limits(1000, 299)})},
+		"what is reserved already counts": {settings: reserved, want: "ok|the settings reserve 200",
+			account: good().with(answers{"DescribeStacks hotshard": stackIn("CREATE_COMPLETE"), "GetAccountSettings": limits(1000, 100),
+				"GetFunctionConcurrency": `200 {}`, "GetFunctionConcurrency hotshard-hotkeys": `200 {"ReservedConcurrentExecutions":100}`,
+				"GetFunctionConcurrency hotshard-aggregator": `200 {"ReservedConcurrentExecutions":100}`})},
+		"may not ask of Lambda": {settings: reserved, want: "warn|Lambda's concurrency: not looked at", account: good().with(answers{"GetAccountSettings": denied})},
+		"a quota that was never raised": {settings: none, want: "ok|5000 requests a second, of 10000",
+			account: good().with(answers{"GetServiceQuota L-8A5B8E43": noQuota, "GetAWSDefaultServiceQuota L-8A5B8E43": quotaOf(10000)})},
+		"more requests than all APIs have":      {settings: map[string]any{"email": "a@example.com", "hotkeysConcurrency": "0", "aggregatorConcurrency": "0", "apiRate": "20000"}, want: "warn|apiRate is 20000|10000", account: good()},
+		"more warm throughput than a table has": {settings: map[string]any{"hotkeysConcurrency": "0", "aggregatorConcurrency": "0", "warmWriteUnits": "50000"}, fails: true, want: "FAIL|warmWriteUnits is 50000|40000", account: good()},
+		"a bound above the quota":               {settings: map[string]any{"hotkeysConcurrency": "0", "aggregatorConcurrency": "0", "maxReadUnits": "50000"}, want: "warn|maxReadUnits is 50000|40000", account: good()},
+		"may not ask of quotas":                 {settings: none, want: "warn|a table's writes: not looked at", account: good().with(answers{"GetServiceQuota L-AB614373": denied})},
+		"an attached one": {settings: attached, want: "ok|of which the settings reserve 100",
+			account: answers{"GetCallerIdentity": good()["GetCallerIdentity"], "GetParameter": `200 {"Parameter":{"Value":"21"}}`, "DescribeStacks orders": noStack, "DescribeTable": noTable, "GetAccountSettings": limits(1000, 1000)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			settings, err := config.Parse(c.settings)
+			if err != nil {
+				t.Fatal(err)
+			}
+			client, _ := c.account.serve(t)
+			findings := Look(t.Context(), settings, Account{Calls: client, Bootstrap: "hnb659fds", Import: c.imports})
+			if Failed(findings) != c.fails {
+				t.Errorf("it fails: %t", !c.fails)
+			}
+			if !slices.ContainsFunc(findings, func(f Finding) bool { return is(f, c.want) }) {
+				t.Errorf("no finding is %s:\n%v", c.want, findings)
+			}
+			for _, f := range findings {
+				if strings.Contains(f.Text, "\n") {
+					t.Errorf("more than a line: %q", f.Text)
+				}
+			}
+		})
+	}
+}
+
+// is tells whether a finding has a level and all texts.
+func is(f Finding, want string) bool {
+	level, rest, _ := strings.Cut(want, "|")
+	return string(f.Level) == level && !slices.ContainsFunc(strings.Split(rest, "|"), func(text string) bool { return !strings.Contains(f.Text, text) })
+}
+
+// TestPermissions: docs/deploy.md lists what preflight calls, and nothing else.
+func TestPermissions(t *testing.T) {
+	settings, err := config.Parse(map[string]any{"hotkeysConcurrency": "100"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	called := map[string]bool{}
+	for _, account := range []answers{
+		good().with(answers{"GetServiceQuota L-8A5B8E43": noQuota, "GetAWSDefaultServiceQuota": quotaOf(1)}),
+		good().with(answers{"DescribeStacks hotshard": stackIn("UPDATE_COMPLETE"), "GetFunctionConcurrency": `200 {}`}),
+	} {
+		client, actions := account.serve(t)
+		Look(t.Context(), settings, Account{Calls: client, Bootstrap: "hnb659fds"})
+		for _, action := range actions() {
+			called[action] = true
+		}
+	}
+	content, err := os.ReadFile("../../docs/deploy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(content), "`make preflight` wants ")
+	section, _, _ = strings.Cut(section, ".\n")
+	listed := strings.Fields(strings.NewReplacer("`", "", ",", "", "\n", " ", " and ", " ").Replace(section))
+	slices.Sort(listed)
+	if want := slices.Sorted(maps.Keys(called)); !slices.Equal(listed, want) {
+		t.Errorf("docs/deploy.md lists %v, and called is %v", listed, want)
+	}
+}
+
+// TestContext: what is given goes before cdk.json, and that before what is saved.
+func TestContext(t *testing.T) {
+	folder := t.TempDir()
+	write := func(name, content string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("cdk.json", `{"app":"x","context":{"b":"app","c":"app","@aws-cdk/core:bootstrapQualifier":"mine"}}`)
+	context, err := Context(folder, []string{"c=given", "d=x=y"})
+	if err != nil || context["b"] != "app" || context["c"] != "given" || context["d"] != "x=y" || Qualifier(context) != "mine" {
+		t.Errorf("without a saved one: %v, %v", context, err)
+	}
+	write("cdk.context.json", `{"a":"saved","b":"saved"}`)
+	context, err = Context(folder, nil)
+	if err != nil || context["a"] != "saved" || context["b"] != "app" {
+		t.Errorf("%v, %v", context, err)
+	}
+	write("cdk.context.json", `{"a":`)
+	if _, err := Context(folder, nil); err == nil || !strings.Contains(err.Error(), "cdk.context.json") {
+		t.Error(err)
+	}
+	if _, err := Context(t.TempDir(), []string{"prefix"}); err == nil || !strings.Contains(err.Error(), "-c prefix: want key=value") {
+		t.Error(err)
+	}
+	if got := Qualifier(map[string]any{}); got != "hnb659fds" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,65 @@
+package preflight
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Context reads the settings of a folder with a CDK app as the CDK does: those of cdk.json go
+// before those of cdk.context.json, and given ones, each key=value, before both.
+func Context(folder string, given []string) (map[string]any, error) {
+	context := map[string]any{}
+	saved, err := read(filepath.Join(folder, "cdk.context.json"))
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(context, saved)
+	app, err := read(filepath.Join(folder, "cdk.json"))
+	if err != nil {
+		return nil, err
+	}
+	if own, ok := app["context"].(map[string]any); ok {
+		maps.Copy(context, own)
+	}
+	for _, one := range given {
+		key, value, ok := strings.Cut(one, "=")
+		if !ok {
+			return nil, fmt.Errorf("-c %s: want key=value", one)
+		}
+		context[key] = value
+	}
+	return context, nil
+}
+
+// read reads a file of settings; one that is not there has none.
+func read(path string) (map[string]any, error) {
+	content, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var settings map[string]any
+	if err == nil {
+		err = json.Unmarshal(content, &settings)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the settings in %s: %w", path, err)
+	}
+	return settings, nil
+}
+
+// qualifierKey is the CDK's key for the qualifier of a bootstrap that is not its default.
+const qualifierKey = "@aws-cdk/core:bootstrapQualifier"
+
+// Qualifier is that of the bootstrap which a deployment with these settings uses.
+func Qualifier(context map[string]any) string {
+	if text, ok := context[qualifierKey].(string); ok && text != "" {
+		return text
+	}
+	return "hnb659fds"
+}

@@ -1,0 +1,207 @@
+// Package awscall makes signed calls of AWS services that this module has no SDK for:
+//
+//	c := &awscall.Client{Region: "eu-west-1", Credentials: config.Credentials}
+//	var answer struct{ AccountLimit struct{ ConcurrentExecutions int } }
+//	err := c.Get(ctx, "lambda:GetAccountSettings", "/2016-08-19/account-settings/", &answer)
+//	if awscall.Code(err) == "AccessDeniedException" { ... }
+//
+// It knows the three forms that those services speak: JSON with the operation in a header, forms
+// that are answered in XML, and paths that are answered in JSON. Each call is made up to three
+// times while a service is out of order or asks for patience.
+package awscall
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+)
+
+// Client makes calls for a Region, with credentials.
+type Client struct {
+	Region      string
+	Credentials aws.CredentialsProvider
+	// Endpoint is a service's URL without a path; nil is AWS's own.
+	Endpoint func(service string) string
+	// HTTP sends the requests; nil is a client that gives up after 20 s.
+	HTTP *http.Client
+	// Now is the clock that signatures have; nil is time.Now.
+	Now func() time.Time
+	// Sleep waits between two attempts; nil is a timer.
+	Sleep func(context.Context, time.Duration)
+	// Called is told of each call, once, before it is made; nil is nobody.
+	Called func(Action)
+}
+
+// Action is an operation as IAM's policies name it, such as lambda:GetAccountSettings. For the
+// services that are used here the part before the colon is also the name in the host and in
+// signatures.
+type Action string
+
+func (a Action) service() string {
+	service, _, _ := strings.Cut(string(a), ":")
+	return service
+}
+
+func (a Action) operation() string {
+	_, operation, _ := strings.Cut(string(a), ":")
+	return operation
+}
+
+// JSON makes a call of a service that takes JSON with the operation in the header X-Amz-Target:
+// the target is what stands there before the operation, such as AmazonSSM. In and out are the
+// bodies; out may be nil.
+func (c *Client) JSON(ctx context.Context, action Action, target string, in, out any) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return fmt.Errorf("%s: %w", action, err)
+	}
+	version := "1.1"
+	if action.service() == "dynamodb" {
+		version = "1.0"
+	}
+	header := http.Header{"Content-Type": {"application/x-amz-json-" + version}, "X-Amz-Target": {target + "." + action.operation()}}
+	return c.call(ctx, action, http.MethodPost, "/", header, body, intoJSON(out))
+}
+
+// Query makes a call of a service that takes forms and answers in XML. Out is decoded from the
+// answer's root; nil ignores it.
+func (c *Client) Query(ctx context.Context, action Action, version string, parameters url.Values, out any) error {
+	form := url.Values{"Action": {action.operation()}, "Version": {version}}
+	for name, values := range parameters {
+		form[name] = values
+	}
+	header := http.Header{"Content-Type": {"application/x-www-form-urlencoded; charset=utf-8"}}
+	return c.call(ctx, action, http.MethodPost, "/", header, []byte(form.Encode()), func(body []byte) error {
+		if out == nil {
+			return nil
+		}
+		return xml.Unmarshal(body, out)
+	})
+}
+
+// Get makes a call that is a path, already escaped, and is answered in JSON.
+func (c *Client) Get(ctx context.Context, action Action, path string, out any) error {
+	return c.call(ctx, action, http.MethodGet, path, http.Header{}, nil, intoJSON(out))
+}
+
+func intoJSON(out any) func([]byte) error {
+	return func(body []byte) error {
+		if out == nil {
+			return nil
+		}
+		return json.Unmarshal(body, out)
+	}
+}
+
+// Bounds of a call.
+const (
+	attempts   = 3
+	callTime   = 20 * time.Second
+	firstPause = 500 * time.Millisecond // and twice that before the last attempt
+	maxAnswer  = 4 << 20
+)
+
+// call sends a request until it is answered, and decodes the answer.
+func (c *Client) call(ctx context.Context, action Action, method, path string, header http.Header, body []byte, decode func([]byte) error) error {
+	if c.Called != nil {
+		c.Called(action)
+	}
+	pause := firstPause
+	for attempt := 1; ; attempt++ {
+		answer, again, err := c.send(ctx, action, method, path, header, body)
+		if err == nil {
+			if err = decode(answer); err != nil {
+				err = fmt.Errorf("%s: its answer can't be read: %w", action, err)
+			}
+			return err
+		}
+		if !again || attempt == attempts || ctx.Err() != nil {
+			return err
+		}
+		c.sleep(ctx, pause)
+		pause *= 2
+	}
+}
+
+// send makes one attempt; again says that another one may be answered.
+func (c *Client) send(ctx context.Context, action Action, method, path string, header http.Header, body []byte) (answer []byte, again bool, err error) {
+	request, err := http.NewRequestWithContext(ctx, method, c.endpoint(action.service())+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, false, fmt.Errorf("%s: %w", action, err)
+	}
+	request.Header = header.Clone()
+	if err := c.sign(ctx, action.service(), request, body); err != nil {
+		return nil, false, fmt.Errorf("%s: %w", action, err)
+	}
+	response, err := c.client().Do(request)
+	if err != nil {
+		return nil, true, fmt.Errorf("%s: %w", action, err)
+	}
+	defer response.Body.Close()
+	answer, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if err != nil {
+		return nil, true, fmt.Errorf("%s: reading the answer: %w", action, err)
+	}
+	if response.StatusCode == http.StatusOK {
+		return answer, false, nil
+	}
+	fault := faultOf(action, response, answer)
+	return nil, fault.passing(), fault
+}
+
+func (c *Client) sign(ctx context.Context, service string, request *http.Request, body []byte) error {
+	credentials, err := c.Credentials.Retrieve(ctx)
+	if err != nil {
+		return fmt.Errorf("retrieving AWS credentials: %w", err)
+	}
+	now := time.Now
+	if c.Now != nil {
+		now = c.Now
+	}
+	digest := sha256.Sum256(body)
+	if err := v4.NewSigner().SignHTTP(ctx, credentials, request, hex.EncodeToString(digest[:]), service, c.Region, now()); err != nil {
+		return fmt.Errorf("signing: %w", err)
+	}
+	return nil
+}
+
+func (c *Client) endpoint(service string) string {
+	if c.Endpoint != nil {
+		return c.Endpoint(service)
+	}
+	domain := "amazonaws.com"
+	if strings.HasPrefix(c.Region, "cn-") {
+		domain += ".cn"
+	}
+	return "https://" + service + "." + c.Region + "." + domain
+}
+
+func (c *Client) client() *http.Client {
+	if c.HTTP != nil {
+		return c.HTTP
+	}
+	return &http.Client{Timeout: callTime}
+}
+
+func (c *Client) sleep(ctx context.Context, d time.Duration) {
+	if c.Sleep != nil {
+		c.Sleep(ctx, d)
+		return
+	}
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,174 @@
+package prove
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// Sign adds a signature to a request with this body.
+type Sign func(ctx context.Context, r *http.Request, body []byte) error
+
+// kind is a kind of call of the API, by what it uses.
+type kind struct {
+	Units         // of DynamoDB, an accepted call's, with those of its fold
+	most    Units // of DynamoDB, also if it meets others again and again
+	seconds float64
+}
+
+// An increment or an event is a write unit, and its fold one more where it is folded alone; in a
+// batch that is 0.3 (docs/performance.md). A keyed call writes two items by a transaction, each
+// twice as dear, and one that meets another is tried again. A look at hot keys reads the heat
+// items of some minutes. Seconds are the longest that the function goes on for a call.
+var (
+	write      = kind{Units{WriteUnits: 2}, Units{WriteUnits: 4}, 7}
+	keyedWrite = kind{Units{WriteUnits: 9}, Units{WriteUnits: 45}, 7}
+	look       = kind{Units{ReadUnits: 100}, Units{ReadUnits: 1000}, 10}
+)
+
+// functionGB is an HTTP function's memory at most, by which its time is billed.
+const functionGB = 1.0
+
+// units are those of an accepted call whose caller waited so many seconds. The function took less.
+func (k kind) units(seconds float64) Units {
+	return k.plus(Units{Requests: 1, Invocations: 1, GBSeconds: functionGB * seconds})
+}
+
+func (k kind) bound() Units {
+	return k.most.plus(Units{Requests: 1, Invocations: 1, GBSeconds: functionGB * k.seconds})
+}
+
+// caller calls the API, and counts what that costs and how many connections it takes.
+type caller struct {
+	api   string
+	sign  Sign
+	http  *http.Client
+	meter *meter
+
+	made, opened atomic.Int64 // calls, and connections that were new
+}
+
+const (
+	callTime  = 35 * time.Second // API Gateway gives up after 30
+	maxAnswer = 8 << 20
+)
+
+func newCaller(on *running, m *meter) *caller {
+	return &caller{api: on.api, sign: on.sign, meter: m, http: &http.Client{
+		Timeout:   callTime,
+		Transport: &http.Transport{MaxIdleConnsPerHost: 2000, IdleConnTimeout: 30 * time.Second, Proxy: http.ProxyFromEnvironment},
+	}}
+}
+
+// answer is what became of a call.
+type answer struct {
+	status int
+	// early says that it was refused before any function had it: by Lambda or API Gateway.
+	early bool
+	took  time.Duration
+}
+
+// call makes a call and decodes what a 200 answers into into, which may be nil. An error is one of
+// the way, or of the ceiling; the answer of the API is none.
+func (c *caller) call(ctx context.Context, k kind, method, path, key string, body, into any) (answer, error) {
+	var content []byte
+	if body != nil {
+		var err error
+		if content, err = json.Marshal(body); err != nil {
+			return answer{}, err
+		}
+	}
+	done, err := c.meter.begin(k.bound())
+	if err != nil {
+		return answer{}, err
+	}
+	begun := time.Now()
+	a, err := c.send(ctx, method, path, key, content, into)
+	a.took = time.Since(begun)
+	switch {
+	case err != nil:
+		done(k.bound()) // who knows
+	case a.early:
+		done(Units{Requests: 1})
+	default:
+		done(k.units(a.took.Seconds()))
+	}
+	return a, err
+}
+
+func (c *caller) send(ctx context.Context, method, path, key string, content []byte, into any) (answer, error) {
+	c.made.Add(1)
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
+		if !info.Reused {
+			c.opened.Add(1)
+		}
+	}})
+	request, err := http.NewRequestWithContext(ctx, method, c.api+path, bytes.NewReader(content))
+	if err != nil {
+		return answer{}, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if key != "" {
+		request.Header.Set("Idempotency-Key", key)
+	}
+	if c.sign != nil {
+		if err := c.sign(ctx, request, content); err != nil {
+			return answer{}, err
+		}
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return answer{}, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	a := answer{status: response.StatusCode}
+	if err != nil {
+		return a, fmt.Errorf("reading an answer: %w", err)
+	}
+	a.early = isEarly(response)
+	if a.status == http.StatusOK && into != nil {
+		err = json.Unmarshal(text, into)
+	}
+	return a, err
+}
+
+// isEarly tells refusals of Lambda and API Gateway from the functions' own, which are problems.
+func isEarly(response *http.Response) bool {
+	refused := response.StatusCode == http.StatusTooManyRequests || response.StatusCode == http.StatusServiceUnavailable
+	return refused && !strings.HasPrefix(response.Header.Get("Content-Type"), "application/problem+json")
+}
+
+// must makes a call that has to succeed, and waits while capacity is exhausted.
+func (c *caller) must(ctx context.Context, k kind, method, path string, body, into any) error {
+	for try := 1; ; try++ {
+		a, err := c.call(ctx, k, method, path, "", body, into)
+		if err == nil && a.status == http.StatusOK {
+			return nil
+		}
+		if err == nil {
+			err = fmt.Errorf("%s %s: status %d", method, path, a.status)
+		}
+		again := a.status == http.StatusTooManyRequests || a.status == http.StatusServiceUnavailable
+		if !again || try == 40 || !wait(ctx, 500*time.Millisecond) {
+			return err
+		}
+	}
+}
+
+// wait waits for a time; false if the context ended before.
+func wait(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,102 @@
+package prove
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// Units are what AWS bills, in its units.
+type Units struct {
+	WriteUnits  float64 `json:"write_units"` // of tables on demand, those of folds among them
+	ReadUnits   float64 `json:"read_units"`
+	Requests    float64 `json:"api_requests"`
+	Invocations float64 `json:"invocations"` // of all functions
+	GBSeconds   float64 `json:"gb_seconds"`
+}
+
+func (u Units) plus(v Units) Units {
+	return Units{u.WriteUnits + v.WriteUnits, u.ReadUnits + v.ReadUnits, u.Requests + v.Requests, u.Invocations + v.Invocations, u.GBSeconds + v.GBSeconds}
+}
+
+func (u Units) minus(v Units) Units { return u.plus(v.times(-1)) }
+
+func (u Units) times(n float64) Units {
+	return Units{n * u.WriteUnits, n * u.ReadUnits, n * u.Requests, n * u.Invocations, n * u.GBSeconds}
+}
+
+// Prices are in USD, each for a million units, but for GB-seconds, which are one by one.
+type Prices struct {
+	WriteUnits  float64 `json:"write_units_million"`
+	ReadUnits   float64 `json:"read_units_million"`
+	Requests    float64 `json:"api_requests_million"`
+	Invocations float64 `json:"invocations_million"`
+	GBSecond    float64 `json:"gb_second"`
+	// Standing is for what a deployment costs by being there: alarms, metrics, log lines, the
+	// schedules' runs. docs/deploy.md has 0.50 a day; this is for some hours of it.
+	Standing float64 `json:"standing"`
+}
+
+// DefaultPrices are those of docs/deploy.md and of hotshard plan: us-east-1, published in 2025,
+// from memory.
+func DefaultPrices() Prices {
+	p := shard.DefaultPrices()
+	return Prices{WriteUnits: p.OnDemandWrite, ReadUnits: p.OnDemandRead, Requests: 1, Invocations: 0.2, GBSecond: 0.0000133334, Standing: 0.25}
+}
+
+const million = 1e6
+
+// cost is what units cost, without what is standing.
+func (p Prices) cost(u Units) float64 {
+	return (u.WriteUnits*p.WriteUnits+u.ReadUnits*p.ReadUnits+u.Requests*p.Requests+u.Invocations*p.Invocations)/million + u.GBSeconds*p.GBSecond
+}
+
+// CeilingError says that a run ended at its ceiling.
+type CeilingError struct{ Ceiling float64 }
+
+func (e *CeilingError) Error() string {
+	return fmt.Sprintf("the run was ended: going on could have cost more than the ceiling of $%.2f", e.Ceiling)
+}
+
+// meter counts what is used. What is under way counts as the most that it may use.
+type meter struct {
+	prices  Prices
+	ceiling float64
+	stop    context.CancelCauseFunc // ends the experiments; nil in tests of the meter itself
+
+	mu    sync.Mutex
+	used  Units
+	under Units // the most of what is under way
+}
+
+func newMeter(ceiling float64, prices Prices) *meter { return &meter{prices: prices, ceiling: ceiling} }
+
+// begin is called before anything that costs, with the most that it may use. Done is called
+// with what it used. It is an error to begin what could pass the ceiling, and the run ends.
+func (m *meter) begin(most Units) (done func(Units), err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.prices.Standing+m.prices.cost(m.used.plus(m.under).plus(most)) > m.ceiling {
+		err := &CeilingError{m.ceiling}
+		if m.stop != nil {
+			m.stop(err)
+		}
+		return nil, err
+	}
+	m.under = m.under.plus(most)
+	return func(used Units) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.under = m.under.minus(most)
+		m.used = m.used.plus(used)
+	}, nil
+}
+
+// total is what was used until now.
+func (m *meter) total() Units {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.used
+}
