@@ -49,7 +49,7 @@ func TestAlarms(t *testing.T) {
 		"detector-state", "detector-errors", "detector-windows", "metrics-not-sent", "shard-changes", "shard-change-failures", "partitions-are-the-limit", "conflicts",
 		"shrink-not-done", "compact-not-done", "boards-not-done", "hotkeys-tasks-dropped", "aggregator-tasks-dropped",
 		"ingest-errors", "hotkeys-errors", "aggregator-errors", "query-errors", "ingest-throttles", "hotkeys-throttles", "aggregator-throttles", "query-throttles",
-		"api-errors", "api-slow",
+		"api-errors", "api-slow", "account-concurrency",
 	}
 	for _, name := range want {
 		a := got["hotshard-"+name]
@@ -69,6 +69,15 @@ func TestAlarms(t *testing.T) {
 	}
 	if len(got) != len(want) {
 		t.Errorf("%d alarms, want %d: %q", len(got), len(want), sorted(got))
+	}
+}
+
+// TestAccountConcurrency: of all functions of the account, at 80 % of its quota.
+func TestAccountConcurrency(t *testing.T) {
+	a := alarms(t, deployed(t))["hotshard-account-concurrency"]
+	if a.text("Namespace") != "AWS/Lambda" || a.text("MetricName") != "ClaimedAccountConcurrency" || a.text("Statistic") != "Maximum" ||
+		a["Dimensions"] != nil || a.number("Threshold") != 800 {
+		t.Errorf("%v", a)
 	}
 }
 

@@ -18,8 +18,8 @@ func TestFunctions(t *testing.T) {
 			p.object("LoggingConfig").text("LogFormat") != "JSON" || p.object("LoggingConfig").text("SystemLogLevel") != "WARN" || p.number("MemorySize") < 256 || p.number("Timeout") < 1 {
 			t.Errorf("%s: %v", name, p)
 		}
-		if p["ReservedConcurrentExecutions"] != nil {
-			t.Errorf("%s: reserved %v", name, p["ReservedConcurrentExecutions"])
+		if reserved := p["ReservedConcurrentExecutions"]; reserved != map[string]any{grants.Hotkeys: 100.0, grants.Aggregator: 100.0}[name] {
+			t.Errorf("%s: reserved %v", name, reserved)
 		}
 		_, group := tm.named(t, "AWS::Logs::LogGroup", "LogGroupName", "/aws/lambda/hotshard-"+name)
 		if group.Properties.number("RetentionInDays") != 30 {
@@ -80,6 +80,19 @@ func TestConcurrencyIsASetting(t *testing.T) {
 		if group.Properties.number("RetentionInDays") != 7 {
 			t.Errorf("%s: %v", name, group.Properties)
 		}
+	}
+}
+
+// TestNoConcurrencyOfTheirOwn: a new account has none to reserve.
+func TestNoConcurrencyOfTheirOwn(t *testing.T) {
+	tm := with(t, map[string]any{"accountConcurrency": "10", "hotkeysConcurrency": "0", "aggregatorConcurrency": "0"})
+	for id, r := range tm.of(t, "AWS::Lambda::Function") {
+		if reserved := r.Properties["ReservedConcurrentExecutions"]; reserved != nil {
+			t.Errorf("%s: %v", id, reserved)
+		}
+	}
+	if a := alarms(t, tm)["hotshard-account-concurrency"]; a.number("Threshold") != 8 {
+		t.Errorf("the alarm is at %v of 10", a["Threshold"])
 	}
 }
 

@@ -109,12 +109,27 @@ func (c *Config) checkUnits(f *faults, kind string, most, warm, leastWarm int) {
 var logDays = []int{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653}
 
 func (c *Config) checkFunctions(f *faults) {
+	c.checkConcurrency(f)
+	f.check(slices.Contains(logDays, c.LogRetention), "logRetention", c.LogRetention, fmt.Sprintf("one of %v days", logDays))
+	f.between("failureRetention", c.FailureRetention, 1, 3650)
+}
+
+// leftUnreserved is what Lambda wants to be left of an account's concurrency that no function
+// has reserved, from
+// https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html
+const leftUnreserved = 100
+
+func (c *Config) checkConcurrency(f *faults) {
 	f.between("ingestConcurrency", c.IngestConcurrency, 0, 10_000)
 	f.between("queryConcurrency", c.QueryConcurrency, 0, 10_000)
 	f.between("hotkeysConcurrency", c.HotkeysConcurrency, 0, 10_000)
 	f.between("aggregatorConcurrency", c.AggregatorConcurrency, 0, 10_000)
-	f.check(slices.Contains(logDays, c.LogRetention), "logRetention", c.LogRetention, fmt.Sprintf("one of %v days", logDays))
-	f.between("failureRetention", c.FailureRetention, 1, 3650)
+	f.between("accountConcurrency", c.AccountConcurrency, 10, 1_000_000)
+	reserved := c.IngestConcurrency + c.QueryConcurrency + c.HotkeysConcurrency + c.AggregatorConcurrency
+	if !c.Attached() && reserved > 0 && reserved > c.AccountConcurrency-leftUnreserved {
+		f.add("accountConcurrency is %d, and ingest, query, hotkeys and aggregator reserve %d of it: Lambda wants %d to be left; "+
+			"set hotkeysConcurrency=0 and aggregatorConcurrency=0, and ask for a higher quota", c.AccountConcurrency, reserved, leftUnreserved)
+	}
 }
 
 // leastQuiet is twelve times a minute, the least that a schedule takes: the shrink task
@@ -164,7 +179,7 @@ var (
 // only other functions than hotkeys read. It shrinks nothing, so there is no quiet time.
 var unattached = []string{
 	"auth", "apiRate", "apiBurst", "jwtIssuer", "jwtAudience", "maxLatency", "maxShardChanges", "maxReadUnits", "maxWriteUnits",
-	"warmReadUnits", "warmWriteUnits", "ingestConcurrency", "queryConcurrency", "aggregatorConcurrency", "quiet",
+	"warmReadUnits", "warmWriteUnits", "ingestConcurrency", "queryConcurrency", "aggregatorConcurrency", "accountConcurrency", "quiet",
 }
 
 func notAttached() []string {

@@ -43,12 +43,16 @@ type Stack struct {
 	WarmWriteUnits int `env:"warmWriteUnits" envDefault:"0"`
 
 	// Concurrency of each function that is kept for it and bounds it, 1 to 10,000; 0 is
-	// none of its own. hotkeys and aggregator need one for each stream shard, and one
-	// more.
+	// none of its own. hotkeys and aggregator need one for each stream shard, and some
+	// for schedules. They have some by default, so that requests in a storm can't use up
+	// what the detector and the folds run on.
 	IngestConcurrency     int `env:"ingestConcurrency" envDefault:"0"`
 	QueryConcurrency      int `env:"queryConcurrency" envDefault:"0"`
-	HotkeysConcurrency    int `env:"hotkeysConcurrency" envDefault:"0"`
-	AggregatorConcurrency int `env:"aggregatorConcurrency" envDefault:"0"`
+	HotkeysConcurrency    int `env:"hotkeysConcurrency" envDefault:"100"`
+	AggregatorConcurrency int `env:"aggregatorConcurrency" envDefault:"100"`
+	// AccountConcurrency is the account's quota for "Concurrent executions" of Lambda in
+	// the Region; at least 10, which new accounts have. An alarm goes off at 80 % of it.
+	AccountConcurrency int `env:"accountConcurrency" envDefault:"1000"`
 
 	// BatchSize is how many records a delivery of the stream has at most, 1 to 10,000;
 	// BatchingWindow how long it waits for them, whole seconds up to 5m and up to the
