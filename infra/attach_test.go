@@ -51,7 +51,8 @@ func TestAttached(t *testing.T) {
 	if variables["HOTSHARD_SOURCE"] != "existing" || variables["HOTSHARD_SOURCE_TABLE"] != "orders" || variables.text("HOTSHARD_ROLLUPS_TABLE") != "hotshard-rollups" {
 		t.Errorf("environment %v", variables)
 	}
-	if p := mapping(t, tm, "hotkeys"); p.text("EventSourceArn") != sourceStream || p.number("TumblingWindowInSeconds") != 10 {
+	if p := mapping(t, tm, "hotkeys"); p.text("EventSourceArn") != sourceStream || p.number("TumblingWindowInSeconds") != 10 ||
+		p.text("StartingPosition") != "LATEST" || p.number("MaximumRecordAgeInSeconds") != 3600 { // not with records of the day before
 		t.Errorf("mapping %v", p)
 	}
 	described := false

@@ -139,6 +139,11 @@ const leastQuiet = 12 * time.Minute
 // longestWindow is the period of alarms: each of them has the metrics of a window.
 const longestWindow = time.Minute
 
+// longestRecordAge is an hour less than a stream keeps records: Lambda counts as given up, and
+// puts into the bucket, what it still finds there, and does not count what expired, from
+// https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html
+const longestRecordAge = 23 * time.Hour
+
 // Limits of event source mappings, from
 // https://docs.aws.amazon.com/lambda/latest/api/API_CreateEventSourceMapping.html
 func (c *Config) checkStream(f *faults) {
@@ -149,7 +154,8 @@ func (c *Config) checkStream(f *faults) {
 		f.add("batchingWindow is %v and window %v: a batch must not wait for longer than a window", c.BatchingWindow, c.Hotkeys.Window)
 	}
 	f.between("retries", c.Retries, 0, 10_000)
-	f.seconds("recordAge", c.RecordAge, time.Minute, 24*time.Hour)
+	f.check(c.RecordAge >= time.Minute && c.RecordAge <= longestRecordAge && c.RecordAge%time.Second == 0, "recordAge", c.RecordAge,
+		"whole seconds, 1m to 23h: a stream keeps records for 24h, and what expires there is lost without an alarm and without a copy in the failure bucket")
 	f.check(c.Parallelization == 1, "parallelization", c.Parallelization, "1: Lambda gives no tumbling windows to parallel deliveries")
 	f.check(c.Hotkeys.Quiet >= leastQuiet, "quiet", c.Hotkeys.Quiet, "12m or more, as schedules take a minute at least")
 }

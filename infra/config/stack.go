@@ -61,11 +61,12 @@ type Stack struct {
 	BatchingWindow time.Duration `env:"batchingWindow" envDefault:"1s"`
 	// Retries and RecordAge bound how often and how long a delivery that fails is
 	// repeated; then its records go to the failure bucket. 0 to 10,000; whole seconds,
-	// 1m to 24h, since a stream keeps records for a day; of hotkeys an hour at most, since
-	// older ones are no evidence. Retries come within seconds of each other, so that by
-	// default the age alone counts.
+	// 1m to 23h: a stream keeps records for a day, and what expires there goes nowhere
+	// and is counted nowhere. Of hotkeys an hour at most, since older ones are no
+	// evidence. Retries come within seconds of each other, so that by default the age
+	// alone counts.
 	Retries   int           `env:"retries" envDefault:"10000"`
-	RecordAge time.Duration `env:"recordAge" envDefault:"24h"`
+	RecordAge time.Duration `env:"recordAge" envDefault:"20h"`
 	// Parallelization of a stream shard's deliveries. Only 1: both functions count in
 	// tumbling windows, which Lambda does not give to parallel deliveries.
 	Parallelization int `env:"parallelization" envDefault:"1"`
