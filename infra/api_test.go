@@ -1,6 +1,7 @@
 package infra
 
 import (
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -8,15 +9,15 @@ import (
 	"testing"
 )
 
-// calls are those of the API, and the functions that answer them.
-var calls = map[string]string{
+// answering are the calls of the API, and the functions that answer them.
+var answering = map[string]string{
 	"POST /v1/events": "ingest", "POST /v1/counters": "ingest", "PUT /v1/leaderboards": "ingest", "POST /v1/scores": "ingest", "PUT /v1/shards": "ingest",
 	"GET /v1/counters": "query", "GET /v1/events": "query", "GET /v1/events/{id+}": "query", "GET /v1/rollups": "query", "GET /v1/leaderboards": "query",
 	"GET /v1/leaderboards/rank": "query", "GET /v1/shards": "query", "GET /v1/hot-keys": "query", "GET /healthz": "query",
 	"GET /openapi.json": "query", "GET /docs": "query", "GET /docs/{file+}": "query",
 }
 
-var registered = regexp.MustCompile(`(?:http\.Method(\w+), "|get\(api, ")(/v1/[^"]+)"`)
+var registered = regexp.MustCompile(`(?:http\.Method(\w+), "|get\(api, httpapi\.\w+, ")(/v1/[^"]+)"`)
 
 // TestRoutes: one route for each call that the functions register, all behind
 // authorization, and none that takes the rest.
@@ -36,7 +37,7 @@ func TestRoutes(t *testing.T) {
 		}
 		got[p.text("RouteKey")] = strings.TrimPrefix(tm.Resources[function].Properties.text("FunctionName"), "hotshard-")
 	}
-	for call, function := range calls {
+	for call, function := range answering {
 		if got[call] != function {
 			t.Errorf("%s goes to %q, want %s", call, got[call], function)
 		}
@@ -87,15 +88,43 @@ func TestStage(t *testing.T) {
 	}
 }
 
+// operators are the calls that set what holds for all callers, or tell of everybody's keys.
+var operators = []string{"PUT /v1/shards", "PUT /v1/leaderboards", "GET /v1/shards", "GET /v1/hot-keys"}
+
+// TestTokens: no token that is good for data is good for an operator's calls.
 func TestTokens(t *testing.T) {
-	tm := with(t, map[string]any{"auth": "jwt", "jwtIssuer": "https://issuer.example.com/pool", "jwtAudience": "one,two"})
-	id, authorizer := tm.named(t, "AWS::ApiGatewayV2::Authorizer", "AuthorizerType", "JWT")
-	if c := authorizer.Properties.object("JwtConfiguration"); c.text("Issuer") != "https://issuer.example.com/pool" || c.text("Audience") != "[one two]" {
-		t.Errorf("authorizer %v", c)
-	}
-	for route, r := range tm.of(t, "AWS::ApiGatewayV2::Route") {
-		if p := r.Properties; p.text("AuthorizationType") != "JWT" || p.text("AuthorizerId") != "${"+id+"}" {
-			t.Errorf("%s: %v", route, p)
+	for _, c := range []struct {
+		more             map[string]any
+		data, operations string // authorization and scopes
+	}{
+		{nil, "JWT <nil>", "AWS_IAM <nil>"},
+		{map[string]any{"jwtScopes": "read,write"}, "JWT [read write]", "AWS_IAM <nil>"},
+		{map[string]any{"jwtAdminScopes": []any{"ops", "root"}}, "JWT <nil>", "JWT [ops root]"},
+		{map[string]any{"jwtScopes": "hotshard/data", "jwtAdminScopes": "hotshard/ops"}, "JWT [hotshard/data]", "JWT [hotshard/ops]"},
+	} {
+		context := map[string]any{"auth": "jwt", "jwtIssuer": "https://issuer.example.com/pool", "jwtAudience": "one,two"}
+		maps.Copy(context, c.more)
+		tm := with(t, context)
+		id, authorizer := tm.named(t, "AWS::ApiGatewayV2::Authorizer", "AuthorizerType", "JWT")
+		if c := authorizer.Properties.object("JwtConfiguration"); c.text("Issuer") != "https://issuer.example.com/pool" || c.text("Audience") != "[one two]" {
+			t.Errorf("authorizer %v", c)
+		}
+		found := 0
+		for _, r := range tm.of(t, "AWS::ApiGatewayV2::Route") {
+			p, want := r.Properties, c.data
+			if slices.Contains(operators, p.text("RouteKey")) {
+				want = c.operations
+				found++
+			}
+			if got := p.text("AuthorizationType") + " " + p.text("AuthorizationScopes"); got != want {
+				t.Errorf("%v: %s wants %s, not %s", c.more, p.text("RouteKey"), got, want)
+			}
+			if is := p.text("AuthorizerId") == "${"+id+"}"; is != (p.text("AuthorizationType") == "JWT") {
+				t.Errorf("%s: %v", p.text("RouteKey"), p)
+			}
+		}
+		if found != len(operators) {
+			t.Errorf("%d routes of operators", found)
 		}
 	}
 }

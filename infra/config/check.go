@@ -68,11 +68,28 @@ func (c *Config) checkAuth(f *faults) {
 	if c.Auth == "jwt" {
 		f.check(err == nil && issuer.Scheme == "https" && issuer.Host != "", "jwtIssuer", fmt.Sprintf("%q", c.JWTIssuer), "an https URL, as auth is jwt")
 		f.check(len(c.JWTAudience) > 0, "jwtAudience", "empty", "at least one audience, as auth is jwt")
-	} else if c.JWTIssuer != "" || len(c.JWTAudience) > 0 {
-		f.add("jwtIssuer and jwtAudience are for auth=jwt, and auth is %q", c.Auth)
+		c.checkScopes(f)
+	} else if c.JWTIssuer != "" || len(c.JWTAudience)+len(c.JWTScopes)+len(c.JWTAdminScopes) > 0 {
+		f.add("jwtIssuer, jwtAudience, jwtScopes and jwtAdminScopes are for auth=jwt, and auth is %q", c.Auth)
 	}
 	f.between("apiRate", c.APIRate, 1, 100_000)
 	f.between("apiBurst", c.APIBurst, 1, 100_000)
+}
+
+// scope is OAuth's form of one (RFC 6749, section 3.3), in API Gateway's length.
+var scope = regexp.MustCompile(`^[!#-\[\]-~]{1,64}$`)
+
+func (c *Config) checkScopes(f *faults) {
+	for key, list := range map[string][]string{"jwtScopes": c.JWTScopes, "jwtAdminScopes": c.JWTAdminScopes} {
+		for _, s := range list {
+			f.check(scope.MatchString(s), key, fmt.Sprintf("%q", s), "scopes of 1 to 64 characters without blanks, quotes and backslashes, with commas between them")
+		}
+	}
+	for _, s := range c.JWTAdminScopes {
+		if slices.Contains(c.JWTScopes, s) {
+			f.add("jwtAdminScopes and jwtScopes both have %q: whoever may read and write data would be an operator", s)
+		}
+	}
 }
 
 // Least warm throughput, which every on-demand table has, from
@@ -184,7 +201,7 @@ var (
 // unattached are settings of what an attached deployment has not, beside those that
 // only other functions than hotkeys read. It shrinks nothing, so there is no quiet time.
 var unattached = []string{
-	"auth", "apiRate", "apiBurst", "jwtIssuer", "jwtAudience", "maxLatency", "maxShardChanges", "maxReadUnits", "maxWriteUnits",
+	"auth", "apiRate", "apiBurst", "jwtIssuer", "jwtAudience", "jwtScopes", "jwtAdminScopes", "maxLatency", "maxShardChanges", "maxReadUnits", "maxWriteUnits",
 	"warmReadUnits", "warmWriteUnits", "ingestConcurrency", "queryConcurrency", "aggregatorConcurrency", "accountConcurrency", "quiet",
 }
 

@@ -39,6 +39,9 @@ func TestSettingsReachFunctions(t *testing.T) {
 	}
 }
 
+// tokens is a deployment that takes tokens.
+var tokens = map[string]any{"auth": "jwt", "jwtIssuer": "https://x.example", "jwtAudience": "a"}
+
 // good is what an attached deployment is given.
 var good = map[string]any{
 	"prefix": "orders-", "sourceTable": "orders", "sourceStreamArn": "arn:aws:dynamodb:eu-central-1:123456789012:table/orders/stream/2026-01-05T12:00:00.000",
@@ -72,9 +75,13 @@ func TestFaults(t *testing.T) {
 		`jwtIssuer is ""`:                                                      {"auth": "jwt", "jwtAudience": "a"},
 		`jwtAudience is empty`:                                                 {"auth": "jwt", "jwtIssuer": "https://x.example"},
 		`jwtIssuer is "http://x.example"`:                                      {"auth": "jwt", "jwtIssuer": "http://x.example", "jwtAudience": "a"},
-		`jwtIssuer and jwtAudience are for auth=jwt`:                           {"jwtIssuer": "https://x.example"},
-		`apiRate is 0`:                                                         {"apiRate": "0"},
-		`removal is "keep": want retain or destroy`:                            {"removal": "keep"},
+		`jwtIssuer, jwtAudience, jwtScopes and jwtAdminScopes are for auth=jwt, and auth is "iam"`:           {"jwtIssuer": "https://x.example"},
+		`jwtScopes and jwtAdminScopes are for auth=jwt`:                                                      {"jwtAdminScopes": "ops"},
+		`jwtScopes is "a b": want scopes of 1 to 64 characters`:                                              with(tokens, "jwtScopes", "a b"),
+		`jwtAdminScopes is "": want scopes`:                                                                  with(tokens, "jwtAdminScopes", "ops,,more"),
+		`jwtAdminScopes and jwtScopes both have "all": whoever may read and write data would be an operator`: with(with(tokens, "jwtScopes", "data,all"), "jwtAdminScopes", "all"),
+		`apiRate is 0`: {"apiRate": "0"},
+		`removal is "keep": want retain or destroy`:                         {"removal": "keep"},
 		`removal=destroy and deletionProtection=true contradict each other`: {"removal": "destroy"},
 		`pitrDays is 36: want 1 to 35`:                                      {"pitrDays": "36"},
 		`pitrDays is set and pitr is false`:                                 {"pitrDays": "7", "pitr": "false"},

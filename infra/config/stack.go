@@ -18,6 +18,11 @@ type Stack struct {
 	Auth        string   `env:"auth" envDefault:"iam"`
 	JWTIssuer   string   `env:"jwtIssuer"`
 	JWTAudience []string `env:"jwtAudience"`
+	// JWTScopes and JWTAdminScopes are lists, comma-separated, of one of which a token must
+	// have: JWTScopes for calls of data, where none is any token, and JWTAdminScopes for
+	// operators' calls, where none is signed requests in the place of tokens.
+	JWTScopes      []string `env:"jwtScopes"`
+	JWTAdminScopes []string `env:"jwtAdminScopes"`
 	// APIRate and APIBurst bound the API's requests: so many a second, and at once.
 	// 1 to 100,000. An account's own limits are 10,000 and 5,000 unless raised.
 	APIRate  int `env:"apiRate" envDefault:"5000"`

@@ -10,6 +10,8 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
 	"github.com/aws/jsii-runtime-go"
+
+	"github.com/hotshard/hotshard/internal/httpapi"
 )
 
 // makeAPI makes an HTTP API with one route for each call, each with authorization.
@@ -22,7 +24,7 @@ func (d *deployment) makeAPI() {
 	if err != nil {
 		panic(err) // the routes depend on the code alone
 	}
-	authorizer := d.authorizer()
+	guards := d.guards()
 	integrations := map[string]awsapigatewayv2integrations.HttpLambdaIntegration{}
 	for _, r := range list {
 		if integrations[r.function] == nil {
@@ -30,18 +32,38 @@ func (d *deployment) makeAPI() {
 		}
 		d.api.AddRoutes(&awsapigatewayv2.AddRoutesOptions{
 			Path: jsii.String(r.path), Methods: &[]awsapigatewayv2.HttpMethod{awsapigatewayv2.HttpMethod(r.method)},
-			Integration: integrations[r.function], Authorizer: authorizer,
+			Integration: integrations[r.function], Authorizer: guards[r.who].authorizer, AuthorizationScopes: guards[r.who].scopes,
 		})
 	}
 	d.makeStage()
 }
 
-func (d *deployment) authorizer() awsapigatewayv2.IHttpRouteAuthorizer {
-	if d.config.Auth == "jwt" {
-		return awsapigatewayv2authorizers.NewHttpJwtAuthorizer(jsii.String("Jwt"), jsii.String(d.config.JWTIssuer),
-			&awsapigatewayv2authorizers.HttpJwtAuthorizerProps{JwtAudience: jsii.Strings(d.config.JWTAudience...)})
+// guard is what a call has to prove: a signature, or a token, with one of some scopes if
+// there are any.
+type guard struct {
+	authorizer awsapigatewayv2.IHttpRouteAuthorizer
+	scopes     *[]*string
+}
+
+// guards are those of callers and operators. Without scopes of its own an operator's call
+// is signed even where others bear tokens: not every token is an operator's.
+func (d *deployment) guards() map[httpapi.Audience]guard {
+	c, signed := d.config, guard{authorizer: awsapigatewayv2authorizers.NewHttpIamAuthorizer()}
+	if c.Auth != "jwt" {
+		return map[httpapi.Audience]guard{httpapi.ForCallers: signed, httpapi.ForOperators: signed}
 	}
-	return awsapigatewayv2authorizers.NewHttpIamAuthorizer()
+	tokens := awsapigatewayv2authorizers.NewHttpJwtAuthorizer(jsii.String("Jwt"), jsii.String(c.JWTIssuer),
+		&awsapigatewayv2authorizers.HttpJwtAuthorizerProps{JwtAudience: jsii.Strings(c.JWTAudience...)})
+	bearing := func(scopes []string) guard {
+		if len(scopes) == 0 {
+			return guard{authorizer: tokens}
+		}
+		return guard{tokens, jsii.Strings(scopes...)}
+	}
+	if len(c.JWTAdminScopes) > 0 {
+		signed = bearing(c.JWTAdminScopes)
+	}
+	return map[httpapi.Audience]guard{httpapi.ForCallers: bearing(c.JWTScopes), httpapi.ForOperators: signed}
 }
 
 func (d *deployment) makeStage() {

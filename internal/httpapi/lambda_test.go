@@ -18,7 +18,7 @@ func echo(known ...string) Routes {
 	}
 	type output struct{ Body []string }
 	return func(api huma.API) {
-		huma.Register(api, Operation(http.MethodGet, "/v1/events/{id}", "echo", "Echo", ""),
+		huma.Register(api, Operation(ForCallers, http.MethodGet, "/v1/events/{id}", "echo", "Echo", ""),
 			func(_ context.Context, in *input) (*output, error) {
 				out := &output{Body: []string{string(in.ID)}}
 				for _, n := range in.Name {
