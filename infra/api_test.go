@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hotshard/hotshard/infra/grants"
 )
 
 // answering are the calls of the API, and the functions that answer them.
@@ -85,6 +87,14 @@ func TestStage(t *testing.T) {
 	if !strings.Contains(logs.text("DestinationArn"), ":log-group:${ApiLogs") || strings.HasSuffix(logs.text("DestinationArn"), "*") ||
 		!strings.Contains(logs.text("Format"), "$context.requestId") || strings.Contains(logs.text("Format"), "queryString") {
 		t.Errorf("access log %v", logs)
+	}
+}
+
+func TestNoAccessLog(t *testing.T) {
+	tm := with(t, map[string]any{"accessLog": "off"})
+	_, stage := tm.named(t, "AWS::ApiGatewayV2::Stage", "StageName", "$default")
+	if stage.Properties["AccessLogSettings"] != nil || len(tm.of(t, "AWS::Logs::LogGroup")) != len(grants.Functions) {
+		t.Errorf("calls are logged: %v", stage.Properties)
 	}
 }
 

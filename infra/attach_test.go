@@ -87,7 +87,7 @@ func TestAttachedAlarms(t *testing.T) {
 	}
 	for _, of := range []map[string]object{got, alarms(t, with(t, unnamed()))} {
 		for name, a := range of {
-			for _, absent := range []string{"/v1/", "maxWriteUnits", "write shards by now", "shard count grew"} {
+			for _, absent := range []string{"/v1/", "maxWriteUnits", "maxRollups", "write shards by now", "shard count grew"} {
 				if strings.Contains(a.text("AlarmDescription"), absent) {
 					t.Errorf("%s speaks of %s: %s", name, absent, a.text("AlarmDescription"))
 				}

@@ -45,6 +45,7 @@ func (c *Config) check() error {
 	c.checkAuth(&f)
 	c.checkTables(&f)
 	c.checkFunctions(&f)
+	c.checkMemory(&f)
 	c.checkStream(&f)
 	c.checkAlarms(&f)
 	c.checkSource(&f)
@@ -92,35 +93,6 @@ func (c *Config) checkScopes(f *faults) {
 	}
 }
 
-// Least warm throughput, which every on-demand table has, from
-// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/warm-throughput.html
-const (
-	leastWarmReads  = 12_000
-	leastWarmWrites = 4_000
-)
-
-func (c *Config) checkTables(f *faults) {
-	f.oneOf("removal", c.Removal, "retain", "destroy")
-	if c.Removal == "destroy" && c.DeletionProtection {
-		f.add("removal=destroy and deletionProtection=true contradict each other: set deletionProtection=false, too")
-	}
-	f.between("pitrDays", c.PITRDays, 1, 35)
-	if _, given := c.given["pitrDays"]; given && !c.PITR {
-		f.add("pitrDays is set and pitr is false: they contradict each other")
-	}
-	f.oneOf("encryption", c.Encryption, "dynamodb", "account")
-	c.checkUnits(f, "Read", c.MaxReadUnits, c.WarmReadUnits, leastWarmReads)
-	c.checkUnits(f, "Write", c.MaxWriteUnits, c.WarmWriteUnits, leastWarmWrites)
-}
-
-func (c *Config) checkUnits(f *faults, kind string, most, warm, leastWarm int) {
-	f.check(most >= 0, "max"+kind+"Units", most, "0 or more")
-	f.check(warm == 0 || warm >= leastWarm, "warm"+kind+"Units", warm, fmt.Sprintf("0, or at least %d", leastWarm))
-	if most > 0 && warm > most {
-		f.add("warm%sUnits is %d and max%sUnits %d: they contradict each other", kind, warm, kind, most)
-	}
-}
-
 // logDays are the retentions that CloudWatch Logs has, from
 // https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutRetentionPolicy.html
 var logDays = []int{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653}
@@ -129,7 +101,19 @@ func (c *Config) checkFunctions(f *faults) {
 	c.checkConcurrency(f)
 	f.check(slices.Contains(logDays, c.LogRetention), "logRetention", c.LogRetention, fmt.Sprintf("one of %v days", logDays))
 	f.between("failureRetention", c.FailureRetention, 1, 3650)
+	f.oneOf("accessLog", c.AccessLog, "all", "off")
 }
+
+func (c *Config) checkMemory(f *faults) {
+	f.between("ingestMemory", c.IngestMemory, leastMemory, mostMemory)
+	f.between("queryMemory", c.QueryMemory, leastMemory, mostMemory)
+	f.between("hotkeysMemory", c.HotkeysMemory, leastMemory, mostMemory)
+	f.between("aggregatorMemory", c.AggregatorMemory, leastMemory, mostMemory)
+}
+
+// Lambda's bounds of memory, in MB, from
+// https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html
+const leastMemory, mostMemory = 128, 10_240
 
 // leftUnreserved is what Lambda wants to be left of an account's concurrency that no function
 // has reserved, from
@@ -201,8 +185,10 @@ var (
 // unattached are settings of what an attached deployment has not, beside those that
 // only other functions than hotkeys read. It shrinks nothing, so there is no quiet time.
 var unattached = []string{
-	"auth", "apiRate", "apiBurst", "jwtIssuer", "jwtAudience", "jwtScopes", "jwtAdminScopes", "maxLatency", "maxShardChanges", "maxReadUnits", "maxWriteUnits",
-	"warmReadUnits", "warmWriteUnits", "ingestConcurrency", "queryConcurrency", "aggregatorConcurrency", "accountConcurrency", "quiet",
+	"auth", "apiRate", "apiBurst", "jwtIssuer", "jwtAudience", "jwtScopes", "jwtAdminScopes", "maxLatency", "maxShardChanges", "accessLog", "billing",
+	"minReadUnits", "minWriteUnits", "maxReadUnits", "maxWriteUnits", "warmReadUnits", "warmWriteUnits",
+	"minRollupsReadUnits", "minRollupsWriteUnits", "maxRollupsReadUnits", "maxRollupsWriteUnits", "warmRollupsReadUnits", "warmRollupsWriteUnits",
+	"ingestConcurrency", "queryConcurrency", "aggregatorConcurrency", "accountConcurrency", "ingestMemory", "queryMemory", "aggregatorMemory", "quiet",
 }
 
 func notAttached() []string {

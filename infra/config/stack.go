@@ -38,14 +38,28 @@ type Stack struct {
 	// Encryption of the tables at rest is by a key of DynamoDB's (dynamodb), without
 	// charge, or by the account's key for DynamoDB, aws/dynamodb (account).
 	Encryption string `env:"encryption" envDefault:"dynamodb"`
+	// Billing of the items table, with its index, and of rollups: ondemand pays for what
+	// is used, provisioned for capacity that follows the load, between Min... and Max...
+	// units, within minutes. Other tables are on demand.
+	Billing string `env:"billing" envDefault:"ondemand"`
 	// MaxReadUnits and MaxWriteUnits bound what the items table, and its index, take a
 	// second, and so the bill; 0 is no bound. WarmReadUnits and WarmWriteUnits are what
 	// it is to take from the first second on; 0 leaves that to DynamoDB, else at least
-	// its own least, 12,000 and 4,000.
+	// its own least, 12,000 and 4,000. MinReadUnits and MinWriteUnits are for provisioned
+	// billing, which wants both bounds, 1 or more.
+	MinReadUnits   int `env:"minReadUnits" envDefault:"0"`
+	MinWriteUnits  int `env:"minWriteUnits" envDefault:"0"`
 	MaxReadUnits   int `env:"maxReadUnits" envDefault:"0"`
 	MaxWriteUnits  int `env:"maxWriteUnits" envDefault:"0"`
 	WarmReadUnits  int `env:"warmReadUnits" envDefault:"0"`
 	WarmWriteUnits int `env:"warmWriteUnits" envDefault:"0"`
+	// The same of the rollups table.
+	MinRollupsReadUnits   int `env:"minRollupsReadUnits" envDefault:"0"`
+	MinRollupsWriteUnits  int `env:"minRollupsWriteUnits" envDefault:"0"`
+	MaxRollupsReadUnits   int `env:"maxRollupsReadUnits" envDefault:"0"`
+	MaxRollupsWriteUnits  int `env:"maxRollupsWriteUnits" envDefault:"0"`
+	WarmRollupsReadUnits  int `env:"warmRollupsReadUnits" envDefault:"0"`
+	WarmRollupsWriteUnits int `env:"warmRollupsWriteUnits" envDefault:"0"`
 
 	// Concurrency of each function that is kept for it and bounds it, 1 to 10,000; 0 is
 	// none of its own. hotkeys and aggregator need one for each stream shard, and some
@@ -58,6 +72,13 @@ type Stack struct {
 	// AccountConcurrency is the account's quota for "Concurrent executions" of Lambda in
 	// the Region; at least 10, which new accounts have. An alarm goes off at 80 % of it.
 	AccountConcurrency int `env:"accountConcurrency" envDefault:"1000"`
+
+	// Memory of each function in MB, 128 to 10,240, and with it a share of a CPU, a whole
+	// one at 1,769. Of it 90 % are for Go's heap (GOMEMLIMIT).
+	IngestMemory     int `env:"ingestMemory" envDefault:"1024"`
+	QueryMemory      int `env:"queryMemory" envDefault:"1024"`
+	HotkeysMemory    int `env:"hotkeysMemory" envDefault:"1024"`
+	AggregatorMemory int `env:"aggregatorMemory" envDefault:"1769"`
 
 	// BatchSize is how many records a delivery of the stream has at most, 1 to 10,000;
 	// BatchingWindow how long it waits for them, whole seconds up to 5m and up to the
@@ -80,6 +101,11 @@ type Stack struct {
 	// of logs one of CloudWatch's numbers, of records 1 to 3,650.
 	LogRetention     int `env:"logRetention" envDefault:"30"`
 	FailureRetention int `env:"failureRetention" envDefault:"30"`
+
+	// AccessLog is whether the API logs each call: all or off. Tracing is whether X-Ray
+	// traces functions: one call a second and 5 % of the others, which can't be set.
+	AccessLog string `env:"accessLog" envDefault:"all"`
+	Tracing   bool   `env:"tracing" envDefault:"false"`
 
 	// Thresholds of alarms: the age of stream records (1m to RecordAge), the slowest of a
 	// hundred API calls (100ms to 30s), and changes of shard counts in five minutes

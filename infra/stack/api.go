@@ -67,16 +67,23 @@ func (d *deployment) guards() map[httpapi.Audience]guard {
 }
 
 func (d *deployment) makeStage() {
+	d.stage = awsapigatewayv2.NewHttpStage(d.stack, jsii.String("Stage"), &awsapigatewayv2.HttpStageProps{
+		HttpApi: d.api, StageName: jsii.String("$default"), AutoDeploy: jsii.Bool(true),
+		Throttle: &awsapigatewayv2.ThrottleSettings{RateLimit: number(d.config.APIRate), BurstLimit: number(d.config.APIBurst)},
+	})
+	if d.config.AccessLog != "off" {
+		d.logCalls()
+	}
+}
+
+// logCalls has the stage log each call.
+func (d *deployment) logCalls() {
 	group := awslogs.NewLogGroup(d.stack, jsii.String("ApiLogs"), &awslogs.LogGroupProps{
 		LogGroupName:  jsii.String("/aws/apigateway/" + d.config.Prefix + "api"),
 		Retention:     awslogs.RetentionDays_INFINITE,
 		RemovalPolicy: awscdk.RemovalPolicy_DESTROY,
 	})
 	d.retain(group)
-	d.stage = awsapigatewayv2.NewHttpStage(d.stack, jsii.String("Stage"), &awsapigatewayv2.HttpStageProps{
-		HttpApi: d.api, StageName: jsii.String("$default"), AutoDeploy: jsii.Bool(true),
-		Throttle: &awsapigatewayv2.ThrottleSettings{RateLimit: number(d.config.APIRate), BurstLimit: number(d.config.APIBurst)},
-	})
 	arn := d.stack.FormatArn(&awscdk.ArnComponents{
 		Service: jsii.String("logs"), Resource: jsii.String("log-group"), ResourceName: group.LogGroupName(),
 		ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME,
