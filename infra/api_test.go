@@ -85,8 +85,23 @@ func TestStage(t *testing.T) {
 	}
 	logs := stage.Properties.object("AccessLogSettings")
 	if !strings.Contains(logs.text("DestinationArn"), ":log-group:${ApiLogs") || strings.HasSuffix(logs.text("DestinationArn"), "*") ||
-		!strings.Contains(logs.text("Format"), "$context.requestId") || strings.Contains(logs.text("Format"), "queryString") {
+		!strings.Contains(logs.text("Format"), `"request":"$context.requestId"`) || !strings.Contains(logs.text("Format"), `"functionRequest":"$context.integration.requestId"`) ||
+		!strings.Contains(logs.text("Format"), `"caller":"$context.identity.userArn"`) || strings.Contains(logs.text("Format"), "claims") || strings.Contains(logs.text("Format"), "queryString") {
 		t.Errorf("access log %v", logs)
+	}
+	deployed(t).named(t, "AWS::Logs::LogGroup", "LogGroupName", "/aws/vendedlogs/apigateway/hotshard-api")
+}
+
+// TestCORS: no page may call the API unless its origin is listed.
+func TestCORS(t *testing.T) {
+	if _, api := deployed(t).named(t, "AWS::ApiGatewayV2::Api", "Name", "hotshard-api"); api.Properties["CorsConfiguration"] != nil {
+		t.Errorf("without origins: %v", api.Properties)
+	}
+	_, api := with(t, map[string]any{"corsOrigins": "https://app.example.com,http://localhost:3000"}).named(t, "AWS::ApiGatewayV2::Api", "Name", "hotshard-api")
+	cors := api.Properties.object("CorsConfiguration")
+	if cors.text("AllowOrigins") != "[https://app.example.com http://localhost:3000]" || cors.text("AllowMethods") != "[GET POST PUT DELETE]" ||
+		!strings.Contains(cors.text("AllowHeaders"), "idempotency-key") || cors["AllowCredentials"] == true || cors.number("MaxAge") != 3600 {
+		t.Errorf("%v", cors)
 	}
 }
 
@@ -118,6 +133,10 @@ func TestTokens(t *testing.T) {
 		id, authorizer := tm.named(t, "AWS::ApiGatewayV2::Authorizer", "AuthorizerType", "JWT")
 		if c := authorizer.Properties.object("JwtConfiguration"); c.text("Issuer") != "https://issuer.example.com/pool" || c.text("Audience") != "[one two]" {
 			t.Errorf("authorizer %v", c)
+		}
+		_, stage := tm.named(t, "AWS::ApiGatewayV2::Stage", "StageName", "$default")
+		if format := stage.Properties.object("AccessLogSettings").text("Format"); !strings.Contains(format, `"subject":"$context.authorizer.claims.sub"`) {
+			t.Errorf("access log %s", format)
 		}
 		found := 0
 		for _, r := range tm.of(t, "AWS::ApiGatewayV2::Route") {

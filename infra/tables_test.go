@@ -57,7 +57,7 @@ func TestTablesAreKept(t *testing.T) {
 	for name, r := range deployed(t).of(t, "AWS::DynamoDB::GlobalTable") {
 		pitr := replica(r.Properties).object("PointInTimeRecoverySpecification")
 		if r.DeletionPolicy != "Retain" || replica(r.Properties)["DeletionProtectionEnabled"] != true ||
-			pitr["PointInTimeRecoveryEnabled"] != true || pitr.number("RecoveryPeriodInDays") != 35 {
+			pitr["PointInTimeRecoveryEnabled"] != true || pitr.number("RecoveryPeriodInDays") != 35 || replica(r.Properties)["ContributorInsightsSpecification"] != nil {
 			t.Errorf("%s: %s %v", name, r.DeletionPolicy, r.Properties)
 		}
 	}
@@ -66,7 +66,7 @@ func TestTablesAreKept(t *testing.T) {
 func TestTablesAsTold(t *testing.T) {
 	tm := with(t, map[string]any{
 		"prefix": "other-", "removal": "destroy", "deletionProtection": "false", "pitr": "false", "encryption": "account",
-		"maxReadUnits": "40000", "maxWriteUnits": "20000", "warmReadUnits": "30000", "warmWriteUnits": "10000",
+		"maxReadUnits": "40000", "maxWriteUnits": "20000", "warmReadUnits": "30000", "warmWriteUnits": "10000", "contributorInsights": true,
 		"maxRollupsReadUnits": "41000", "maxRollupsWriteUnits": "21000", "warmRollupsReadUnits": "31000", "warmRollupsWriteUnits": "11000",
 	})
 	for name, r := range tm.of(t, "AWS::DynamoDB::GlobalTable") {
@@ -74,6 +74,15 @@ func TestTablesAsTold(t *testing.T) {
 		if r.DeletionPolicy != "Delete" || replica(p)["DeletionProtectionEnabled"] != false || p.object("SSESpecification").text("SSEType") != "KMS" ||
 			replica(p).object("PointInTimeRecoverySpecification")["PointInTimeRecoveryEnabled"] != false {
 			t.Errorf("%s: %s %v", name, r.DeletionPolicy, p)
+		}
+		watched := []object{replica(p)}
+		for _, index := range replica(p).list("GlobalSecondaryIndexes") {
+			watched = append(watched, index.(map[string]any))
+		}
+		for _, of := range watched {
+			if insights := of.object("ContributorInsightsSpecification"); insights["Enabled"] != true || insights.text("Mode") != "THROTTLED_KEYS" {
+				t.Errorf("%s: contributor insights %v", name, of)
+			}
 		}
 	}
 	_, r := tm.named(t, "AWS::DynamoDB::GlobalTable", "TableName", "other-items")

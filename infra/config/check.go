@@ -52,11 +52,22 @@ func (c *Config) check() error {
 	return errors.Join(f...)
 }
 
+// tag is the form of one. AWS allows 50 a resource, of which some are left to it and others.
+var tag = regexp.MustCompile(`^[\pL\pN _.:/+@-]{1,128}=[\pL\pN _.:/+@-]{0,256}$`)
+
+const mostTags = 40
+
 var prefixForm = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9-]{0,30}-$`)
 
 func (c *Config) checkNames(f *faults) {
 	f.check(prefixForm.MatchString(c.Prefix), "prefix", fmt.Sprintf("%q", c.Prefix),
 		"a letter, then letters, digits and hyphens, a hyphen at its end, up to 32 characters")
+	f.check(len(c.Tags) <= mostTags, "tags", len(c.Tags), fmt.Sprintf("up to %d", mostTags))
+	for _, t := range c.Tags {
+		key, _, _ := strings.Cut(t, "=")
+		f.check(tag.MatchString(t) && !strings.HasPrefix(strings.ToLower(key), "aws:"), "tags", fmt.Sprintf("%q", t),
+			"key=value with commas between them; letters, digits, blanks and _.:/+-@, a key of 1 to 128 that does not begin with aws:, a value of up to 256")
+	}
 	if c.Email != "" {
 		address, err := mail.ParseAddress(c.Email)
 		f.check(err == nil && address.Address == c.Email, "email", fmt.Sprintf("%q", c.Email), "an address such as ops@example.com")
@@ -73,9 +84,15 @@ func (c *Config) checkAuth(f *faults) {
 	} else if c.JWTIssuer != "" || len(c.JWTAudience)+len(c.JWTScopes)+len(c.JWTAdminScopes) > 0 {
 		f.add("jwtIssuer, jwtAudience, jwtScopes and jwtAdminScopes are for auth=jwt, and auth is %q", c.Auth)
 	}
+	for _, o := range c.CORSOrigins {
+		f.check(origin.MatchString(o), "corsOrigins", fmt.Sprintf("%q", o), "origins such as https://app.example.com with commas between them; http:// for localhost only")
+	}
 	f.between("apiRate", c.APIRate, 1, 100_000)
 	f.between("apiBurst", c.APIBurst, 1, 100_000)
 }
+
+// origin is a page's: scheme, host and perhaps a port.
+var origin = regexp.MustCompile(`^(https://[a-zA-Z0-9.-]+|http://localhost)(:\d{1,5})?$`)
 
 // scope is OAuth's form of one (RFC 6749, section 3.3), in API Gateway's length.
 var scope = regexp.MustCompile(`^[!#-\[\]-~]{1,64}$`)
@@ -185,7 +202,7 @@ var (
 // unattached are settings of what an attached deployment has not, beside those that
 // only other functions than hotkeys read. It shrinks nothing, so there is no quiet time.
 var unattached = []string{
-	"auth", "apiRate", "apiBurst", "jwtIssuer", "jwtAudience", "jwtScopes", "jwtAdminScopes", "maxLatency", "maxShardChanges", "accessLog", "billing",
+	"auth", "apiRate", "apiBurst", "corsOrigins", "jwtIssuer", "jwtAudience", "jwtScopes", "jwtAdminScopes", "maxLatency", "maxShardChanges", "accessLog", "billing",
 	"minReadUnits", "minWriteUnits", "maxReadUnits", "maxWriteUnits", "warmReadUnits", "warmWriteUnits",
 	"minRollupsReadUnits", "minRollupsWriteUnits", "maxRollupsReadUnits", "maxRollupsWriteUnits", "warmRollupsReadUnits", "warmRollupsWriteUnits",
 	"ingestConcurrency", "queryConcurrency", "aggregatorConcurrency", "accountConcurrency", "ingestMemory", "queryMemory", "aggregatorMemory", "quiet",

@@ -9,6 +9,10 @@ type Stack struct {
 	// deployments can share an account: a letter, then letters, digits and hyphens, a
 	// hyphen at its end, up to 32 characters.
 	Prefix string `env:"prefix" envDefault:"hotshard-"`
+	// Tags are given to the stack and to all that it has: key=value, comma-separated, up to 40.
+	Tags []string `env:"tags"`
+	// TerminationProtection has CloudFormation refuse to delete the stack.
+	TerminationProtection bool `env:"terminationProtection" envDefault:"true"`
 	// Email gets the alarms, once its owner confirmed; "" is nobody.
 	Email string `env:"email"`
 
@@ -23,6 +27,9 @@ type Stack struct {
 	// operators' calls, where none is signed requests in the place of tokens.
 	JWTScopes      []string `env:"jwtScopes"`
 	JWTAdminScopes []string `env:"jwtAdminScopes"`
+	// CORSOrigins are the origins, comma-separated, whose pages may call the API from a
+	// browser, such as https://app.example.com; none is no page.
+	CORSOrigins []string `env:"corsOrigins"`
 	// APIRate and APIBurst bound the API's requests: so many a second, and at once.
 	// 1 to 100,000. An account's own limits are 10,000 and 5,000 unless raised.
 	APIRate  int `env:"apiRate" envDefault:"5000"`
@@ -38,6 +45,9 @@ type Stack struct {
 	// Encryption of the tables at rest is by a key of DynamoDB's (dynamodb), without
 	// charge, or by the account's key for DynamoDB, aws/dynamodb (account).
 	Encryption string `env:"encryption" envDefault:"dynamodb"`
+	// ContributorInsights has CloudWatch list the keys of all tables that are throttled most,
+	// which it bills by what is throttled.
+	ContributorInsights bool `env:"contributorInsights" envDefault:"false"`
 	// Billing of the items table, with its index, and of rollups: ondemand pays for what
 	// is used, provisioned for capacity that follows the load, between Min... and Max...
 	// units, within minutes. Other tables are on demand.

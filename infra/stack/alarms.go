@@ -21,6 +21,7 @@ type alarm struct {
 	of      int     // these many; 0 is all
 	text    string  // what happened, and what to do first
 	absent  bool    // goes off below from instead, and where there are no data
+	series  bool    // has many series, of which each would tell that it is over
 }
 
 // makeAlarms makes all alarms, each with the topic for its action.
@@ -63,7 +64,9 @@ func (d *deployment) makeAlarm(a alarm) {
 	})
 	action := awscloudwatchactions.NewSnsAction(d.topic)
 	made.AddAlarmAction(action)
-	made.AddOkAction(action)
+	if !a.series {
+		made.AddOkAction(action)
+	}
 	d.alarms = append(d.alarms, made)
 }
 

@@ -18,7 +18,7 @@ import (
 // Anything else is answered 404 by API Gateway itself.
 func (d *deployment) makeAPI() {
 	d.api = awsapigatewayv2.NewHttpApi(d.stack, jsii.String("Api"), &awsapigatewayv2.HttpApiProps{
-		ApiName: d.name("api"), Description: jsii.String("hotshard"), CreateDefaultStage: jsii.Bool(false),
+		ApiName: d.name("api"), Description: jsii.String("hotshard"), CreateDefaultStage: jsii.Bool(false), CorsPreflight: d.cors(),
 	})
 	list, err := routes()
 	if err != nil {
@@ -36,6 +36,23 @@ func (d *deployment) makeAPI() {
 		})
 	}
 	d.makeStage()
+}
+
+// cors lets pages of some origins call the API, if there are any. API Gateway answers what
+// browsers ask before; the calls themselves want what others want.
+func (d *deployment) cors() *awsapigatewayv2.CorsPreflightOptions {
+	if len(d.config.CORSOrigins) == 0 {
+		return nil
+	}
+	return &awsapigatewayv2.CorsPreflightOptions{
+		AllowOrigins: jsii.Strings(d.config.CORSOrigins...),
+		AllowMethods: &[]awsapigatewayv2.CorsHttpMethod{
+			awsapigatewayv2.CorsHttpMethod_GET, awsapigatewayv2.CorsHttpMethod_POST, awsapigatewayv2.CorsHttpMethod_PUT, awsapigatewayv2.CorsHttpMethod_DELETE,
+		},
+		AllowHeaders:  jsii.Strings("authorization", "content-type", "idempotency-key", "x-amz-content-sha256", "x-amz-date", "x-amz-security-token"),
+		ExposeHeaders: jsii.Strings("retry-after", "x-request-id"),
+		MaxAge:        awscdk.Duration_Hours(jsii.Number(1)),
+	}
 }
 
 // guard is what a call has to prove: a signature, or a token, with one of some scopes if
@@ -76,10 +93,15 @@ func (d *deployment) makeStage() {
 	}
 }
 
+// vended begins the names of log groups that AWS's services write to: for others each
+// delivery grows a policy of the account's, which takes 5,120 characters, from
+// https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/AWS-logs-and-resource-policy.html
+const vended = "/aws/vendedlogs/apigateway/"
+
 // logCalls has the stage log each call.
 func (d *deployment) logCalls() {
 	group := awslogs.NewLogGroup(d.stack, jsii.String("ApiLogs"), &awslogs.LogGroupProps{
-		LogGroupName:  jsii.String("/aws/apigateway/" + d.config.Prefix + "api"),
+		LogGroupName:  jsii.String(vended + d.config.Prefix + "api"),
 		Retention:     awslogs.RetentionDays_INFINITE,
 		RemovalPolicy: awscdk.RemovalPolicy_DESTROY,
 	})
@@ -89,18 +111,24 @@ func (d *deployment) logCalls() {
 		ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME,
 	})
 	d.stage.Node().DefaultChild().(awsapigatewayv2.CfnStage).SetAccessLogSettings(
-		awsapigatewayv2.CfnStage_AccessLogSettingsProperty{DestinationArn: arn, Format: jsii.String(accessLog())})
+		awsapigatewayv2.CfnStage_AccessLogSettingsProperty{DestinationArn: arn, Format: jsii.String(accessLog(d.config.Auth == "jwt"))})
 }
 
 // accessLog is the form of an access log's line: who called what, and how it went.
-// Query strings are left out, since they hold callers' names of things.
-func accessLog() string {
-	fields := map[string]string{}
-	for name, variable := range map[string]string{
-		"time": "requestTime", "request": "requestId", "ip": "identity.sourceIp", "caller": "identity.caller",
+// Query strings are left out, since they hold callers' names of things. The functions'
+// lines have request as api_request_id, and functionRequest as request_id.
+func accessLog(tokens bool) string {
+	variables := map[string]string{
+		"time": "requestTime", "request": "requestId", "ip": "identity.sourceIp", "caller": "identity.userArn",
 		"route": "routeKey", "status": "status", "bytes": "responseLength", "latency": "responseLatency",
-		"functionLatency": "integrationLatency", "error": "error.message", "integrationError": "integrationErrorMessage",
-	} {
+		"functionRequest": "integration.requestId", "functionLatency": "integrationLatency", "functionStatus": "integration.integrationStatus",
+		"error": "error.message", "errorType": "error.responseType", "authorizerError": "authorizer.error", "integrationError": "integrationErrorMessage",
+	}
+	if tokens { // of operators, who sign, caller has the name
+		variables["subject"] = "authorizer.claims.sub"
+	}
+	fields := map[string]string{}
+	for name, variable := range variables {
 		fields[name] = "$context." + variable
 	}
 	line, err := json.Marshal(fields) // in the order of names

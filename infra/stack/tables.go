@@ -34,6 +34,11 @@ func (d *deployment) makeTable(t schema.Table) awsdynamodb.TableV2 {
 			PointInTimeRecoveryEnabled: jsii.Bool(c.PITR),
 		},
 	}
+	if c.ContributorInsights {
+		props.ContributorInsightsSpecification = &awsdynamodb.ContributorInsightsSpecification{
+			Enabled: jsii.Bool(true), Mode: awsdynamodb.ContributorInsightsMode_THROTTLED_KEYS,
+		}
+	}
 	if c.PITR {
 		props.PointInTimeRecoverySpecification.RecoveryPeriodInDays = number(c.PITRDays)
 	}
