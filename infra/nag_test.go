@@ -32,7 +32,7 @@ var explained = []explanation{
 		"Serverless-LambdaDLQ", []string{"Ingest/", "Query/", "Hotkeys/", "Aggregator/"},
 		"a dead letter queue is for asynchronous calls: the API's are not, records of a stream go to the bucket, and a schedule's task comes again",
 	},
-	{"Serverless-LambdaAsyncFailureDestination", []string{"Hotkeys/", "Aggregator/"}, "a schedule's task comes again"},
+	{"Serverless-LambdaAsyncFailureDestination", []string{"HotkeysLive/", "AggregatorLive/"}, "a schedule's task comes again"},
 }
 
 // finding is a line of cdk-nag's report.

@@ -46,6 +46,7 @@ func (c *Config) check() error {
 	c.checkTables(&f)
 	c.checkFunctions(&f)
 	c.checkMemory(&f)
+	c.checkCanary(&f)
 	c.checkStream(&f)
 	c.checkAlarms(&f)
 	c.checkSource(&f)
@@ -202,7 +203,7 @@ var (
 // unattached are settings of what an attached deployment has not, beside those that
 // only other functions than hotkeys read. It shrinks nothing, so there is no quiet time.
 var unattached = []string{
-	"auth", "apiRate", "apiBurst", "corsOrigins", "jwtIssuer", "jwtAudience", "jwtScopes", "jwtAdminScopes", "maxLatency", "maxShardChanges", "accessLog", "billing",
+	"auth", "apiRate", "apiBurst", "corsOrigins", "jwtIssuer", "jwtAudience", "jwtScopes", "jwtAdminScopes", "maxLatency", "maxShardChanges", "accessLog", "billing", "canary",
 	"minReadUnits", "minWriteUnits", "maxReadUnits", "maxWriteUnits", "warmReadUnits", "warmWriteUnits",
 	"minRollupsReadUnits", "minRollupsWriteUnits", "maxRollupsReadUnits", "maxRollupsWriteUnits", "warmRollupsReadUnits", "warmRollupsWriteUnits",
 	"ingestConcurrency", "queryConcurrency", "aggregatorConcurrency", "accountConcurrency", "ingestMemory", "queryMemory", "aggregatorMemory", "quiet",

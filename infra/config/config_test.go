@@ -103,6 +103,7 @@ func TestFaults(t *testing.T) {
 		`minRollupsReadUnits is 0: want 1 or more, as billing is provisioned`:                                       {"billing": "provisioned"},
 		`maxReadUnits is 0: want minReadUnits or more, as billing is provisioned`:                                   {"billing": "provisioned"},
 		`maxRollupsWriteUnits is 9: want minRollupsWriteUnits or more`:                                              {"billing": "provisioned", "minRollupsWriteUnits": "10", "maxRollupsWriteUnits": "9"},
+		`canary is "5percent": want 10percent10minutes or 10percent15minutes or`:                                    {"canary": "5percent"},
 		`accessLog is "some": want all or off`:                                                                      {"accessLog": "some"},
 		`ingestMemory is 127: want 128 to 10240`:                                                                    {"ingestMemory": "127"},
 		`aggregatorMemory is 10241: want 128 to 10240`:                                                              {"aggregatorMemory": "10241"},

@@ -90,6 +90,11 @@ type Stack struct {
 	HotkeysMemory    int `env:"hotkeysMemory" envDefault:"1024"`
 	AggregatorMemory int `env:"aggregatorMemory" envDefault:"1769"`
 
+	// Canary is how a new release of the HTTP functions takes over calls: off, at once;
+	// 10percent5minutes, a tenth of them first, and all after five minutes; or
+	// linear1minute, a tenth more each minute. Alarms on errors turn it back.
+	Canary string `env:"canary" envDefault:"off"`
+
 	// BatchSize is how many records a delivery of the stream has at most, 1 to 10,000;
 	// BatchingWindow how long it waits for them, whole seconds up to 5m and up to the
 	// detector's window. An accepted write is in its summary within two of them.

@@ -28,7 +28,7 @@ func (d *deployment) makeAPI() {
 	integrations := map[string]awsapigatewayv2integrations.HttpLambdaIntegration{}
 	for _, r := range list {
 		if integrations[r.function] == nil {
-			integrations[r.function] = awsapigatewayv2integrations.NewHttpLambdaIntegration(id(r.function), awslambda.IFunction(d.functions[r.function]), nil)
+			integrations[r.function] = awsapigatewayv2integrations.NewHttpLambdaIntegration(id(r.function), awslambda.IFunction(d.live[r.function]), nil)
 		}
 		d.api.AddRoutes(&awsapigatewayv2.AddRoutesOptions{
 			Path: jsii.String(r.path), Methods: &[]awsapigatewayv2.HttpMethod{awsapigatewayv2.HttpMethod(r.method)},

@@ -89,10 +89,18 @@ func (d *deployment) makeFunction(name string) {
 	if d.config.Tracing {
 		props.Tracing = awslambda.Tracing_ACTIVE
 	}
+	d.functions[name] = awslambda.NewFunction(d.stack, id(name), props)
+	d.live[name] = d.makeAlias(name)
+}
+
+// makeAlias makes the function's alias, which is what the API, the stream and schedules call:
+// the version that was deployed last, or in a rollout it and the one before.
+func (d *deployment) makeAlias(name string) awslambda.Alias {
+	props := &awslambda.AliasProps{AliasName: jsii.String("live"), Version: d.functions[name].CurrentVersion()}
 	if _, reads := mapped[name]; reads { // and has schedules, of which the next run does what one failed to do
 		props.RetryAttempts, props.MaxEventAge = jsii.Number(0), seconds(time.Minute)
 	}
-	d.functions[name] = awslambda.NewFunction(d.stack, id(name), props)
+	return awslambda.NewAlias(d.stack, id(name, "live"), props)
 }
 
 var descriptions = map[string]string{

@@ -35,6 +35,7 @@ type deployment struct {
 	tables    map[string]awsdynamodb.TableV2 // by the variable that names it
 	failures  awss3.Bucket
 	functions map[string]awslambda.Function
+	live      map[string]awslambda.Alias // of the functions: what is called
 	logs      map[string]awslogs.LogGroup
 	mappings  map[string]awslambda.CfnEventSourceMapping
 	api       awsapigatewayv2.HttpApi
@@ -55,7 +56,7 @@ func New(scope constructs.Construct, c *config.Config, dist string) awscdk.Stack
 			Description: jsii.String("hotshard keeps DynamoDB tables ahead of their hot keys."),
 		}),
 		config: c, dist: dist,
-		tables: map[string]awsdynamodb.TableV2{}, functions: map[string]awslambda.Function{},
+		tables: map[string]awsdynamodb.TableV2{}, functions: map[string]awslambda.Function{}, live: map[string]awslambda.Alias{},
 		logs: map[string]awslogs.LogGroup{}, mappings: map[string]awslambda.CfnEventSourceMapping{},
 	}
 	if c.Email == "" {
@@ -74,6 +75,7 @@ func New(scope constructs.Construct, c *config.Config, dist string) awscdk.Stack
 	}
 	d.makeTopic()
 	d.makeAlarms()
+	d.makeRollouts()
 	d.makeDashboard()
 	d.makeOutputs()
 	return d.stack
