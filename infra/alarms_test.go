@@ -49,7 +49,7 @@ func TestAlarms(t *testing.T) {
 		"detector-state", "detector-errors", "detector-windows", "metrics-not-sent", "shard-changes", "shard-change-failures", "partitions-are-the-limit", "conflicts",
 		"shrink-not-done", "compact-not-done", "boards-not-done", "hotkeys-tasks-dropped", "aggregator-tasks-dropped",
 		"ingest-errors", "hotkeys-errors", "aggregator-errors", "query-errors", "ingest-throttles", "hotkeys-throttles", "aggregator-throttles", "query-throttles",
-		"api-errors", "api-slow",
+		"api-errors", "api-slow", "account-concurrency",
 	}
 	for _, name := range want {
 		a := got["hotshard-"+name]
@@ -62,13 +62,26 @@ func TestAlarms(t *testing.T) {
 		if strings.HasSuffix(name, "-not-done") || strings.HasSuffix(name, "-not-polling") {
 			missing, compare = "breaching", "LessThanThreshold"
 		}
-		if !strings.Contains(actions, "Alarms") || actions != a.text("OKActions") || a.text("TreatMissingData") != missing ||
+		over := actions
+		if name == "hot-keys" { // has a series for each key, each with a mail of its own
+			over = "<nil>"
+		}
+		if !strings.Contains(actions, "Alarms") || a.text("OKActions") != over || a.text("TreatMissingData") != missing ||
 			a.text("ComparisonOperator") != compare || a.number("Threshold") <= 0 || a.number("DatapointsToAlarm") < 1 {
 			t.Errorf("%s: %v", name, a)
 		}
 	}
 	if len(got) != len(want) {
 		t.Errorf("%d alarms, want %d: %q", len(got), len(want), sorted(got))
+	}
+}
+
+// TestAccountConcurrency: of all functions of the account, at 80 % of its quota.
+func TestAccountConcurrency(t *testing.T) {
+	a := alarms(t, deployed(t))["hotshard-account-concurrency"]
+	if a.text("Namespace") != "AWS/Lambda" || a.text("MetricName") != "ClaimedAccountConcurrency" || a.text("Statistic") != "Maximum" ||
+		a["Dimensions"] != nil || a.number("Threshold") != 800 {
+		t.Errorf("%v", a)
 	}
 }
 
@@ -81,7 +94,7 @@ func TestHotKeysAreNamed(t *testing.T) {
 		t.Errorf("%v", a)
 	}
 	a = alarms(t, with(t, map[string]any{"metricKeys": "0"}))["hotshard-hot-keys"]
-	if a.text("MetricName") != "HotKeys" || a.text("Namespace") != metrics.Namespace || a.number("Threshold") != 1 {
+	if a.text("MetricName") != "HotKeys" || a.text("Namespace") != metrics.Namespace || a.number("Threshold") != 1 || a["OKActions"] == nil {
 		t.Errorf("without metrics by key: %v", a)
 	}
 }

@@ -1,22 +1,25 @@
 package infra
 
 import (
+	"maps"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hotshard/hotshard/infra/grants"
 )
 
-// calls are those of the API, and the functions that answer them.
-var calls = map[string]string{
+// answering are the calls of the API, and the functions that answer them.
+var answering = map[string]string{
 	"POST /v1/events": "ingest", "POST /v1/counters": "ingest", "PUT /v1/leaderboards": "ingest", "POST /v1/scores": "ingest", "PUT /v1/shards": "ingest",
 	"GET /v1/counters": "query", "GET /v1/events": "query", "GET /v1/events/{id+}": "query", "GET /v1/rollups": "query", "GET /v1/leaderboards": "query",
 	"GET /v1/leaderboards/rank": "query", "GET /v1/shards": "query", "GET /v1/hot-keys": "query", "GET /healthz": "query",
 	"GET /openapi.json": "query", "GET /docs": "query", "GET /docs/{file+}": "query",
 }
 
-var registered = regexp.MustCompile(`(?:http\.Method(\w+), "|get\(api, ")(/v1/[^"]+)"`)
+var registered = regexp.MustCompile(`(?:http\.Method(\w+), "|get\(api, httpapi\.\w+, ")(/v1/[^"]+)"`)
 
 // TestRoutes: one route for each call that the functions register, all behind
 // authorization, and none that takes the rest.
@@ -30,13 +33,12 @@ func TestRoutes(t *testing.T) {
 			t.Errorf("%s: authorization %s", id, p.text("AuthorizationType"))
 		}
 		integration := tm.Resources[strings.TrimSuffix(strings.TrimPrefix(p.text("Target"), "integrations/${"), "}")].Properties
-		function := strings.TrimSuffix(strings.TrimPrefix(integration.text("IntegrationUri"), "${"), ".Arn}")
 		if integration.text("PayloadFormatVersion") != "2.0" {
 			t.Errorf("%s: payload format %s", id, integration.text("PayloadFormatVersion"))
 		}
-		got[p.text("RouteKey")] = strings.TrimPrefix(tm.Resources[function].Properties.text("FunctionName"), "hotshard-")
+		got[p.text("RouteKey")] = behind(tm, integration.text("IntegrationUri"))
 	}
-	for call, function := range calls {
+	for call, function := range answering {
 		if got[call] != function {
 			t.Errorf("%s goes to %q, want %s", call, got[call], function)
 		}
@@ -68,7 +70,7 @@ func TestPermissionsAreOfRoutes(t *testing.T) {
 		p := r.Properties
 		arn := p.text("SourceArn")
 		_, path, _ := strings.Cut(arn, "}/*/*/")
-		if p.text("Action") != "lambda:InvokeFunction" || p.text("Principal") != "apigateway.amazonaws.com" || path == "" || path == "*" {
+		if behind(tm, p.text("FunctionName")) == "" || p.text("Action") != "lambda:InvokeFunction" || p.text("Principal") != "apigateway.amazonaws.com" || path == "" || path == "*" {
 			t.Errorf("%s: %v, %s", id, p, arn)
 		}
 	}
@@ -82,20 +84,75 @@ func TestStage(t *testing.T) {
 	}
 	logs := stage.Properties.object("AccessLogSettings")
 	if !strings.Contains(logs.text("DestinationArn"), ":log-group:${ApiLogs") || strings.HasSuffix(logs.text("DestinationArn"), "*") ||
-		!strings.Contains(logs.text("Format"), "$context.requestId") || strings.Contains(logs.text("Format"), "queryString") {
+		!strings.Contains(logs.text("Format"), `"request":"$context.requestId"`) || !strings.Contains(logs.text("Format"), `"functionRequest":"$context.integration.requestId"`) ||
+		!strings.Contains(logs.text("Format"), `"caller":"$context.identity.userArn"`) || strings.Contains(logs.text("Format"), "claims") || strings.Contains(logs.text("Format"), "queryString") {
 		t.Errorf("access log %v", logs)
+	}
+	deployed(t).named(t, "AWS::Logs::LogGroup", "LogGroupName", "/aws/vendedlogs/apigateway/hotshard-api")
+}
+
+// TestCORS: no page may call the API unless its origin is listed.
+func TestCORS(t *testing.T) {
+	if _, api := deployed(t).named(t, "AWS::ApiGatewayV2::Api", "Name", "hotshard-api"); api.Properties["CorsConfiguration"] != nil {
+		t.Errorf("without origins: %v", api.Properties)
+	}
+	_, api := with(t, map[string]any{"corsOrigins": "https://app.example.com,http://localhost:3000"}).named(t, "AWS::ApiGatewayV2::Api", "Name", "hotshard-api")
+	cors := api.Properties.object("CorsConfiguration")
+	if cors.text("AllowOrigins") != "[https://app.example.com http://localhost:3000]" || cors.text("AllowMethods") != "[GET POST PUT DELETE]" ||
+		!strings.Contains(cors.text("AllowHeaders"), "idempotency-key") || cors["AllowCredentials"] == true || cors.number("MaxAge") != 3600 {
+		t.Errorf("%v", cors)
 	}
 }
 
-func TestTokens(t *testing.T) {
-	tm := with(t, map[string]any{"auth": "jwt", "jwtIssuer": "https://issuer.example.com/pool", "jwtAudience": "one,two"})
-	id, authorizer := tm.named(t, "AWS::ApiGatewayV2::Authorizer", "AuthorizerType", "JWT")
-	if c := authorizer.Properties.object("JwtConfiguration"); c.text("Issuer") != "https://issuer.example.com/pool" || c.text("Audience") != "[one two]" {
-		t.Errorf("authorizer %v", c)
+func TestNoAccessLog(t *testing.T) {
+	tm := with(t, map[string]any{"accessLog": "off"})
+	_, stage := tm.named(t, "AWS::ApiGatewayV2::Stage", "StageName", "$default")
+	if stage.Properties["AccessLogSettings"] != nil || len(tm.of(t, "AWS::Logs::LogGroup")) != len(grants.Functions) {
+		t.Errorf("calls are logged: %v", stage.Properties)
 	}
-	for route, r := range tm.of(t, "AWS::ApiGatewayV2::Route") {
-		if p := r.Properties; p.text("AuthorizationType") != "JWT" || p.text("AuthorizerId") != "${"+id+"}" {
-			t.Errorf("%s: %v", route, p)
+}
+
+// operators are the calls that set what holds for all callers, or tell of everybody's keys.
+var operators = []string{"PUT /v1/shards", "PUT /v1/leaderboards", "GET /v1/shards", "GET /v1/hot-keys"}
+
+// TestTokens: no token that is good for data is good for an operator's calls.
+func TestTokens(t *testing.T) {
+	for _, c := range []struct {
+		more             map[string]any
+		data, operations string // authorization and scopes
+	}{
+		{nil, "JWT <nil>", "AWS_IAM <nil>"},
+		{map[string]any{"jwtScopes": "read,write"}, "JWT [read write]", "AWS_IAM <nil>"},
+		{map[string]any{"jwtAdminScopes": []any{"ops", "root"}}, "JWT <nil>", "JWT [ops root]"},
+		{map[string]any{"jwtScopes": "hotshard/data", "jwtAdminScopes": "hotshard/ops"}, "JWT [hotshard/data]", "JWT [hotshard/ops]"},
+	} {
+		context := map[string]any{"auth": "jwt", "jwtIssuer": "https://issuer.example.com/pool", "jwtAudience": "one,two"}
+		maps.Copy(context, c.more)
+		tm := with(t, context)
+		id, authorizer := tm.named(t, "AWS::ApiGatewayV2::Authorizer", "AuthorizerType", "JWT")
+		if c := authorizer.Properties.object("JwtConfiguration"); c.text("Issuer") != "https://issuer.example.com/pool" || c.text("Audience") != "[one two]" {
+			t.Errorf("authorizer %v", c)
+		}
+		_, stage := tm.named(t, "AWS::ApiGatewayV2::Stage", "StageName", "$default")
+		if format := stage.Properties.object("AccessLogSettings").text("Format"); !strings.Contains(format, `"subject":"$context.authorizer.claims.sub"`) {
+			t.Errorf("access log %s", format)
+		}
+		found := 0
+		for _, r := range tm.of(t, "AWS::ApiGatewayV2::Route") {
+			p, want := r.Properties, c.data
+			if slices.Contains(operators, p.text("RouteKey")) {
+				want = c.operations
+				found++
+			}
+			if got := p.text("AuthorizationType") + " " + p.text("AuthorizationScopes"); got != want {
+				t.Errorf("%v: %s wants %s, not %s", c.more, p.text("RouteKey"), got, want)
+			}
+			if is := p.text("AuthorizerId") == "${"+id+"}"; is != (p.text("AuthorizationType") == "JWT") {
+				t.Errorf("%s: %v", p.text("RouteKey"), p)
+			}
+		}
+		if found != len(operators) {
+			t.Errorf("%d routes of operators", found)
 		}
 	}
 }

@@ -51,7 +51,8 @@ func TestAttached(t *testing.T) {
 	if variables["HOTSHARD_SOURCE"] != "existing" || variables["HOTSHARD_SOURCE_TABLE"] != "orders" || variables.text("HOTSHARD_ROLLUPS_TABLE") != "hotshard-rollups" {
 		t.Errorf("environment %v", variables)
 	}
-	if p := mapping(t, tm, "hotkeys"); p.text("EventSourceArn") != sourceStream || p.number("TumblingWindowInSeconds") != 10 {
+	if p := mapping(t, tm, "hotkeys"); p.text("EventSourceArn") != sourceStream || p.number("TumblingWindowInSeconds") != 10 ||
+		p.text("StartingPosition") != "LATEST" || p.number("MaximumRecordAgeInSeconds") != 3600 { // not with records of the day before
 		t.Errorf("mapping %v", p)
 	}
 	described := false
@@ -86,7 +87,7 @@ func TestAttachedAlarms(t *testing.T) {
 	}
 	for _, of := range []map[string]object{got, alarms(t, with(t, unnamed()))} {
 		for name, a := range of {
-			for _, absent := range []string{"/v1/", "maxWriteUnits", "write shards by now", "shard count grew"} {
+			for _, absent := range []string{"/v1/", "maxWriteUnits", "maxRollups", "write shards by now", "shard count grew"} {
 				if strings.Contains(a.text("AlarmDescription"), absent) {
 					t.Errorf("%s speaks of %s: %s", name, absent, a.text("AlarmDescription"))
 				}

@@ -14,12 +14,19 @@ func TestFunctions(t *testing.T) {
 	for _, name := range grants.Functions {
 		id, r := tm.named(t, "AWS::Lambda::Function", "FunctionName", "hotshard-"+name)
 		p := r.Properties
-		if p.text("Runtime") != "provided.al2023" || p.text("Architectures") != "[arm64]" || p.object("TracingConfig").text("Mode") != "Active" ||
-			p.object("LoggingConfig").text("LogFormat") != "JSON" || p.object("LoggingConfig").text("SystemLogLevel") != "WARN" || p.number("MemorySize") < 256 || p.number("Timeout") < 1 {
+		if p.text("Runtime") != "provided.al2023" || p.text("Architectures") != "[arm64]" || p["TracingConfig"] != nil ||
+			p.object("LoggingConfig").text("LogFormat") != "JSON" || p.object("LoggingConfig").text("SystemLogLevel") != "WARN" || p.number("Timeout") < 1 {
 			t.Errorf("%s: %v", name, p)
 		}
-		if p["ReservedConcurrentExecutions"] != nil {
-			t.Errorf("%s: reserved %v", name, p["ReservedConcurrentExecutions"])
+		if reserved := p["ReservedConcurrentExecutions"]; reserved != map[string]any{grants.Hotkeys: 100.0, grants.Aggregator: 100.0}[name] {
+			t.Errorf("%s: reserved %v", name, reserved)
+		}
+		memory, limit := 1024.0, "921MiB"
+		if name == grants.Aggregator {
+			memory, limit = 1769, "1592MiB"
+		}
+		if got := p.object("Environment").object("Variables").text("GOMEMLIMIT"); p.number("MemorySize") != memory || got != limit {
+			t.Errorf("%s: %v MB, of which Go takes %s", name, p["MemorySize"], got)
 		}
 		_, group := tm.named(t, "AWS::Logs::LogGroup", "LogGroupName", "/aws/lambda/hotshard-"+name)
 		if group.Properties.number("RetentionInDays") != 30 {
@@ -29,7 +36,7 @@ func TestFunctions(t *testing.T) {
 			continue // nobody calls them asynchronously
 		}
 		_, again := tm.named(t, "AWS::Lambda::EventInvokeConfig", "FunctionName", "${"+id+"}")
-		if again.Properties.number("MaximumRetryAttempts") != 0 || again.Properties["MaximumRetryAttempts"] == nil {
+		if again.Properties.number("MaximumRetryAttempts") != 0 || again.Properties["MaximumRetryAttempts"] == nil || !strings.Contains(again.Properties.text("Qualifier"), live(t, tm, name)) {
 			t.Errorf("%s: asynchronous calls are repeated: %v", name, again.Properties)
 		}
 	}
@@ -57,7 +64,7 @@ func TestEnvironmentIsWhatFunctionsRead(t *testing.T) {
 	read := config.Variables()
 	for _, name := range grants.Functions {
 		_, r := tm.named(t, "AWS::Lambda::Function", "FunctionName", "hotshard-"+name)
-		given := sorted(r.Properties.object("Environment").object("Variables"))
+		given := slices.DeleteFunc(sorted(r.Properties.object("Environment").object("Variables")), func(v string) bool { return v == "GOMEMLIMIT" }) // Go reads it
 		if !slices.Equal(given, read[name]) || len(given) < 3 {
 			t.Errorf("%s is given %q, and reads %q", name, given, read[name])
 		}
@@ -80,6 +87,43 @@ func TestConcurrencyIsASetting(t *testing.T) {
 		if group.Properties.number("RetentionInDays") != 7 {
 			t.Errorf("%s: %v", name, group.Properties)
 		}
+	}
+}
+
+// TestNoConcurrencyOfTheirOwn: a new account has none to reserve.
+func TestNoConcurrencyOfTheirOwn(t *testing.T) {
+	tm := with(t, map[string]any{"accountConcurrency": "10", "hotkeysConcurrency": "0", "aggregatorConcurrency": "0"})
+	for id, r := range tm.of(t, "AWS::Lambda::Function") {
+		if reserved := r.Properties["ReservedConcurrentExecutions"]; reserved != nil {
+			t.Errorf("%s: %v", id, reserved)
+		}
+	}
+	if a := alarms(t, tm)["hotshard-account-concurrency"]; a.number("Threshold") != 8 {
+		t.Errorf("the alarm is at %v of 10", a["Threshold"])
+	}
+}
+
+func TestMemoryAndTracingAreSettings(t *testing.T) {
+	want := map[string]string{grants.Ingest: "128 115MiB", grants.Query: "256 230MiB", grants.Hotkeys: "2048 1843MiB", grants.Aggregator: "10240 9216MiB"}
+	tm := with(t, map[string]any{"ingestMemory": 128.0, "queryMemory": "256", "hotkeysMemory": "2048", "aggregatorMemory": "10240", "tracing": true})
+	for name, want := range want {
+		_, r := tm.named(t, "AWS::Lambda::Function", "FunctionName", "hotshard-"+name)
+		p := r.Properties
+		if got := p.text("MemorySize") + " " + p.object("Environment").object("Variables").text("GOMEMLIMIT"); got != want {
+			t.Errorf("%s has %s, want %s", name, got, want)
+		}
+		if p.object("TracingConfig").text("Mode") != "Active" {
+			t.Errorf("%s is not traced", name)
+		}
+		role := tm.Resources[strings.TrimSuffix(strings.TrimPrefix(p.text("Role"), "${"), ".Arn}")]
+		for _, action := range []string{"xray:PutTraceSegments", "xray:PutTelemetryRecords"} {
+			if !slices.Contains(statements(t, role), statement{action, "*", "<nil>"}) {
+				t.Errorf("%s may not call %s", name, action)
+			}
+		}
+	}
+	if strings.Contains(string(deployed(t).text), "xray:") {
+		t.Error("a right to trace is left where nothing is traced")
 	}
 }
 
@@ -117,8 +161,6 @@ func oneOrMore(value any) []any {
 
 // unscoped are actions that AWS can bind to no resource.
 var unscoped = map[string]string{
-	"xray:PutTraceSegments":    "<nil>",
-	"xray:PutTelemetryRecords": "<nil>",
 	"cloudwatch:PutMetricData": `{"StringEquals":{"cloudwatch:namespace":"Hotshard"}}`,
 }
 
@@ -175,7 +217,6 @@ func TestRolesAreTheGrants(t *testing.T) {
 			}
 		}
 		add("${"+logs+".Arn}", "logs:CreateLogStream", "logs:PutLogEvents")
-		add("*", "xray:PutTraceSegments", "xray:PutTelemetryRecords")
 		for _, g := range grants.Of(name) {
 			if g.Table == grants.Source {
 				continue // only where it is attached: see TestAttached

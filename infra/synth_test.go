@@ -24,6 +24,7 @@ type template struct {
 type resource struct {
 	Type           string
 	DeletionPolicy string
+	UpdatePolicy   object
 	Properties     object
 }
 

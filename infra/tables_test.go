@@ -57,7 +57,7 @@ func TestTablesAreKept(t *testing.T) {
 	for name, r := range deployed(t).of(t, "AWS::DynamoDB::GlobalTable") {
 		pitr := replica(r.Properties).object("PointInTimeRecoverySpecification")
 		if r.DeletionPolicy != "Retain" || replica(r.Properties)["DeletionProtectionEnabled"] != true ||
-			pitr["PointInTimeRecoveryEnabled"] != true || pitr.number("RecoveryPeriodInDays") != 35 {
+			pitr["PointInTimeRecoveryEnabled"] != true || pitr.number("RecoveryPeriodInDays") != 35 || replica(r.Properties)["ContributorInsightsSpecification"] != nil {
 			t.Errorf("%s: %s %v", name, r.DeletionPolicy, r.Properties)
 		}
 	}
@@ -66,13 +66,23 @@ func TestTablesAreKept(t *testing.T) {
 func TestTablesAsTold(t *testing.T) {
 	tm := with(t, map[string]any{
 		"prefix": "other-", "removal": "destroy", "deletionProtection": "false", "pitr": "false", "encryption": "account",
-		"maxReadUnits": "40000", "maxWriteUnits": "20000", "warmReadUnits": "30000", "warmWriteUnits": "10000",
+		"maxReadUnits": "40000", "maxWriteUnits": "20000", "warmReadUnits": "30000", "warmWriteUnits": "10000", "contributorInsights": true,
+		"maxRollupsReadUnits": "41000", "maxRollupsWriteUnits": "21000", "warmRollupsReadUnits": "31000", "warmRollupsWriteUnits": "11000",
 	})
 	for name, r := range tm.of(t, "AWS::DynamoDB::GlobalTable") {
 		p := r.Properties
 		if r.DeletionPolicy != "Delete" || replica(p)["DeletionProtectionEnabled"] != false || p.object("SSESpecification").text("SSEType") != "KMS" ||
 			replica(p).object("PointInTimeRecoverySpecification")["PointInTimeRecoveryEnabled"] != false {
 			t.Errorf("%s: %s %v", name, r.DeletionPolicy, p)
+		}
+		watched := []object{replica(p)}
+		for _, index := range replica(p).list("GlobalSecondaryIndexes") {
+			watched = append(watched, index.(map[string]any))
+		}
+		for _, of := range watched {
+			if insights := of.object("ContributorInsightsSpecification"); insights["Enabled"] != true || insights.text("Mode") != "THROTTLED_KEYS" {
+				t.Errorf("%s: contributor insights %v", name, of)
+			}
 		}
 	}
 	_, r := tm.named(t, "AWS::DynamoDB::GlobalTable", "TableName", "other-items")
@@ -87,8 +97,51 @@ func TestTablesAsTold(t *testing.T) {
 	if read := replica(r.Properties).object("ReadOnDemandThroughputSettings"); read.number("MaxReadRequestUnits") != 40000 {
 		t.Errorf("most read units %v", read)
 	}
+	_, r = tm.named(t, "AWS::DynamoDB::GlobalTable", "TableName", "other-rollups")
+	if w := r.Properties.object("WarmThroughput"); w.number("ReadUnitsPerSecond") != 31000 || w.number("WriteUnitsPerSecond") != 11000 ||
+		r.Properties.object("WriteOnDemandThroughputSettings").number("MaxWriteRequestUnits") != 21000 ||
+		replica(r.Properties).object("ReadOnDemandThroughputSettings").number("MaxReadRequestUnits") != 41000 {
+		t.Errorf("rollups: %v", r.Properties)
+	}
 	_, bucket := tm.named(t, "AWS::S3::Bucket", "BucketName", "<nil>")
 	if bucket.DeletionPolicy != "Delete" {
 		t.Errorf("the bucket's deletion policy is %s", bucket.DeletionPolicy)
 	}
+}
+
+// TestProvisioned: the tables that take the load, and the index, have capacity that follows it;
+// others are on demand.
+func TestProvisioned(t *testing.T) {
+	tm := with(t, map[string]any{
+		"billing": "provisioned", "minReadUnits": "50", "maxReadUnits": "4000", "minWriteUnits": "100", "maxWriteUnits": "20000",
+		"minRollupsReadUnits": "10", "maxRollupsReadUnits": "1000", "minRollupsWriteUnits": "30", "maxRollupsWriteUnits": "6000",
+	})
+	for id, r := range tm.of(t, "AWS::DynamoDB::GlobalTable") {
+		p := r.Properties
+		want := map[string][2]string{"hotshard-items": {"50 4000 50 70", "100 20000 100 70"}, "hotshard-rollups": {"10 1000 10 70", "30 6000 30 70"}}[p.text("TableName")]
+		if want == [2]string{} {
+			if p.text("BillingMode") != "PAY_PER_REQUEST" {
+				t.Errorf("%s: %v", id, p)
+			}
+			continue
+		}
+		reads := replica(p).object("ReadProvisionedThroughputSettings").object("ReadCapacityAutoScalingSettings")
+		writes := p.object("WriteProvisionedThroughputSettings").object("WriteCapacityAutoScalingSettings")
+		if p.text("BillingMode") != "PROVISIONED" || scaling(reads) != want[0] || scaling(writes) != want[1] {
+			t.Errorf("%s: %s, reads %v, writes %v", id, p.text("BillingMode"), reads, writes)
+		}
+		for n := range p.list("GlobalSecondaryIndexes") {
+			reads := object(replica(p).list("GlobalSecondaryIndexes")[n].(map[string]any)).object("ReadProvisionedThroughputSettings").object("ReadCapacityAutoScalingSettings")
+			writes := object(p.list("GlobalSecondaryIndexes")[n].(map[string]any)).object("WriteProvisionedThroughputSettings").object("WriteCapacityAutoScalingSettings")
+			if scaling(reads) != want[0] || scaling(writes) != want[1] {
+				t.Errorf("%s, index %d: reads %v, writes %v", id, n, reads, writes)
+			}
+		}
+	}
+}
+
+// scaling is least, most, seed and target of auto scaling.
+func scaling(settings object) string {
+	return strings.Join([]string{settings.text("MinCapacity"), settings.text("MaxCapacity"), settings.text("SeedCapacity"),
+		settings.object("TargetTrackingScalingPolicyConfiguration").text("TargetValue")}, " ")
 }

@@ -23,14 +23,19 @@ func synthCommand(t *testing.T) string {
 }
 
 // TestExtraValidation has the CDK validate what make synth does not make: an attached
-// stack, and one with tokens that is destroyed with all that it has.
+// stack, one with tokens that is destroyed with all that it has, and one with provisioned
+// capacity that takes over bit by bit.
 func TestExtraValidation(t *testing.T) {
 	command := synthCommand(t)
 	watching := maps.Clone(attached)
 	watching["sourceKeyArn"] = "arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
 	for name, context := range map[string]map[string]any{
 		"attached": watching,
-		"jwt":      {"auth": "jwt", "jwtIssuer": "https://issuer.example.com", "jwtAudience": []any{"one", "two"}, "removal": "destroy", "deletionProtection": false},
+		"jwt": {"auth": "jwt", "jwtIssuer": "https://issuer.example.com", "jwtAudience": []any{"one", "two"}, "jwtScopes": "read,write", "jwtAdminScopes": "ops",
+			"removal": "destroy", "deletionProtection": false, "tracing": true, "accessLog": "off", "corsOrigins": "https://app.example.com"},
+		"provisioned": {"billing": "provisioned", "minReadUnits": 1, "maxReadUnits": 40_000, "minWriteUnits": 1, "maxWriteUnits": 40_000,
+			"minRollupsReadUnits": 1, "maxRollupsReadUnits": 10, "minRollupsWriteUnits": 1, "maxRollupsWriteUnits": 20_000, "warmRollupsWriteUnits": 10_000,
+			"canary": "10percent5minutes", "contributorInsights": true, "tags": "team=data"},
 	} {
 		content, err := json.Marshal(context)
 		if err != nil {

@@ -30,8 +30,12 @@ func (c *Code) Of(folder string) ([]Call, error) {
 	if !ok {
 		return nil, fmt.Errorf("there is no main in %s", folder)
 	}
-	r := c.reach(append(c.inits(main), main.Func("main"))...)
-	found := &finder{flow: r.flow(), asked: map[string]bool{}, calls: map[Call]bool{}, requests: map[ssa.Value]*request{}}
+	return c.find(folder, false, append(c.inits(main), main.Func("main"))...)
+}
+
+func (c *Code) find(folder string, byName bool, roots ...*ssa.Function) ([]Call, error) {
+	r := c.reach(roots...)
+	found := &finder{flow: r.flow(), byName: byName, asked: map[string]bool{}, calls: map[Call]bool{}, requests: map[ssa.Value]*request{}}
 	for function := range r.functions {
 		if function.Package() == nil || c.own(function.Package().Pkg) {
 			each(function, found.look)
@@ -43,6 +47,7 @@ func (c *Code) Of(folder string) ([]Call, error) {
 // finder gathers calls.
 type finder struct {
 	*flow
+	byName   bool            // the code names the tables
 	asked    map[string]bool // "dynamodb PutItem", as called
 	calls    map[Call]bool
 	requests map[ssa.Value]*request
@@ -186,6 +191,9 @@ func (f *finder) name(action string, tables, indexes origins) {
 	}
 	for table := range tables {
 		for index := range indexes {
+			if f.byName {
+				table = strings.TrimPrefix(table, `"`)
+			}
 			f.calls[Call{"dynamodb", action, table, strings.TrimPrefix(index, `"`)}] = true
 		}
 	}
@@ -193,6 +201,9 @@ func (f *finder) name(action string, tables, indexes origins) {
 
 // byParts are operations that name their tables in parts, under other actions.
 var byParts = map[string][]string{"TransactWriteItems": {"PutItem", "UpdateItem", "DeleteItem", "ConditionCheckItem"}, "TransactGetItems": {"GetItem"}}
+
+// tableless is the operation on tables that names none.
+const tableless = "ListTables"
 
 func (f *finder) result(folder string) ([]Call, error) {
 	for _, r := range f.requests {
@@ -206,7 +217,7 @@ func (f *finder) result(folder string) ([]Call, error) {
 	}
 	for asked := range f.asked {
 		service, operation, _ := strings.Cut(asked, " ")
-		if service != "dynamodb" {
+		if service != "dynamodb" || operation == tableless {
 			list = append(list, Call{Service: service, Action: operation})
 		}
 	}

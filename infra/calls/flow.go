@@ -143,6 +143,8 @@ func (f *flow) follow(v ssa.Value, found origins, seen map[any]bool) {
 		all(f.variables[v]...)
 	case *ssa.UnOp:
 		all(v.X)
+	case *ssa.BinOp: // a prefix and a name
+		all(v.X, v.Y)
 	case *ssa.Phi:
 		all(v.Edges...)
 	case *ssa.Parameter:

@@ -22,11 +22,15 @@ type Code struct {
 const loadMode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
 	packages.NeedTypes | packages.NeedTypesSizes | packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedModule
 
-// Load reads the module whose root is dir. An overlay replaces files, by absolute
-// path, as tests of the analysis do. Code that does not compile is an error.
-func Load(dir string, overlay map[string][]byte) (*Code, error) {
-	list, err := packages.Load(&packages.Config{Mode: loadMode, Dir: dir, Overlay: overlay},
-		"./functions/...", "./internal/...", "./pkg/...")
+// Load reads the module whose root is dir: the functions, what they are made of, and more
+// folders, such as cmd/hotshard. An overlay replaces files, by absolute path, as tests of
+// the analysis do. Code that does not compile is an error.
+func Load(dir string, overlay map[string][]byte, more ...string) (*Code, error) {
+	folders := []string{"./functions/...", "./internal/...", "./pkg/..."}
+	for _, folder := range more {
+		folders = append(folders, "./"+folder)
+	}
+	list, err := packages.Load(&packages.Config{Mode: loadMode, Dir: dir, Overlay: overlay}, folders...)
 	if err != nil {
 		return nil, fmt.Errorf("loading the module at %s: %w", dir, err)
 	}

@@ -45,17 +45,30 @@ func (c *Config) check() error {
 	c.checkAuth(&f)
 	c.checkTables(&f)
 	c.checkFunctions(&f)
+	c.checkMemory(&f)
+	c.checkCanary(&f)
 	c.checkStream(&f)
 	c.checkAlarms(&f)
 	c.checkSource(&f)
 	return errors.Join(f...)
 }
 
+// tag is the form of one. AWS allows 50 a resource, of which some are left to it and others.
+var tag = regexp.MustCompile(`^[\pL\pN _.:/+@-]{1,128}=[\pL\pN _.:/+@-]{0,256}$`)
+
+const mostTags = 40
+
 var prefixForm = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9-]{0,30}-$`)
 
 func (c *Config) checkNames(f *faults) {
 	f.check(prefixForm.MatchString(c.Prefix), "prefix", fmt.Sprintf("%q", c.Prefix),
 		"a letter, then letters, digits and hyphens, a hyphen at its end, up to 32 characters")
+	f.check(len(c.Tags) <= mostTags, "tags", len(c.Tags), fmt.Sprintf("up to %d", mostTags))
+	for _, t := range c.Tags {
+		key, _, _ := strings.Cut(t, "=")
+		f.check(tag.MatchString(t) && !strings.HasPrefix(strings.ToLower(key), "aws:"), "tags", fmt.Sprintf("%q", t),
+			"key=value with commas between them; letters, digits, blanks and _.:/+-@, a key of 1 to 128 that does not begin with aws:, a value of up to 256")
+	}
 	if c.Email != "" {
 		address, err := mail.ParseAddress(c.Email)
 		f.check(err == nil && address.Address == c.Email, "email", fmt.Sprintf("%q", c.Email), "an address such as ops@example.com")
@@ -68,39 +81,33 @@ func (c *Config) checkAuth(f *faults) {
 	if c.Auth == "jwt" {
 		f.check(err == nil && issuer.Scheme == "https" && issuer.Host != "", "jwtIssuer", fmt.Sprintf("%q", c.JWTIssuer), "an https URL, as auth is jwt")
 		f.check(len(c.JWTAudience) > 0, "jwtAudience", "empty", "at least one audience, as auth is jwt")
-	} else if c.JWTIssuer != "" || len(c.JWTAudience) > 0 {
-		f.add("jwtIssuer and jwtAudience are for auth=jwt, and auth is %q", c.Auth)
+		c.checkScopes(f)
+	} else if c.JWTIssuer != "" || len(c.JWTAudience)+len(c.JWTScopes)+len(c.JWTAdminScopes) > 0 {
+		f.add("jwtIssuer, jwtAudience, jwtScopes and jwtAdminScopes are for auth=jwt, and auth is %q", c.Auth)
+	}
+	for _, o := range c.CORSOrigins {
+		f.check(origin.MatchString(o), "corsOrigins", fmt.Sprintf("%q", o), "origins such as https://app.example.com with commas between them; http:// for localhost only")
 	}
 	f.between("apiRate", c.APIRate, 1, 100_000)
 	f.between("apiBurst", c.APIBurst, 1, 100_000)
 }
 
-// Least warm throughput, which every on-demand table has, from
-// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/warm-throughput.html
-const (
-	leastWarmReads  = 12_000
-	leastWarmWrites = 4_000
-)
+// origin is a page's: scheme, host and perhaps a port.
+var origin = regexp.MustCompile(`^(https://[a-zA-Z0-9.-]+|http://localhost)(:\d{1,5})?$`)
 
-func (c *Config) checkTables(f *faults) {
-	f.oneOf("removal", c.Removal, "retain", "destroy")
-	if c.Removal == "destroy" && c.DeletionProtection {
-		f.add("removal=destroy and deletionProtection=true contradict each other: set deletionProtection=false, too")
-	}
-	f.between("pitrDays", c.PITRDays, 1, 35)
-	if _, given := c.given["pitrDays"]; given && !c.PITR {
-		f.add("pitrDays is set and pitr is false: they contradict each other")
-	}
-	f.oneOf("encryption", c.Encryption, "dynamodb", "account")
-	c.checkUnits(f, "Read", c.MaxReadUnits, c.WarmReadUnits, leastWarmReads)
-	c.checkUnits(f, "Write", c.MaxWriteUnits, c.WarmWriteUnits, leastWarmWrites)
-}
+// scope is OAuth's form of one (RFC 6749, section 3.3), in API Gateway's length.
+var scope = regexp.MustCompile(`^[!#-\[\]-~]{1,64}$`)
 
-func (c *Config) checkUnits(f *faults, kind string, most, warm, leastWarm int) {
-	f.check(most >= 0, "max"+kind+"Units", most, "0 or more")
-	f.check(warm == 0 || warm >= leastWarm, "warm"+kind+"Units", warm, fmt.Sprintf("0, or at least %d", leastWarm))
-	if most > 0 && warm > most {
-		f.add("warm%sUnits is %d and max%sUnits %d: they contradict each other", kind, warm, kind, most)
+func (c *Config) checkScopes(f *faults) {
+	for key, list := range map[string][]string{"jwtScopes": c.JWTScopes, "jwtAdminScopes": c.JWTAdminScopes} {
+		for _, s := range list {
+			f.check(scope.MatchString(s), key, fmt.Sprintf("%q", s), "scopes of 1 to 64 characters without blanks, quotes and backslashes, with commas between them")
+		}
+	}
+	for _, s := range c.JWTAdminScopes {
+		if slices.Contains(c.JWTScopes, s) {
+			f.add("jwtAdminScopes and jwtScopes both have %q: whoever may read and write data would be an operator", s)
+		}
 	}
 }
 
@@ -109,12 +116,39 @@ func (c *Config) checkUnits(f *faults, kind string, most, warm, leastWarm int) {
 var logDays = []int{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653}
 
 func (c *Config) checkFunctions(f *faults) {
+	c.checkConcurrency(f)
+	f.check(slices.Contains(logDays, c.LogRetention), "logRetention", c.LogRetention, fmt.Sprintf("one of %v days", logDays))
+	f.between("failureRetention", c.FailureRetention, 1, 3650)
+	f.oneOf("accessLog", c.AccessLog, "all", "off")
+}
+
+func (c *Config) checkMemory(f *faults) {
+	f.between("ingestMemory", c.IngestMemory, leastMemory, mostMemory)
+	f.between("queryMemory", c.QueryMemory, leastMemory, mostMemory)
+	f.between("hotkeysMemory", c.HotkeysMemory, leastMemory, mostMemory)
+	f.between("aggregatorMemory", c.AggregatorMemory, leastMemory, mostMemory)
+}
+
+// Lambda's bounds of memory, in MB, from
+// https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html
+const leastMemory, mostMemory = 128, 10_240
+
+// leftUnreserved is what Lambda wants to be left of an account's concurrency that no function
+// has reserved, from
+// https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html
+const leftUnreserved = 100
+
+func (c *Config) checkConcurrency(f *faults) {
 	f.between("ingestConcurrency", c.IngestConcurrency, 0, 10_000)
 	f.between("queryConcurrency", c.QueryConcurrency, 0, 10_000)
 	f.between("hotkeysConcurrency", c.HotkeysConcurrency, 0, 10_000)
 	f.between("aggregatorConcurrency", c.AggregatorConcurrency, 0, 10_000)
-	f.check(slices.Contains(logDays, c.LogRetention), "logRetention", c.LogRetention, fmt.Sprintf("one of %v days", logDays))
-	f.between("failureRetention", c.FailureRetention, 1, 3650)
+	f.between("accountConcurrency", c.AccountConcurrency, 10, 1_000_000)
+	reserved := c.IngestConcurrency + c.QueryConcurrency + c.HotkeysConcurrency + c.AggregatorConcurrency
+	if !c.Attached() && reserved > 0 && reserved > c.AccountConcurrency-leftUnreserved {
+		f.add("accountConcurrency is %d, and ingest, query, hotkeys and aggregator reserve %d of it: Lambda wants %d to be left; "+
+			"set hotkeysConcurrency=0 and aggregatorConcurrency=0, and ask for a higher quota", c.AccountConcurrency, reserved, leftUnreserved)
+	}
 }
 
 // leastQuiet is twelve times a minute, the least that a schedule takes: the shrink task
@@ -123,6 +157,11 @@ const leastQuiet = 12 * time.Minute
 
 // longestWindow is the period of alarms: each of them has the metrics of a window.
 const longestWindow = time.Minute
+
+// longestRecordAge is an hour less than a stream keeps records: Lambda counts as given up, and
+// puts into the bucket, what it still finds there, and does not count what expired, from
+// https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html
+const longestRecordAge = 23 * time.Hour
 
 // Limits of event source mappings, from
 // https://docs.aws.amazon.com/lambda/latest/api/API_CreateEventSourceMapping.html
@@ -134,7 +173,8 @@ func (c *Config) checkStream(f *faults) {
 		f.add("batchingWindow is %v and window %v: a batch must not wait for longer than a window", c.BatchingWindow, c.Hotkeys.Window)
 	}
 	f.between("retries", c.Retries, 0, 10_000)
-	f.seconds("recordAge", c.RecordAge, time.Minute, 24*time.Hour)
+	f.check(c.RecordAge >= time.Minute && c.RecordAge <= longestRecordAge && c.RecordAge%time.Second == 0, "recordAge", c.RecordAge,
+		"whole seconds, 1m to 23h: a stream keeps records for 24h, and what expires there is lost without an alarm and without a copy in the failure bucket")
 	f.check(c.Parallelization == 1, "parallelization", c.Parallelization, "1: Lambda gives no tumbling windows to parallel deliveries")
 	f.check(c.Hotkeys.Quiet >= leastQuiet, "quiet", c.Hotkeys.Quiet, "12m or more, as schedules take a minute at least")
 }
@@ -163,8 +203,10 @@ var (
 // unattached are settings of what an attached deployment has not, beside those that
 // only other functions than hotkeys read. It shrinks nothing, so there is no quiet time.
 var unattached = []string{
-	"auth", "apiRate", "apiBurst", "jwtIssuer", "jwtAudience", "maxLatency", "maxShardChanges", "maxReadUnits", "maxWriteUnits",
-	"warmReadUnits", "warmWriteUnits", "ingestConcurrency", "queryConcurrency", "aggregatorConcurrency", "quiet",
+	"auth", "apiRate", "apiBurst", "corsOrigins", "jwtIssuer", "jwtAudience", "jwtScopes", "jwtAdminScopes", "maxLatency", "maxShardChanges", "accessLog", "billing", "canary",
+	"minReadUnits", "minWriteUnits", "maxReadUnits", "maxWriteUnits", "warmReadUnits", "warmWriteUnits",
+	"minRollupsReadUnits", "minRollupsWriteUnits", "maxRollupsReadUnits", "maxRollupsWriteUnits", "warmRollupsReadUnits", "warmRollupsWriteUnits",
+	"ingestConcurrency", "queryConcurrency", "aggregatorConcurrency", "accountConcurrency", "ingestMemory", "queryMemory", "aggregatorMemory", "quiet",
 }
 
 func notAttached() []string {

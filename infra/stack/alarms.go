@@ -21,6 +21,7 @@ type alarm struct {
 	of      int     // these many; 0 is all
 	text    string  // what happened, and what to do first
 	absent  bool    // goes off below from instead, and where there are no data
+	series  bool    // has many series, of which each would tell that it is over
 }
 
 // makeAlarms makes all alarms, each with the topic for its action.
@@ -35,6 +36,7 @@ func (d *deployment) makeAlarms() {
 		list = append(list, d.taskAlarms()...)
 		list = append(list, d.shardAlarms()...)
 		list = append(list, d.apiAlarms()...)
+		list = append(list, d.accountAlarm())
 	}
 	for _, a := range list {
 		d.makeAlarm(a)
@@ -62,7 +64,9 @@ func (d *deployment) makeAlarm(a alarm) {
 	})
 	action := awscloudwatchactions.NewSnsAction(d.topic)
 	made.AddAlarmAction(action)
-	made.AddOkAction(action)
+	if !a.series {
+		made.AddOkAction(action)
+	}
 	d.alarms = append(d.alarms, made)
 }
 
@@ -78,6 +82,21 @@ func (d *deployment) functionAlarms() (list []alarm) {
 		})
 	}
 	return list
+}
+
+// usedUp is the part of the account's concurrency from which on it is nearly used up.
+const usedUp = 0.8
+
+// accountAlarm is about all functions of the account, whose quota they share. What is
+// reserved counts as used; the metric has no dimensions:
+// https://docs.aws.amazon.com/lambda/latest/dg/monitoring-concurrency.html
+func (d *deployment) accountAlarm() alarm {
+	return alarm{
+		name: "account-concurrency", section: "account-concurrency", metric: metric("AWS/Lambda", "ClaimedAccountConcurrency", maximum, nil),
+		from: usedUp * float64(d.config.AccountConcurrency), periods: 5, of: 3,
+		text: fmt.Sprintf("Lambda runs %.0f %% or more of what the account may run at a time (%d, as accountConcurrency says). "+
+			"Beyond it calls of the API are refused. Ask for a higher quota, or find out which function needs so many.", 100*usedUp, d.config.AccountConcurrency),
+	}
 }
 
 // conflictsPerMinute are five a second. A keyed call is a transaction, which has its items for

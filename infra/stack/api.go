@@ -10,68 +10,125 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
 	"github.com/aws/jsii-runtime-go"
+
+	"github.com/hotshard/hotshard/internal/httpapi"
 )
 
 // makeAPI makes an HTTP API with one route for each call, each with authorization.
 // Anything else is answered 404 by API Gateway itself.
 func (d *deployment) makeAPI() {
 	d.api = awsapigatewayv2.NewHttpApi(d.stack, jsii.String("Api"), &awsapigatewayv2.HttpApiProps{
-		ApiName: d.name("api"), Description: jsii.String("hotshard"), CreateDefaultStage: jsii.Bool(false),
+		ApiName: d.name("api"), Description: jsii.String("hotshard"), CreateDefaultStage: jsii.Bool(false), CorsPreflight: d.cors(),
 	})
 	list, err := routes()
 	if err != nil {
 		panic(err) // the routes depend on the code alone
 	}
-	authorizer := d.authorizer()
+	guards := d.guards()
 	integrations := map[string]awsapigatewayv2integrations.HttpLambdaIntegration{}
 	for _, r := range list {
 		if integrations[r.function] == nil {
-			integrations[r.function] = awsapigatewayv2integrations.NewHttpLambdaIntegration(id(r.function), awslambda.IFunction(d.functions[r.function]), nil)
+			integrations[r.function] = awsapigatewayv2integrations.NewHttpLambdaIntegration(id(r.function), awslambda.IFunction(d.live[r.function]), nil)
 		}
 		d.api.AddRoutes(&awsapigatewayv2.AddRoutesOptions{
 			Path: jsii.String(r.path), Methods: &[]awsapigatewayv2.HttpMethod{awsapigatewayv2.HttpMethod(r.method)},
-			Integration: integrations[r.function], Authorizer: authorizer,
+			Integration: integrations[r.function], Authorizer: guards[r.who].authorizer, AuthorizationScopes: guards[r.who].scopes,
 		})
 	}
 	d.makeStage()
 }
 
-func (d *deployment) authorizer() awsapigatewayv2.IHttpRouteAuthorizer {
-	if d.config.Auth == "jwt" {
-		return awsapigatewayv2authorizers.NewHttpJwtAuthorizer(jsii.String("Jwt"), jsii.String(d.config.JWTIssuer),
-			&awsapigatewayv2authorizers.HttpJwtAuthorizerProps{JwtAudience: jsii.Strings(d.config.JWTAudience...)})
+// cors lets pages of some origins call the API, if there are any. API Gateway answers what
+// browsers ask before; the calls themselves want what others want.
+func (d *deployment) cors() *awsapigatewayv2.CorsPreflightOptions {
+	if len(d.config.CORSOrigins) == 0 {
+		return nil
 	}
-	return awsapigatewayv2authorizers.NewHttpIamAuthorizer()
+	return &awsapigatewayv2.CorsPreflightOptions{
+		AllowOrigins: jsii.Strings(d.config.CORSOrigins...),
+		AllowMethods: &[]awsapigatewayv2.CorsHttpMethod{
+			awsapigatewayv2.CorsHttpMethod_GET, awsapigatewayv2.CorsHttpMethod_POST, awsapigatewayv2.CorsHttpMethod_PUT, awsapigatewayv2.CorsHttpMethod_DELETE,
+		},
+		AllowHeaders:  jsii.Strings("authorization", "content-type", "idempotency-key", "x-amz-content-sha256", "x-amz-date", "x-amz-security-token"),
+		ExposeHeaders: jsii.Strings("retry-after", "x-request-id"),
+		MaxAge:        awscdk.Duration_Hours(jsii.Number(1)),
+	}
+}
+
+// guard is what a call has to prove: a signature, or a token, with one of some scopes if
+// there are any.
+type guard struct {
+	authorizer awsapigatewayv2.IHttpRouteAuthorizer
+	scopes     *[]*string
+}
+
+// guards are those of callers and operators. Without scopes of its own an operator's call
+// is signed even where others bear tokens: not every token is an operator's.
+func (d *deployment) guards() map[httpapi.Audience]guard {
+	c, signed := d.config, guard{authorizer: awsapigatewayv2authorizers.NewHttpIamAuthorizer()}
+	if c.Auth != "jwt" {
+		return map[httpapi.Audience]guard{httpapi.ForCallers: signed, httpapi.ForOperators: signed}
+	}
+	tokens := awsapigatewayv2authorizers.NewHttpJwtAuthorizer(jsii.String("Jwt"), jsii.String(c.JWTIssuer),
+		&awsapigatewayv2authorizers.HttpJwtAuthorizerProps{JwtAudience: jsii.Strings(c.JWTAudience...)})
+	bearing := func(scopes []string) guard {
+		if len(scopes) == 0 {
+			return guard{authorizer: tokens}
+		}
+		return guard{tokens, jsii.Strings(scopes...)}
+	}
+	if len(c.JWTAdminScopes) > 0 {
+		signed = bearing(c.JWTAdminScopes)
+	}
+	return map[httpapi.Audience]guard{httpapi.ForCallers: bearing(c.JWTScopes), httpapi.ForOperators: signed}
 }
 
 func (d *deployment) makeStage() {
-	group := awslogs.NewLogGroup(d.stack, jsii.String("ApiLogs"), &awslogs.LogGroupProps{
-		LogGroupName:  jsii.String("/aws/apigateway/" + d.config.Prefix + "api"),
-		Retention:     awslogs.RetentionDays_INFINITE,
-		RemovalPolicy: awscdk.RemovalPolicy_DESTROY,
-	})
-	d.retain(group)
 	d.stage = awsapigatewayv2.NewHttpStage(d.stack, jsii.String("Stage"), &awsapigatewayv2.HttpStageProps{
 		HttpApi: d.api, StageName: jsii.String("$default"), AutoDeploy: jsii.Bool(true),
 		Throttle: &awsapigatewayv2.ThrottleSettings{RateLimit: number(d.config.APIRate), BurstLimit: number(d.config.APIBurst)},
 	})
+	if d.config.AccessLog != "off" {
+		d.logCalls()
+	}
+}
+
+// vended begins the names of log groups that AWS's services write to: for others each
+// delivery grows a policy of the account's, which takes 5,120 characters, from
+// https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/AWS-logs-and-resource-policy.html
+const vended = "/aws/vendedlogs/apigateway/"
+
+// logCalls has the stage log each call.
+func (d *deployment) logCalls() {
+	group := awslogs.NewLogGroup(d.stack, jsii.String("ApiLogs"), &awslogs.LogGroupProps{
+		LogGroupName:  jsii.String(vended + d.config.Prefix + "api"),
+		Retention:     awslogs.RetentionDays_INFINITE,
+		RemovalPolicy: awscdk.RemovalPolicy_DESTROY,
+	})
+	d.retain(group)
 	arn := d.stack.FormatArn(&awscdk.ArnComponents{
 		Service: jsii.String("logs"), Resource: jsii.String("log-group"), ResourceName: group.LogGroupName(),
 		ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME,
 	})
 	d.stage.Node().DefaultChild().(awsapigatewayv2.CfnStage).SetAccessLogSettings(
-		awsapigatewayv2.CfnStage_AccessLogSettingsProperty{DestinationArn: arn, Format: jsii.String(accessLog())})
+		awsapigatewayv2.CfnStage_AccessLogSettingsProperty{DestinationArn: arn, Format: jsii.String(accessLog(d.config.Auth == "jwt"))})
 }
 
 // accessLog is the form of an access log's line: who called what, and how it went.
-// Query strings are left out, since they hold callers' names of things.
-func accessLog() string {
-	fields := map[string]string{}
-	for name, variable := range map[string]string{
-		"time": "requestTime", "request": "requestId", "ip": "identity.sourceIp", "caller": "identity.caller",
+// Query strings are left out, since they hold callers' names of things. The functions'
+// lines have request as api_request_id, and functionRequest as request_id.
+func accessLog(tokens bool) string {
+	variables := map[string]string{
+		"time": "requestTime", "request": "requestId", "ip": "identity.sourceIp", "caller": "identity.userArn",
 		"route": "routeKey", "status": "status", "bytes": "responseLength", "latency": "responseLatency",
-		"functionLatency": "integrationLatency", "error": "error.message", "integrationError": "integrationErrorMessage",
-	} {
+		"functionRequest": "integration.requestId", "functionLatency": "integrationLatency", "functionStatus": "integration.integrationStatus",
+		"error": "error.message", "errorType": "error.responseType", "authorizerError": "authorizer.error", "integrationError": "integrationErrorMessage",
+	}
+	if tokens { // of operators, who sign, caller has the name
+		variables["subject"] = "authorizer.claims.sub"
+	}
+	fields := map[string]string{}
+	for name, variable := range variables {
 		fields[name] = "$context." + variable
 	}
 	line, err := json.Marshal(fields) // in the order of names

@@ -1,9 +1,8 @@
 package stack
 
 import (
-	"maps"
+	"fmt"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
@@ -14,9 +13,24 @@ import (
 	"github.com/hotshard/hotshard/infra/grants"
 )
 
-// memory is what each function gets, in MB, and with it a share of a CPU (a whole one
-// at 1,769 MB). docs/deploy.md has the measurements behind these numbers.
-var memory = map[string]int{grants.Ingest: 512, grants.Query: 512, grants.Hotkeys: 512, grants.Aggregator: 512}
+// memory is what a function gets, in MB. docs/deploy.md has the measurements behind the
+// defaults.
+func (d *deployment) memory(function string) int {
+	return map[string]int{
+		grants.Ingest: d.config.IngestMemory, grants.Query: d.config.QueryMemory,
+		grants.Hotkeys: d.config.HotkeysMemory, grants.Aggregator: d.config.AggregatorMemory,
+	}[function]
+}
+
+// environment is what a function reads, and how much of its memory Go's runtime may take: near
+// 90 % it collects garbage more often, rather than being killed at 100 %.
+func (d *deployment) environment(function string) map[string]*string {
+	all := map[string]*string{"GOMEMLIMIT": jsii.String(fmt.Sprintf("%dMiB", d.memory(function)*9/10))}
+	for variable, value := range d.config.Environment(function) {
+		all[variable] = jsii.String(value)
+	}
+	return all
+}
 
 // Timeouts. The HTTP functions have the request's deadline and time to answer after
 // it. The stream's functions mostly take milliseconds; the aggregator also runs the
@@ -53,10 +67,7 @@ func (d *deployment) makeFunction(name string) {
 		RemovalPolicy: awscdk.RemovalPolicy_DESTROY,
 	})
 	d.retain(d.logs[name])
-	environment := map[string]*string{}
-	for _, variable := range slices.Sorted(maps.Keys(d.config.Environment(name))) {
-		environment[variable] = jsii.String(d.config.Environment(name)[variable])
-	}
+	environment := d.environment(name)
 	props := &awslambda.FunctionProps{
 		FunctionName: d.name(name),
 		Description:  jsii.String(descriptions[name]),
@@ -64,21 +75,32 @@ func (d *deployment) makeFunction(name string) {
 		Architecture: awslambda.Architecture_ARM_64(),
 		Handler:      jsii.String("bootstrap"),
 		Code:         awslambda.Code_FromAsset(jsii.String(filepath.Join(d.dist, name)), nil),
-		MemorySize:   number(memory[name]),
+		MemorySize:   number(d.memory(name)),
 		Timeout:      seconds(d.timeout(name)),
 		Environment:  &environment,
 		// The role has its own policy, so that nothing is added to it here.
 		Role:                         d.makeRole(name).WithoutPolicyUpdates(nil),
-		Tracing:                      awslambda.Tracing_ACTIVE,
+		Tracing:                      awslambda.Tracing_DISABLED,
 		LoggingFormat:                awslambda.LoggingFormat_JSON,
 		SystemLogLevelV2:             awslambda.SystemLogLevel_WARN, // Lambda's own lines for each call cost more than they say
 		LogGroup:                     d.logs[name],
 		ReservedConcurrentExecutions: units(d.concurrency(name)),
 	}
+	if d.config.Tracing {
+		props.Tracing = awslambda.Tracing_ACTIVE
+	}
+	d.functions[name] = awslambda.NewFunction(d.stack, id(name), props)
+	d.live[name] = d.makeAlias(name)
+}
+
+// makeAlias makes the function's alias, which is what the API, the stream and schedules call:
+// the version that was deployed last, or in a rollout it and the one before.
+func (d *deployment) makeAlias(name string) awslambda.Alias {
+	props := &awslambda.AliasProps{AliasName: jsii.String("live"), Version: d.functions[name].CurrentVersion()}
 	if _, reads := mapped[name]; reads { // and has schedules, of which the next run does what one failed to do
 		props.RetryAttempts, props.MaxEventAge = jsii.Number(0), seconds(time.Minute)
 	}
-	d.functions[name] = awslambda.NewFunction(d.stack, id(name), props)
+	return awslambda.NewAlias(d.stack, id(name, "live"), props)
 }
 
 var descriptions = map[string]string{

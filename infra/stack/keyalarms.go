@@ -11,7 +11,7 @@ func (d *deployment) hotRate() float64 {
 }
 
 // keyAlarms are about keys. That of hot keys has a series for each key, so that it
-// names them as its contributors; without metrics by key it can only count them. Of a
+// names them as its contributors, and sends a mail for each, but none when it is over; without metrics by key it can only count them. Of a
 // table that is only watched nothing grows, so that one alarm says all.
 func (d *deployment) keyAlarms() []alarm {
 	next := "See on the dashboard whether its shard count grew; ask GET /v1/hot-keys for advice."
@@ -21,11 +21,11 @@ func (d *deployment) keyAlarms() []alarm {
 		where = "on the dashboard"
 	}
 	hot := alarm{
-		name: "hot-keys", section: "hot-keys", metric: d.byKey(), from: d.hotRate(), periods: 1,
+		name: "hot-keys", section: "hot-keys", metric: d.byKey(), from: d.hotRate(), periods: 1, series: true,
 		text: "A partition key takes more writes than its share of a partition. The alarm's contributors are the keys. " + next,
 	}
 	if d.config.Hotkeys.MetricKeys == 0 || d.config.Hotkeys.MetricNames == heat.Unnamed {
-		hot.metric, hot.from = d.own("HotKeys", maximum), 1
+		hot.metric, hot.from, hot.series = d.own("HotKeys", maximum), 1, false
 		hot.text = "A partition key takes more writes than its share of a partition. Metrics by key are off: " +
 			"its name is in the log of hotkeys and " + where + "."
 	}

@@ -10,11 +10,11 @@ import (
 // makeOutputs prints what an operator needs next.
 func (d *deployment) makeOutputs() {
 	if d.config.Attached() {
-		d.output("SourceTable", "The table that is watched. A stream takes two readers of each shard; this is one",
+		d.output("SourceTable", "The table that is watched. A stream takes two readers of each shard, that of a global table one; this is one",
 			jsii.String(d.config.SourceTable))
 	} else {
 		d.output("ApiUrl", "The API; requests are signed with AWS credentials (auth=iam) or bear a token (auth=jwt)", d.api.ApiEndpoint())
-		d.output("ItemsTable", "Sharded items", d.tables[grants.Items].TableName())
+		d.output("ItemsTable", "Sharded items. Its stream has its two readers: no other trigger or pipe may read it", d.tables[grants.Items].TableName())
 		d.output("ShardMapTable", "Shard counts and their changes", d.tables[grants.ShardMap].TableName())
 	}
 	d.output("RollupsTable", "Summaries and heat", d.tables[grants.Rollups].TableName())

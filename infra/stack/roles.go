@@ -16,8 +16,9 @@ import (
 func (d *deployment) makeRole(function string) awsiam.Role {
 	statements := []awsiam.PolicyStatement{
 		allow([]string{"logs:CreateLogStream", "logs:PutLogEvents"}, d.logs[function].LogGroupArn()),
-		// X-Ray has no resources that these could be bound to.
-		allow([]string{"xray:PutTraceSegments", "xray:PutTelemetryRecords"}, jsii.String("*")),
+	}
+	if d.config.Tracing { // X-Ray has no resources that these could be bound to
+		statements = append(statements, allow([]string{"xray:PutTraceSegments", "xray:PutTelemetryRecords"}, jsii.String("*")))
 	}
 	statements = append(statements, d.tableStatements(function)...)
 	if _, reads := mapped[function]; reads {

@@ -16,15 +16,18 @@ import (
 	"github.com/hotshard/hotshard/internal/query"
 )
 
-// route is one of the API's.
-type route struct{ method, path, function string }
+// route is one of the API's, for those who may be meant to call it.
+type route struct {
+	method, path, function string
+	who                    httpapi.Audience
+}
 
 // documents are the routes outside of the OpenAPI document: itself, and the page that
 // shows it with what that loads.
 var documents = []route{
-	{http.MethodGet, "/openapi.json", grants.Query},
-	{http.MethodGet, "/docs", grants.Query},
-	{http.MethodGet, "/docs/{file+}", grants.Query},
+	{http.MethodGet, "/openapi.json", grants.Query, httpapi.ForCallers},
+	{http.MethodGet, "/docs", grants.Query, httpapi.ForCallers},
+	{http.MethodGet, "/docs/{file+}", grants.Query, httpapi.ForCallers},
 }
 
 // routes returns one route for each call of the functions, as their own OpenAPI
@@ -41,7 +44,7 @@ func routes() ([]route, error) {
 		}
 		for _, path := range slices.Sorted(maps.Keys(paths)) {
 			for _, method := range slices.Sorted(maps.Keys(paths[path])) {
-				r := route{strings.ToUpper(method), greedy(path), of.function}
+				r := route{strings.ToUpper(method), greedy(path), of.function, paths[path][method].audience()}
 				if !slices.ContainsFunc(list, func(other route) bool { return other.method == r.method && other.path == r.path }) {
 					list = append(list, r)
 				}
@@ -51,13 +54,21 @@ func routes() ([]route, error) {
 	return list, nil
 }
 
+// operation is what the OpenAPI document says of a call.
+type operation struct{ Tags []string }
+
+// audience is who the call is for, as its definition says.
+func (o operation) audience() httpapi.Audience {
+	return httpapi.Audience(slices.Contains(o.Tags, httpapi.OperatorsTag))
+}
+
 // operations reads the OpenAPI document: by path and method.
-func operations(routes httpapi.Routes) (map[string]map[string]json.RawMessage, error) {
+func operations(routes httpapi.Routes) (map[string]map[string]operation, error) {
 	answer := httptest.NewRecorder()
 	handler := httpapi.WithDocs(httpapi.New(slog.New(slog.DiscardHandler), routes), routes)
 	handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/openapi.json", nil))
 	var document struct {
-		Paths map[string]map[string]json.RawMessage
+		Paths map[string]map[string]operation
 	}
 	if err := json.Unmarshal(answer.Body.Bytes(), &document); err != nil {
 		return nil, fmt.Errorf("reading the OpenAPI document: %w", err)

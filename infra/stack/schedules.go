@@ -33,7 +33,7 @@ func (d *deployment) tasks() []task {
 // the next is near.
 func (d *deployment) makeSchedules() {
 	for _, t := range d.tasks() {
-		function := d.functions[t.function]
+		function := d.live[t.function]
 		awsscheduler.NewCfnSchedule(d.stack, id(t.name, "schedule"), &awsscheduler.CfnScheduleProps{
 			Name:               d.name(t.name),
 			ScheduleExpression: jsii.String(rate(t.every)),

@@ -35,6 +35,7 @@ type deployment struct {
 	tables    map[string]awsdynamodb.TableV2 // by the variable that names it
 	failures  awss3.Bucket
 	functions map[string]awslambda.Function
+	live      map[string]awslambda.Alias // of the functions: what is called
 	logs      map[string]awslogs.LogGroup
 	mappings  map[string]awslambda.CfnEventSourceMapping
 	api       awsapigatewayv2.HttpApi
@@ -50,12 +51,16 @@ func Name(c *config.Config) string { return strings.TrimSuffix(c.Prefix, "-") }
 func New(scope constructs.Construct, c *config.Config, dist string) awscdk.Stack {
 	d := &deployment{
 		stack: awscdk.NewStack(scope, jsii.String(Name(c)), &awscdk.StackProps{
-			StackName:   jsii.String(Name(c)),
+			StackName: jsii.String(Name(c)),
+			Tags:      tags(c.Tags), TerminationProtection: jsii.Bool(c.TerminationProtection),
 			Description: jsii.String("hotshard keeps DynamoDB tables ahead of their hot keys."),
 		}),
 		config: c, dist: dist,
-		tables: map[string]awsdynamodb.TableV2{}, functions: map[string]awslambda.Function{},
+		tables: map[string]awsdynamodb.TableV2{}, functions: map[string]awslambda.Function{}, live: map[string]awslambda.Alias{},
 		logs: map[string]awslogs.LogGroup{}, mappings: map[string]awslambda.CfnEventSourceMapping{},
+	}
+	if c.Email == "" {
+		awscdk.Annotations_Of(d.stack).AddWarningV2(jsii.String("hotshard:nobody-gets-alarms"), jsii.String("nobody gets the alarms: set email, or subscribe to the topic by other means"))
 	}
 	d.makeTables()
 	d.makeFailures()
@@ -70,9 +75,19 @@ func New(scope constructs.Construct, c *config.Config, dist string) awscdk.Stack
 	}
 	d.makeTopic()
 	d.makeAlarms()
+	d.makeRollouts()
 	d.makeDashboard()
 	d.makeOutputs()
 	return d.stack
+}
+
+func tags(list []string) *map[string]*string {
+	all := map[string]*string{}
+	for _, t := range list {
+		key, value, _ := strings.Cut(t, "=")
+		all[key] = &value
+	}
+	return &all
 }
 
 // deployed are the functions that the deployment has.

@@ -64,7 +64,7 @@ func (d *deployment) makeMapping(function string) {
 		start = "LATEST" // what the stream of a table that was there holds is too old already
 	}
 	props := &awslambda.CfnEventSourceMappingProps{
-		FunctionName:                   d.functions[function].FunctionName(),
+		FunctionName:                   d.live[function].FunctionArn(),
 		EventSourceArn:                 d.streamARN(),
 		StartingPosition:               &start,
 		BatchSize:                      number(c.BatchSize),

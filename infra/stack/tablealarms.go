@@ -39,12 +39,14 @@ func (w watched) relief() string {
 }
 
 // raise says which limits can be raised.
-func (w watched) raise() string {
-	switch w.name {
-	case source:
+func (w watched) raise(attached bool) string {
+	switch {
+	case w.name == source:
 		return "raise the table's own limits or the account's quota."
-	case "items", "items-by-rank":
-		return "raise maxWriteUnits, maxReadUnits or the account's quota."
+	case w.name == "items", w.name == "items-by-rank":
+		return "raise maxWriteUnits, maxReadUnits or the account's quota; with provisioned billing minWriteUnits or minReadUnits, too."
+	case w.name == "rollups" && !attached:
+		return "raise maxRollupsWriteUnits, maxRollupsReadUnits or the account's quota; with provisioned billing minRollupsWriteUnits or minRollupsReadUnits, too."
 	}
 	return "the table has no limit of its own, so raise the account's quota."
 }
@@ -68,7 +70,7 @@ func (d *deployment) tableAlarms() (list []alarm) {
 				ofTable(w.table, w.index, "WriteMaxOnDemandThroughputThrottleEvents"), ofTable(w.table, w.index, "ReadMaxOnDemandThroughputThrottleEvents"),
 				ofTable(w.table, w.index, "WriteAccountLimitThrottleEvents"), ofTable(w.table, w.index, "ReadAccountLimitThrottleEvents"),
 				ofTable(w.table, w.index, "WriteProvisionedThroughputThrottleEvents"), ofTable(w.table, w.index, "ReadProvisionedThroughputThrottleEvents")),
-			text: "A limit of " + of + " or of the account is reached, for three of five minutes. More write shards don't help: " + w.raise(),
+			text: "A limit of " + of + " or of the account is reached, for three of five minutes. More write shards don't help: " + w.raise(d.config.Attached()),
 		})
 	}
 	return list

@@ -5,6 +5,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
 	"github.com/aws/jsii-runtime-go"
 
+	"github.com/hotshard/hotshard/infra/config"
 	"github.com/hotshard/hotshard/infra/grants"
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -33,6 +34,11 @@ func (d *deployment) makeTable(t schema.Table) awsdynamodb.TableV2 {
 			PointInTimeRecoveryEnabled: jsii.Bool(c.PITR),
 		},
 	}
+	if c.ContributorInsights {
+		props.ContributorInsightsSpecification = &awsdynamodb.ContributorInsightsSpecification{
+			Enabled: jsii.Bool(true), Mode: awsdynamodb.ContributorInsightsMode_THROTTLED_KEYS,
+		}
+	}
 	if c.PITR {
 		props.PointInTimeRecoverySpecification.RecoveryPeriodInDays = number(c.PITRDays)
 	}
@@ -45,28 +51,53 @@ func (d *deployment) makeTable(t schema.Table) awsdynamodb.TableV2 {
 	if t.TTL != "" {
 		props.TimeToLiveAttribute = jsii.String(t.TTL)
 	}
-	if t.Stream { // the items table, which takes the load
+	if t.Stream {
 		props.DynamoStream = awsdynamodb.StreamViewType_NEW_AND_OLD_IMAGES
-		props.Billing = awsdynamodb.Billing_OnDemand(&awsdynamodb.MaxThroughputProps{
-			MaxReadRequestUnits: units(c.MaxReadUnits), MaxWriteRequestUnits: units(c.MaxWriteUnits),
-		})
-		props.WarmThroughput = d.warm()
 	}
+	reads, writes := c.Units(t.Name)
+	props.Billing, props.WarmThroughput = d.billing(t.Name), warm(reads, writes)
 	var indexes []*awsdynamodb.GlobalSecondaryIndexPropsV2
 	for _, i := range t.Indexes {
-		indexes = append(indexes, d.index(i))
+		indexes = append(indexes, d.index(t.Name, i))
 	}
 	props.GlobalSecondaryIndexes = &indexes
 	return awsdynamodb.NewTableV2(d.stack, id("table", t.Name[len(c.Prefix):]), props)
 }
 
-func (d *deployment) index(i schema.Index) *awsdynamodb.GlobalSecondaryIndexPropsV2 {
-	return &awsdynamodb.GlobalSecondaryIndexPropsV2{
+// index is as its table: what is written to it is bounded, and paid for, by itself.
+func (d *deployment) index(table string, i schema.Index) *awsdynamodb.GlobalSecondaryIndexPropsV2 {
+	reads, writes := d.config.Units(table)
+	props := &awsdynamodb.GlobalSecondaryIndexPropsV2{
 		IndexName: jsii.String(i.Name), PartitionKey: text(i.PartitionKey), SortKey: text(i.SortKey),
-		ProjectionType:      awsdynamodb.ProjectionType_ALL,
-		MaxReadRequestUnits: units(d.config.MaxReadUnits), MaxWriteRequestUnits: units(d.config.MaxWriteUnits),
-		WarmThroughput: d.warm(),
+		ProjectionType: awsdynamodb.ProjectionType_ALL, WarmThroughput: warm(reads, writes),
 	}
+	if d.config.Provisioned(table) {
+		props.ReadCapacity, props.WriteCapacity = scaled(reads), scaled(writes)
+	} else {
+		props.MaxReadRequestUnits, props.MaxWriteRequestUnits = units(reads.Max), units(writes.Max)
+	}
+	return props
+}
+
+func (d *deployment) billing(table string) awsdynamodb.Billing {
+	reads, writes := d.config.Units(table)
+	if d.config.Provisioned(table) {
+		return awsdynamodb.Billing_Provisioned(&awsdynamodb.ThroughputProps{ReadCapacity: scaled(reads), WriteCapacity: scaled(writes)})
+	}
+	return awsdynamodb.Billing_OnDemand(&awsdynamodb.MaxThroughputProps{
+		MaxReadRequestUnits: units(reads.Max), MaxWriteRequestUnits: units(writes.Max),
+	})
+}
+
+// utilization is how many percent of provisioned capacity are to be used.
+const utilization = 70
+
+// scaled is capacity that follows the load. A table that changes its billing starts with the
+// seed, which CloudFormation wants for that.
+func scaled(u config.Units) awsdynamodb.Capacity {
+	return awsdynamodb.Capacity_Autoscaled(&awsdynamodb.AutoscaledCapacityOptions{
+		MinCapacity: number(u.Min), MaxCapacity: number(u.Max), SeedCapacity: number(u.Min), TargetUtilizationPercent: jsii.Number(utilization),
+	})
 }
 
 func text(name string) *awsdynamodb.Attribute {
@@ -81,13 +112,11 @@ func units(n int) *float64 {
 	return number(n)
 }
 
-func (d *deployment) warm() *awsdynamodb.WarmThroughput {
-	if d.config.WarmReadUnits == 0 && d.config.WarmWriteUnits == 0 {
+func warm(reads, writes config.Units) *awsdynamodb.WarmThroughput {
+	if reads.Warm == 0 && writes.Warm == 0 {
 		return nil
 	}
-	return &awsdynamodb.WarmThroughput{
-		ReadUnitsPerSecond: units(d.config.WarmReadUnits), WriteUnitsPerSecond: units(d.config.WarmWriteUnits),
-	}
+	return &awsdynamodb.WarmThroughput{ReadUnitsPerSecond: units(reads.Warm), WriteUnitsPerSecond: units(writes.Warm)}
 }
 
 func (d *deployment) removal() awscdk.RemovalPolicy {

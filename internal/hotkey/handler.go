@@ -82,9 +82,7 @@ func New(settings Settings, deps Deps) (*Handler, error) {
 	if err := deps.check(); err != nil {
 		return nil, fmt.Errorf("hotkey: %w", err)
 	}
-	if len(deps.Source.Uncounted) > 0 {
-		deps.Log.Warn("writes to indexes with keys of several attributes are not counted", "table", deps.Source.Table, "indexes", deps.Source.Uncounted)
-	}
+	deps.Source.warn(deps.Log)
 	return &Handler{
 		settings: settings, deps: deps, budget: newBudget(settings, deps.Rollups),
 		decoders: sync.Pool{New: func() any { return new(ddbstream.Decoder) }},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -22,9 +23,13 @@ type Source struct {
 	// own partitions, has no name.
 	Indexes []ddbstream.Index
 
-	// Uncounted are the global indexes whose writes are not counted: a key of several
-	// attributes, which DynamoDB allows since November 2025, is not known here.
+	// Uncounted are the indexes whose writes are not counted: global ones with a key of
+	// several attributes, which DynamoDB allows since November 2025, and vector indexes.
 	Uncounted []string
+
+	// Replicas are the other Regions in which a global table is. What is written there
+	// comes through this stream, too, and a stream shard of it takes one reader.
+	Replicas []string
 
 	// Own says that it is hotshard's items table: its keys are taken apart, and shard
 	// counts follow its load. Any other table only gets a report with advice.
@@ -100,10 +105,26 @@ func describe(table *types.TableDescription) (s Source, err error) {
 		}
 		s.Indexes = append(s.Indexes, indexOf(aws.ToString(x.IndexName), x.KeySchema, x.Projection))
 	}
+	for _, x := range table.VectorIndexes {
+		s.Uncounted = append(s.Uncounted, aws.ToString(x.IndexName))
+	}
+	for _, r := range table.Replicas {
+		s.Replicas = append(s.Replicas, aws.ToString(r.RegionName))
+	}
 	for _, x := range table.LocalSecondaryIndexes {
 		s.Indexes = append(s.Indexes, indexOf("", x.KeySchema, x.Projection))
 	}
 	return s, nil
+}
+
+// warn says what can't be counted, or not as it seems.
+func (s Source) warn(log *slog.Logger) {
+	if len(s.Uncounted) > 0 {
+		log.Warn("writes to vector indexes and to indexes with keys of several attributes are not counted", "table", s.Table, "indexes", s.Uncounted)
+	}
+	if len(s.Replicas) > 0 {
+		log.Warn("this is a global table: writes of other Regions are counted here as well, and nothing else may read its stream", "table", s.Table, "replicas", s.Replicas)
+	}
 }
 
 func keyNames(keys []types.KeySchemaElement) (partition, sort string) {

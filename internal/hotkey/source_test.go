@@ -271,15 +271,42 @@ func TestIndexKeysOfSeveralAttributes(t *testing.T) {
 			{IndexName: aws.String("plain"), KeySchema: keys(1, 1)}, {IndexName: aws.String("hash"), KeySchema: keys(1, 0)},
 			{IndexName: aws.String("two"), KeySchema: keys(2, 0)}, {IndexName: aws.String("four"), KeySchema: keys(2, 2)},
 		},
+		VectorIndexes: []types.VectorIndexDescription{{IndexName: aws.String("alike")}},
 	}
 	source, err := hotkey.FindSource(t.Context(), table, existing("rollups", "orders"))
-	if err != nil || len(source.Indexes) != 2 || !slices.Equal(source.Uncounted, []string{"two", "four"}) {
+	if err != nil || len(source.Indexes) != 2 || !slices.Equal(source.Uncounted, []string{"two", "four", "alike"}) {
 		t.Fatalf("%+v, %v", source, err)
 	}
 	f := newFixture(settings())
 	deps := f.deps()
 	deps.Source = source
-	if _, err := hotkey.New(existing("rollups", "orders"), deps); err != nil || !strings.Contains(f.logs.String(), "[two four]") {
+	if _, err := hotkey.New(existing("rollups", "orders"), deps); err != nil || !strings.Contains(f.logs.String(), "[two four alike]") {
 		t.Errorf("%v, logs %q", err, f.logs)
+	}
+}
+
+// TestGlobalTable: who starts the detector on one is told what it counts, and that a stream
+// shard of it has one reader.
+func TestGlobalTable(t *testing.T) {
+	table := described{
+		KeySchema:           []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}},
+		StreamSpecification: &types.StreamSpecification{StreamEnabled: aws.Bool(true)},
+		Replicas:            []types.ReplicaDescription{{RegionName: aws.String("eu-west-1")}, {RegionName: aws.String("us-east-1")}},
+	}
+	for _, replicas := range [][]types.ReplicaDescription{table.Replicas, nil} {
+		table.Replicas = replicas
+		source, err := hotkey.FindSource(t.Context(), table, existing("rollups", "orders"))
+		if err != nil || len(source.Replicas) != len(replicas) {
+			t.Fatalf("%+v, %v", source, err)
+		}
+		f := newFixture(settings())
+		deps := f.deps()
+		deps.Source = source
+		if _, err := hotkey.New(existing("rollups", "orders"), deps); err != nil {
+			t.Fatal(err)
+		}
+		if warned := strings.Contains(f.logs.String(), "global table") && strings.Contains(f.logs.String(), "[eu-west-1 us-east-1]"); warned != (replicas != nil) {
+			t.Errorf("%d replicas, logs %q", len(replicas), f.logs)
+		}
 	}
 }

@@ -104,10 +104,26 @@ func config() huma.Config {
 	return c
 }
 
+// Audience is who a call is for. A deployment may let different people make different
+// calls; it knows them by the tag OperatorsTag in the OpenAPI document.
+type Audience bool
+
+// The audiences.
+const (
+	ForCallers   Audience = false // of the application: its data
+	ForOperators Audience = true  // sets what holds for all callers, or tells of everybody's keys
+)
+
+// OperatorsTag marks the calls that are for operators in the OpenAPI document.
+const OperatorsTag = "operators"
+
 // Operation describes a call of the API.
-func Operation(method, path, id, summary, description string) huma.Operation {
+func Operation(who Audience, method, path, id, summary, description string) huma.Operation {
 	tag := "writes"
-	if method == http.MethodGet {
+	switch {
+	case who == ForOperators:
+		tag = OperatorsTag
+	case method == http.MethodGet:
 		tag = "reads"
 	}
 	op := huma.Operation{

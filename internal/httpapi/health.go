@@ -14,7 +14,7 @@ type healthOutput struct {
 }
 
 func health(api huma.API) {
-	huma.Register(api, Operation(http.MethodGet, "/healthz", "health", "Is the function up?", "Answers without a look at DynamoDB."),
+	huma.Register(api, Operation(ForCallers, http.MethodGet, "/healthz", "health", "Is the function up?", "Answers without a look at DynamoDB."),
 		func(context.Context, *struct{}) (*healthOutput, error) {
 			out := &healthOutput{}
 			out.Body.Status = "ok"

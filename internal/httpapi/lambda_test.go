@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"strings"
 	"context"
 	"log/slog"
 	"net/http"
@@ -18,7 +19,7 @@ func echo(known ...string) Routes {
 	}
 	type output struct{ Body []string }
 	return func(api huma.API) {
-		huma.Register(api, Operation(http.MethodGet, "/v1/events/{id}", "echo", "Echo", ""),
+		huma.Register(api, Operation(ForCallers, http.MethodGet, "/v1/events/{id}", "echo", "Echo", ""),
 			func(_ context.Context, in *input) (*output, error) {
 				out := &output{Body: []string{string(in.ID)}}
 				for _, n := range in.Name {
@@ -63,5 +64,28 @@ func TestLambdaPaths(t *testing.T) {
 	}
 	if _, err := handler(t.Context(), events.APIGatewayV2HTTPRequest{}); err == nil {
 		t.Error("an event of another shape is no error")
+	}
+}
+
+// TestBothRequestIDs: a log line has API Gateway's id, which its access log has as well, beside
+// the one that the caller is told.
+func TestBothRequestIDs(t *testing.T) {
+	var lines strings.Builder
+	handler := Lambda(New(slog.New(slog.NewJSONHandler(&lines, nil)), func(api huma.API) {
+		huma.Register(api, Operation(ForCallers, http.MethodGet, "/v1/look", "look", "Look", ""),
+			func(ctx context.Context, _ *struct{}) (*struct{}, error) {
+				Warn(ctx, "look")
+				return nil, nil
+			})
+	}))
+	request := events.APIGatewayV2HTTPRequest{RawPath: "/v1/look"}
+	request.RequestContext.HTTP.Method, request.RequestContext.RequestID = http.MethodGet, "JKJaXmPLvHcESHA="
+	got, err := handler(t.Context(), request)
+	told := got.MultiValueHeaders["X-Request-Id"]
+	if len(told) == 0 {
+		told = []string{got.Headers["X-Request-Id"]}
+	}
+	if err != nil || !strings.Contains(lines.String(), `"api_request_id":"JKJaXmPLvHcESHA="`) || !strings.Contains(lines.String(), `"request_id":"`+told[0]+`"`) {
+		t.Errorf("%v, told %q, logged %s", err, told, lines.String())
 	}
 }

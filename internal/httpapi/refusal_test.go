@@ -40,7 +40,7 @@ func things(log *bytes.Buffer) (http.Handler, *int) {
 	taken := new(int)
 	type output struct{ Body struct{ Taken int } }
 	routes := func(api huma.API) {
-		huma.Register(api, Operation(http.MethodPost, "/things", "things", "Things", ""), func(_ context.Context, in *thingsInput) (*output, error) {
+		huma.Register(api, Operation(ForCallers, http.MethodPost, "/things", "things", "Things", ""), func(_ context.Context, in *thingsInput) (*output, error) {
 			if _, fault := in.Since.Within(time.Second, time.Hour, time.Millisecond); fault != "" {
 				return nil, huma.Error422UnprocessableEntity("validation failed", &huma.ErrorDetail{Location: "query.since", Message: fault, Value: in.Since})
 			}

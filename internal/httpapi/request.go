@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
+	"github.com/awslabs/aws-lambda-go-api-proxy/core"
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/oklog/ulid/v2"
 )
@@ -20,7 +21,8 @@ type request struct {
 }
 
 // withRequest gives every request an id, Lambda's own where there is one, and
-// tells it in the answer's X-Request-Id.
+// tells it in the answer's X-Request-Id. Log lines also have API Gateway's, which its
+// access log has.
 func withRequest(log *slog.Logger, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := ulid.Make().String()
@@ -29,6 +31,9 @@ func withRequest(log *slog.Logger, next http.Handler) http.Handler {
 		}
 		w.Header().Set("X-Request-Id", id)
 		known := request{id, log.With("request_id", id, "method", r.Method, "route", route(r.URL.Path))}
+		if gateway, ok := core.GetAPIGatewayV2ContextFromContext(r.Context()); ok {
+			known.log = known.log.With("api_request_id", gateway.RequestID)
+		}
 		if fault := queryFault(r.URL.RawQuery); fault != nil {
 			writeProblem(w, fault)
 			return

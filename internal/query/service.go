@@ -119,32 +119,32 @@ func (s *Service) Load(ctx context.Context) error { return s.shards.Load(ctx, s.
 // Routes registers the service's calls. A nil service serves to document them.
 func Routes(s *Service) httpapi.Routes {
 	return func(api huma.API) {
-		get(api, "/v1/counters", "get-counters", "Read counters",
+		get(api, httpapi.ForCallers, "/v1/counters", "get-counters", "Read counters",
 			"The value of one counter, or of up to 100. A counter that was never written is 0.", s.getCounters)
-		get(api, "/v1/events", "list-events", "Read an entity's events in order",
+		get(api, httpapi.ForCallers, "/v1/events", "list-events", "Read an entity's events in order",
 			"A page of the events of a range, by time and then id, each once. While there is a cursor there are more.", s.listEvents)
-		get(api, "/v1/events/{id}", "get-event", "Read one event",
+		get(api, httpapi.ForCallers, "/v1/events/{id}", "get-event", "Read one event",
 			"The event of this entity, id and time, read consistently.", s.getEvent, http.StatusNotFound)
-		get(api, "/v1/rollups", "list-rollups", "Read counts and sums of an entity's events by hour or day",
+		get(api, httpapi.ForCallers, "/v1/rollups", "list-rollups", "Read counts and sums of an entity's events by hour or day",
 			"What the events of each bucket add up to, as far as they are folded, mostly within a minute.", s.listRollups)
-		get(api, "/v1/leaderboards", "get-leaderboard", "Read the first of a leaderboard",
+		get(api, httpapi.ForCallers, "/v1/leaderboards", "get-leaderboard", "Read the first of a leaderboard",
 			"The first players in rank, as of the last fold.", s.getBoard, http.StatusNotFound)
-		get(api, "/v1/leaderboards/rank", "get-rank", "Read a player's rank and neighbours",
+		get(api, httpapi.ForCallers, "/v1/leaderboards/rank", "get-rank", "Read a player's rank and neighbours",
 			"Where a player stands. The score is read consistently; as_of tells how fresh the rank is, and rank_error how far off it may be.", s.getRank, http.StatusNotFound)
-		get(api, "/v1/sessions", "count-sessions", "Count a group's active sessions",
+		get(api, httpapi.ForCallers, "/v1/sessions", "count-sessions", "Count a group's active sessions",
 			"How many have been started or renewed, and have neither ended nor been ended.", s.countSessions)
-		get(api, "/v1/shards", "get-shards", "Read shard counts",
+		get(api, httpapi.ForOperators, "/v1/shards", "get-shards", "Read shard counts",
 			"The shard count of one key, with its history; or without type and name a list of all keys that ever had more than one.", s.getShards)
-		get(api, "/v1/hot-keys", "list-hot-keys", "Name the hottest keys",
+		get(api, httpapi.ForOperators, "/v1/hot-keys", "list-hot-keys", "Name the hottest keys",
 			"The keys with the highest write rates of the time before now, the hottest first, and what to do about each.", s.listHotKeys)
 	}
 }
 
 // get registers a read, with the service's deadline and its errors as answers.
-func get[I, O any](api huma.API, path, id, summary, description string,
+func get[I, O any](api huma.API, who httpapi.Audience, path, id, summary, description string,
 	read func(context.Context, *I) (*O, error), more ...int,
 ) {
-	op := httpapi.Operation(http.MethodGet, path, id, summary, description)
+	op := httpapi.Operation(who, http.MethodGet, path, id, summary, description)
 	op.Errors = append(op.Errors, more...)
 	huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
 		out, err := read(ctx, in)

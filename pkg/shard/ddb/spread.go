@@ -120,6 +120,7 @@ func (r *SpreadReader) stretch(ctx context.Context, entity string, s stretch, mo
 	for d := s.from.Truncate(day); d.Before(s.to); d = d.Add(day) {
 		for n := range most {
 			queries = append(queries, countQuery{n, &dynamodb.QueryInput{
+				TableName:              &r.table,
 				KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"), // no sort key equals a bound
 				ExpressionAttributeValues: item{
 					":pk":   &types.AttributeValueMemberS{Value: eventPK(entity, schema.EventBucket.Label(d, 0), n)},
@@ -144,6 +145,7 @@ func (r *SpreadReader) Sessions(ctx context.Context, group string, now time.Time
 	base := schema.BaseKey{Type: schema.Sessions, Name: group}
 	spread, err := r.whole(ctx, base, now, func(n int) *dynamodb.QueryInput {
 		return &dynamodb.QueryInput{
+			TableName:              &r.table,
 			KeyConditionExpression: aws.String("pk = :pk AND begins_with(sk, :prefix)"),
 			FilterExpression:       aws.String("attribute_not_exists(moved) AND ends_at > :millis"),
 			ExpressionAttributeValues: item{
@@ -164,6 +166,7 @@ func (r *SpreadReader) Sessions(ctx context.Context, group string, now time.Time
 func (r *SpreadReader) Board(ctx context.Context, board, label string, now time.Time) (KeySpread, error) {
 	spread, err := r.whole(ctx, schema.BaseKey{Type: schema.Board, Name: board}, now, func(n int) *dynamodb.QueryInput {
 		return &dynamodb.QueryInput{
+			TableName:              &r.table,
 			IndexName:              aws.String(schema.ByRank),
 			KeyConditionExpression: aws.String("board_shard = :shard AND rank_key BETWEEN :low AND :high"),
 			ExpressionAttributeValues: item{
@@ -219,7 +222,7 @@ func (r *SpreadReader) count(ctx context.Context, queries []countQuery, shards i
 	group.SetLimit(maxParallel)
 	for i, q := range queries {
 		group.Go(func() (err error) {
-			q.input.TableName, q.input.Select = &r.table, types.SelectCount
+			q.input.Select = types.SelectCount
 			if q.input.FilterExpression == nil {
 				q.input.FilterExpression = aws.String("attribute_not_exists(expires_at) OR expires_at > :now")
 				q.input.ExpressionAttributeValues[":now"] = number(now.Unix())

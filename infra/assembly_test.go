@@ -1,0 +1,58 @@
+package infra
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// assembly is what the CDK's command line is told of the stack, beside the template.
+func assembly(t *testing.T, context map[string]any) (properties object, everything string) {
+	t.Helper()
+	dir, err := dist()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := t.TempDir()
+	app, err := New(context, dir, out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	app.Synth(nil)
+	files, err := filepath.Glob(filepath.Join(out, "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		everything += string(content)
+		if filepath.Base(file) == "manifest.json" {
+			var manifest object
+			if err := json.Unmarshal(content, &manifest); err != nil {
+				t.Fatal(err)
+			}
+			properties = manifest.object("artifacts").object("hotshard").object("properties")
+		}
+	}
+	return properties, everything
+}
+
+// TestTheStackItself: its tags, which CloudFormation gives to all that it has, and whether
+// it can be deleted; and that who deploys is told when nobody gets the alarms.
+func TestTheStackItself(t *testing.T) {
+	const nobody = "nobody gets the alarms"
+	properties, everything := assembly(t, nil)
+	if properties["terminationProtection"] != true || properties["tags"] != nil || !strings.Contains(everything, nobody) {
+		t.Errorf("by default: %v; a warning: %t", properties, strings.Contains(everything, nobody))
+	}
+	properties, everything = assembly(t, map[string]any{"tags": "team=data,cost center=42 a/b", "terminationProtection": "false", "email": "ops@example.com"})
+	tags := properties.object("tags")
+	if properties["terminationProtection"] == true || len(tags) != 2 || tags["team"] != "data" || tags["cost center"] != "42 a/b" || strings.Contains(everything, nobody) {
+		t.Errorf("as told: %v; a warning: %t", properties, strings.Contains(everything, nobody))
+	}
+}

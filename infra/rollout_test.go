@@ -1,0 +1,55 @@
+package infra
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/hotshard/hotshard/infra/grants"
+)
+
+// TestAliases: each function has one, of the version that was deployed; without canary it
+// moves at once.
+func TestAliases(t *testing.T) {
+	tm := deployed(t)
+	for _, function := range grants.Functions {
+		alias := tm.Resources[live(t, tm, function)]
+		version := tm.Resources[strings.TrimSuffix(strings.TrimPrefix(alias.Properties.text("FunctionVersion"), "${"), ".Version}")]
+		if alias.Properties.text("Name") != "live" || version.Type != "AWS::Lambda::Version" || version.Properties.text("FunctionName") != alias.Properties.text("FunctionName") || alias.UpdatePolicy != nil {
+			t.Errorf("%s: %v of %v", function, alias, version)
+		}
+	}
+	if strings.Contains(string(tm.text), "AWS::CodeDeploy") {
+		t.Error("something is deployed bit by bit unasked")
+	}
+}
+
+// TestCanary: the API's functions take over calls bit by bit, and go back on errors.
+func TestCanary(t *testing.T) {
+	for canary, want := range map[string]string{
+		"10percent5minutes": "CodeDeployDefault.LambdaCanary10Percent5Minutes", "linear10minutes": "CodeDeployDefault.LambdaLinear10PercentEvery10Minutes",
+	} {
+		tm := with(t, map[string]any{"canary": canary})
+		for _, function := range grants.Functions {
+			update := tm.Resources[live(t, tm, function)].UpdatePolicy.object("CodeDeployLambdaAliasUpdate")
+			if function != grants.Ingest && function != grants.Query {
+				if update != nil {
+					t.Errorf("%s: %v", function, update)
+				}
+				continue
+			}
+			p := tm.Resources[unref(update.text("DeploymentGroupName"))].Properties
+			group := text(map[string]any(p))
+			if p.text("DeploymentGroupName") != "hotshard-"+function || p.text("DeploymentConfigName") != want || !strings.Contains(group, "DEPLOYMENT_STOP_ON_ALARM") {
+				t.Errorf("%s: %v", function, p)
+			}
+			alarms := p.object("AlarmConfiguration").list("Alarms")
+			var names []string
+			for _, a := range alarms {
+				names = append(names, tm.Resources[unref(object(a.(map[string]any)).text("Name"))].Properties.text("AlarmName"))
+			}
+			if got := strings.Join(names, " "); got != "hotshard-"+function+"-errors hotshard-api-errors" || p.object("AlarmConfiguration")["Enabled"] != true {
+				t.Errorf("%s goes back on %s", function, got)
+			}
+		}
+	}
+}
