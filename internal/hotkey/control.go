@@ -19,7 +19,7 @@ type Shards interface {
 	Entries(ctx context.Context, now time.Time) ([]ddb.Entry, error)
 	Partitions(now time.Time) int
 	GrowFrom(ctx context.Context, seen ddb.Entry, count int, note ddb.Note, now time.Time) (ddb.Entry, error)
-	Shrink(ctx context.Context, key string, count int, note ddb.Note, now time.Time) (ddb.Entry, error)
+	ShrinkFrom(ctx context.Context, seen ddb.Entry, count int, note ddb.Note, now time.Time) (ddb.Entry, error)
 	NotePartitions(ctx context.Context, n int, now time.Time) error
 }
 
@@ -112,12 +112,12 @@ func (r *run) execute(ctx context.Context, seen ddb.Entry, d Decision) (changed 
 }
 
 // change changes a count at the time of the change itself, which is not that of what led
-// to it. It grows from what was seen, so that what ingest answered meanwhile is not
-// answered twice.
+// to it. It goes by what was seen, so that what ingest answered meanwhile is neither
+// answered twice nor undone.
 func (r *run) change(ctx context.Context, seen ddb.Entry, d Decision) (ddb.Entry, error) {
 	note := ddb.Note{By: "hotkeys", Why: d.Why}
 	if d.Action == Shrink {
-		return r.deps.Shards.Shrink(ctx, seen.Key, d.To, note, r.deps.Now())
+		return r.deps.Shards.ShrinkFrom(ctx, seen, d.To, note, r.deps.Now())
 	}
 	return r.deps.Shards.GrowFrom(ctx, seen, d.To, note, r.deps.Now())
 }

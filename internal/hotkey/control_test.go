@@ -152,7 +152,7 @@ func (f failing) GrowFrom(_ context.Context, _ ddb.Entry, _ int, _ ddb.Note, _ t
 	return f.change()
 }
 
-func (f failing) Shrink(_ context.Context, _ string, _ int, _ ddb.Note, _ time.Time) (ddb.Entry, error) {
+func (f failing) ShrinkFrom(_ context.Context, _ ddb.Entry, _ int, _ ddb.Note, _ time.Time) (ddb.Entry, error) {
 	return f.change()
 }
 

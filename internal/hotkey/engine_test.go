@@ -51,8 +51,8 @@ func (c insistent) GrowFrom(ctx context.Context, seen ddb.Entry, count int, note
 	return insist(func() (ddb.Entry, error) { return c.MapChanger.GrowFrom(ctx, seen, count, note, now) })
 }
 
-func (c insistent) Shrink(ctx context.Context, key string, count int, note ddb.Note, now time.Time) (ddb.Entry, error) {
-	return insist(func() (ddb.Entry, error) { return c.MapChanger.Shrink(ctx, key, count, note, now) })
+func (c insistent) ShrinkFrom(ctx context.Context, seen ddb.Entry, count int, note ddb.Note, now time.Time) (ddb.Entry, error) {
+	return insist(func() (ddb.Entry, error) { return c.MapChanger.ShrinkFrom(ctx, seen, count, note, now) })
 }
 
 func insist(change func() (ddb.Entry, error)) (entry ddb.Entry, err error) {

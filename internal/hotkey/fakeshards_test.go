@@ -52,8 +52,14 @@ func (f *fakeShards) GrowFrom(_ context.Context, seen ddb.Entry, count int, note
 	return f.change(seen.Key, count, count > seen.History.Newest(), note, now)
 }
 
-func (f *fakeShards) Shrink(_ context.Context, key string, count int, note ddb.Note, now time.Time) (ddb.Entry, error) {
-	return f.change(key, count, count < f.entries[key].History.Newest(), note, now)
+func (f *fakeShards) ShrinkFrom(_ context.Context, seen ddb.Entry, count int, note ddb.Note, now time.Time) (ddb.Entry, error) {
+	if f.before != nil {
+		f.before()
+	}
+	if entry := f.entries[seen.Key]; entry.Version != seen.Version {
+		return entry, ddb.ErrNoChange
+	}
+	return f.change(seen.Key, count, count < seen.History.Newest(), note, now)
 }
 
 func (f *fakeShards) change(key string, count int, sense bool, note ddb.Note, now time.Time) (ddb.Entry, error) {

@@ -23,6 +23,17 @@ func LimitBucket(start time.Time, window time.Duration) string {
 	return strconv.FormatInt(int64(window/time.Second), 10) + "#" + strconv.FormatInt(start.Unix(), 10)
 }
 
+// LimitStart returns the begin of the window that a label of LimitBucket is of, the zero
+// time for any other text.
+func LimitStart(bucket string) time.Time {
+	_, start, _ := strings.Cut(bucket, "#")
+	seconds, err := strconv.ParseInt(start, 10, 64)
+	if err != nil {
+		return time.Time{}
+	}
+	return time.Unix(seconds, 0).UTC()
+}
+
 // cutLimitBucket takes the label of a window off a name that ends with one.
 func cutLimitBucket(name string) (key, bucket string, ok bool) {
 	at := strings.LastIndexByte(name, '#')

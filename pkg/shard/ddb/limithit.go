@@ -23,6 +23,7 @@ type hit struct {
 	entry  Entry  // what the shard map says of the key
 	bucket string // the window's label
 	now    time.Time
+	begun  time.Time // by the wall clock, when now was
 	start  time.Time // of the window
 	first  int       // write shards with a part of Max: as many as there were at start
 	newest int       // write shards to be written to
@@ -63,7 +64,7 @@ func (h *hit) by(entry Entry) {
 // take makes one try to find room, and tells by allowed whether it did. The key may have
 // grown since the try before.
 func (h *hit) take(ctx context.Context) error {
-	if entry, err := h.shards.Lookup(ctx, h.base, h.now); err == nil {
+	if entry, err := h.shards.Lookup(ctx, h.base, h.now.Add(since(h.begun))); err == nil {
 		h.by(entry)
 	}
 	for range h.all + 4*maxMisses {

@@ -82,10 +82,12 @@ func (c *MapChanger) GrowFrom(ctx context.Context, seen Entry, count int, note N
 	})
 }
 
-// Shrink lowers the shard count of a base key.
-func (c *MapChanger) Shrink(ctx context.Context, key string, count int, note Note, now time.Time) (Entry, error) {
-	return c.change(ctx, key, now, func(e Entry, now time.Time) (Entry, error) {
-		if count >= e.History.Newest() {
+// ShrinkFrom lowers the shard count of the key of an entry, if the entry still is the key's
+// newest: what has grown since it was looked at is not thrown back. ErrNoChange otherwise,
+// as with GrowFrom.
+func (c *MapChanger) ShrinkFrom(ctx context.Context, seen Entry, count int, note Note, now time.Time) (Entry, error) {
+	return c.change(ctx, seen.Key, now, func(e Entry, now time.Time) (Entry, error) {
+		if e.Version != seen.Version || count >= e.History.Newest() {
 			return e, ErrNoChange
 		}
 		return c.automatic(e, count, note, now)

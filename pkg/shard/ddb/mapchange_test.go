@@ -107,6 +107,23 @@ func TestEveryProcessFollowsTheLog(t *testing.T) {
 	}
 }
 
+// TestAShrinkUndoesNoGrowth that came after what it rests on was read.
+func TestAShrinkUndoesNoGrowth(t *testing.T) {
+	d := deploy(t)
+	c := d.changer(ddb.ChangerOptions{})
+	seen, err := c.Grow(within(t), "C#likes", 16, note, later)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.GrowFrom(within(t), seen, 64, note, later.Add(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	entry, err := c.ShrinkFrom(within(t), seen, 1, note, later.Add(2*time.Second))
+	if !errors.Is(err, ddb.ErrNoChange) || entry.History.Newest() != 64 {
+		t.Errorf("shrunk: %+v, %v", entry, err)
+	}
+}
+
 func TestPins(t *testing.T) {
 	d := deploy(t)
 	c := d.changer(ddb.ChangerOptions{Keep: time.Hour})
@@ -120,7 +137,7 @@ func TestPins(t *testing.T) {
 	if _, err := c.Grow(within(t), "E#e", 20, note, now); !errors.Is(err, ddb.ErrPinned) {
 		t.Errorf("growing a pinned key: %v", err)
 	}
-	if _, err := c.Shrink(within(t), "E#e", 2, note, now); !errors.Is(err, ddb.ErrPinned) {
+	if _, err := c.ShrinkFrom(within(t), entry, 2, note, now); !errors.Is(err, ddb.ErrPinned) {
 		t.Errorf("shrinking a pinned key: %v", err)
 	}
 	if _, err := c.Pin(within(t), "E#e", 8, note, now); !errors.Is(err, ddb.ErrNoChange) {
@@ -135,7 +152,7 @@ func TestPins(t *testing.T) {
 		t.Fatalf("unpinned: %+v, %v", entry, err)
 	}
 	now = now.Add(2 * time.Hour)
-	if entry, err = c.Shrink(within(t), "E#e", 2, note, now); err != nil || entry.History.Newest() != 2 || entry.Max != 8 {
+	if entry, err = c.ShrinkFrom(within(t), entry, 2, note, now); err != nil || entry.History.Newest() != 2 || entry.Max != 8 {
 		t.Fatalf("shrunk: %+v, %v", entry, err)
 	}
 	if len(entry.History) != 2 || entry.History.At(now) != 8 || len(entry.Notes) != 2 {

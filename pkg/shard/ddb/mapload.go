@@ -78,7 +78,7 @@ func (m *Map) readParts(ctx context.Context, l *mapLoad) error {
 			continue
 		}
 		group.Go(func() error {
-			err := m.pages(ctx, input, func(it item) error {
+			err := m.pages(ctx, pageTime, input, func(it item) error {
 				if key, ok := ownKey(n, it); ok {
 					l.view.learn(readEntry(key, it))
 				}
@@ -108,7 +108,7 @@ func (m *Map) Entries(ctx context.Context, _ time.Time) ([]Entry, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	for n, input := range m.partQueries() {
 		group.Go(func() error {
-			return m.pages(ctx, input, func(it item) error {
+			return m.pages(ctx, pageTime, input, func(it item) error {
 				key, ok := ownKey(n, it)
 				if e := readEntry(key, it); ok && e.fault == nil && !e.gone {
 					found[n] = append(found[n], e)

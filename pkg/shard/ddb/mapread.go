@@ -15,7 +15,7 @@ import (
 // follow takes over what the log says from a time on, and the note of partitions, which
 // stands at its end.
 func (m *Map) follow(ctx context.Context, v *view, from time.Time) error {
-	err := m.pages(ctx, &dynamodb.QueryInput{
+	err := m.pages(ctx, callTime, &dynamodb.QueryInput{
 		TableName: &m.table, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("pk = :log AND sk >= :from"),
 		ExpressionAttributeValues: item{
 			":log":  &types.AttributeValueMemberS{Value: schema.MapLog},
@@ -74,9 +74,11 @@ func (m *Map) Read(ctx context.Context, key string) (Entry, error) {
 	return parseEntry(key, it)
 }
 
-// callTime bounds one attempt of a read, which takes some milliseconds: many wait
-// for it, and one that hangs is better made again.
-const callTime = 2 * time.Second
+// Bounds of one attempt of a read. One that hangs is better made again.
+const (
+	callTime = 500 * time.Millisecond // it takes some milliseconds, and a request that has 2 s waits for it
+	pageTime = 2 * time.Second        // of a load's page: with 15 others it is decoded by part of a CPU
+)
 
 // maxSortKey is DynamoDB's bound: what is longer is no key of the map.
 const maxSortKey = 1024
@@ -93,7 +95,7 @@ func (m *Map) getOnce(ctx context.Context, key string) (it item, err error) {
 	if len(key) > maxSortKey {
 		return nil, nil
 	}
-	err = promptly(ctx, func(ctx context.Context) error {
+	err = promptly(ctx, callTime, func(ctx context.Context) error {
 		out, err := m.client.GetItem(ctx, &dynamodb.GetItemInput{
 			TableName: &m.table, Key: mapKey(key), ConsistentRead: aws.Bool(true),
 		}, once)
@@ -107,11 +109,11 @@ func (m *Map) getOnce(ctx context.Context, key string) (it item, err error) {
 
 // pages makes a query to its end, from where its input is: a further call goes on after
 // the last page that was taken in.
-func (m *Map) pages(ctx context.Context, input *dynamodb.QueryInput, take func(item) error) error {
+func (m *Map) pages(ctx context.Context, each time.Duration, input *dynamodb.QueryInput, take func(item) error) error {
 	for {
 		var out *dynamodb.QueryOutput
 		err := persist(ctx, func(ctx context.Context) error {
-			return promptly(ctx, func(ctx context.Context) (err error) {
+			return promptly(ctx, each, func(ctx context.Context) (err error) {
 				out, err = m.client.Query(ctx, input, once)
 				return err
 			})
@@ -130,13 +132,13 @@ func (m *Map) pages(ctx context.Context, input *dynamodb.QueryInput, take func(i
 	}
 }
 
-// promptly makes a call that is cut off after callTime, which is worth another attempt.
-func promptly(ctx context.Context, call func(context.Context) error) error {
-	limited, cancel := context.WithTimeout(ctx, callTime)
+// promptly makes a call that is cut off after a while, which is worth another attempt.
+func promptly(ctx context.Context, within time.Duration, call func(context.Context) error) error {
+	limited, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	err := call(limited)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		return fmt.Errorf("%w: no answer within %v: %v", ErrUnavailable, callTime, err)
+		return fmt.Errorf("%w: no answer within %v: %v", ErrUnavailable, within, err)
 	}
 	return err
 }

@@ -34,12 +34,16 @@ func (v *view) younger(now time.Time, age time.Duration) bool {
 	return v.keys != nil && now.Sub(v.at) <= age
 }
 
-// fresh tells whether the view need not be renewed at now. A poll that seems to be of
-// much later than now is another clock's.
+// otherClock is how far a time may lie before the newest poll: a request that waits has that of
+// its begin. One from farther back is another clock's.
+const otherClock = 30 * time.Second
+
+// fresh tells whether the view need not be renewed at now.
 func (v *view) fresh(now time.Time, age time.Duration) bool {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	return v.keys != nil && now.Sub(v.at).Abs() <= age
+	passed := now.Sub(v.at)
+	return v.keys != nil && passed <= age && passed >= -otherClock
 }
 
 // polled returns when the view was renewed last.
@@ -49,11 +53,14 @@ func (v *view) polled() time.Time {
 	return v.at
 }
 
-// reached notes that the view has all that there was at a time.
+// reached notes that the view has all that there was at a time. Of polls that cross, the
+// newest counts.
 func (v *view) reached(at time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.at = at
+	if back := v.at.Sub(at); back < 0 || back > otherClock {
+		v.at = at
+	}
 }
 
 // learn takes over an entry unless the view has a newer one. One that could not be

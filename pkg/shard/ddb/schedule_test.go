@@ -148,7 +148,9 @@ func (s *schedule) change(p *proc) {
 	key, n, ctx := "E#"+s.entity, 1+s.random.IntN(12), s.t.Context()
 	switch s.random.IntN(4) {
 	case 0:
-		_, _ = p.changer.Shrink(ctx, key, n, note, now) // refusals are right here
+		if seen, err := p.changer.Read(ctx, key); err == nil {
+			_, _ = p.changer.ShrinkFrom(ctx, seen, n, note, now) // refusals are right here
+		}
 	case 1:
 		_, _ = p.changer.Pin(ctx, key, n, note, now)
 		_, _ = p.changer.Unpin(ctx, key, note, now)

@@ -42,6 +42,8 @@ type load struct {
 	probe item   // goes where the write shard is
 	index bool   // the write shard is in the index by_rank
 	moves bool   // it takes over room of a limit's other write shard, or gives it
+
+	start time.Time // of a limit's window
 }
 
 // limit is the scope of a throttle that the write shard's partition is to blame for.
@@ -69,6 +71,7 @@ func (t *transactions) loads(ctx context.Context, actions []types.TransactWriteI
 			continue
 		}
 		l.Entry, _ = t.shards.newest(ctx, l.Key, now)
+		l.moves = l.gives()
 		list[i] = l
 		one := written{l.Key, l.item}
 		if met[one]++; met[one] == 1 { // a session that moves is at several places
@@ -84,13 +87,23 @@ func (t *transactions) loads(ctx context.Context, actions []types.TransactWriteI
 	for i := range list {
 		l := &list[i]
 		l.Request = asked[l.Key].ID
-		l.moves = met[written{l.Key, l.item}] > 1 && l.isLimit()
+		l.moves = l.moves || met[written{l.Key, l.item}] > 1 && l.isLimit()
 	}
 	return list, asked
 }
 
-// told tells the watcher what became of a transaction. One that takes over room says
-// nothing: it meets the write shard that was hot before, and with more write shards there are
+// gives tells whether others take over room from a limit's write shard: the limit has grown
+// within the window.
+func (l load) gives() bool {
+	if l.start.IsZero() {
+		return false
+	}
+	first := l.Entry.History.At(l.start)
+	return l.Shard < first && first < l.Entry.History.Newest()
+}
+
+// told tells the watcher what became of a transaction. One on a write shard that takes over
+// room or gives it says nothing: it meets the write shard that was hot before, and with more write shards there are
 // more of it.
 func (t *transactions) told(ctx context.Context, list []load, err error) {
 	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
@@ -199,6 +212,9 @@ func tableLoad(it item, now time.Time) (load, bool) {
 	}
 	if at, _, err := schema.ParseEventSortKey(sk); err == nil {
 		l.At = at
+	}
+	if key.Base.Type == schema.Limit {
+		l.start = schema.LimitStart(key.Bucket)
 	}
 	return l, true
 }

@@ -137,20 +137,24 @@ func (b *writeBatch) tell(ctx context.Context, it item, err error) {
 const maxLessons = 4
 
 // learn writes one item of each partition singly, since a batch does not say why
-// items were not taken. It returns what is left then.
+// items were not taken: what that meets, the others of the partition have met. It returns
+// what is left then.
 func (b *writeBatch) learn(ctx context.Context, items []item, reason error) ([]item, error) {
 	if !isThrottle(reason) && !errors.Is(reason, ErrThrottled) {
 		return items, reason
 	}
-	asked := map[string]bool{}
+	lessons := map[string]error{}
 	var lost error // of a single write, which may have been applied
 	left := slices.DeleteFunc(slices.Clone(items), func(it item) bool {
 		pk := text(it, schema.PK)
-		if asked[pk] || len(asked) == maxLessons {
+		if met, asked := lessons[pk]; asked || len(lessons) == maxLessons {
+			if isThrottle(met) {
+				b.tell(ctx, it, met)
+			}
 			return false
 		}
-		asked[pk] = true
 		err := b.single(ctx, it)
+		lessons[pk] = err
 		if err != nil && !isThrottle(err) {
 			lost = err
 		}
