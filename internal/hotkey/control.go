@@ -3,6 +3,7 @@ package hotkey
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"time"
 
@@ -93,6 +94,9 @@ func (r *run) execute(ctx context.Context, seen ddb.Entry, d Decision) (changed 
 		return false
 	}
 	if r.settings.Control != Act {
+		if d.Action == Shrink && !r.once.first("would shrink "+seen.Key, strconv.Itoa(d.To)) {
+			return false // said by an earlier run of the task
+		}
 		log.InfoContext(ctx, "shard count would change", "action", string(d.Action))
 		r.events("ShardCountChangesObserved", 1)
 		return false

@@ -127,6 +127,7 @@ func settings() hotkey.Settings {
 		ItemsTable: "hotshard-items", RollupsTable: "rollups", ShardMapTable: "shard-map", Source: hotkey.Hotshard,
 		Window: 10 * time.Second, PartitionWCU: 100, Threshold: 0.7, TopK: 2000,
 		HeatRetention: 4 * time.Hour, Metrics: hotkey.CloudWatch, MetricKeys: 100, MetricNames: heat.Plain, Control: hotkey.Act, Quiet: 10 * time.Minute,
+		EventAhead: 2 * time.Second, ViewAge: time.Second,
 	}
 }
 

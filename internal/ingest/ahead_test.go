@@ -20,11 +20,15 @@ func TestEventsAhead(t *testing.T) {
 			}
 		}
 	}
-	for name, bad := range map[string]Settings{
-		"HOTSHARD_EVENT_AHEAD": {EventAhead: 9 * time.Second}, "HOTSHARD_VIEW_AGE": {ViewAge: 6 * time.Second},
+	for _, bad := range []Settings{
+		{EventAhead: 9 * time.Second, ViewAge: 6 * time.Second}, {EventAhead: -1, ViewAge: -1},
+		{}, // which would mean their defaults to the map
 	} {
-		if err := bad.Validate(); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: %v", name, err)
+		err := bad.Validate()
+		for _, name := range []string{"HOTSHARD_EVENT_AHEAD", "HOTSHARD_VIEW_AGE"} {
+			if err == nil || !strings.Contains(err.Error(), name) {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
 	}
 }

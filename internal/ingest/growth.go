@@ -95,11 +95,10 @@ func (g *grower) Attempted(ctx context.Context, a ddb.Attempt) {
 	partitions := g.shards.Partitions(now)
 	bound := growth.Bound(partitions)
 	switch answer := g.keys.Attempted(attempt, bound, now); {
-	case a.Entry.Pinned:
 	case answer == growth.Bounded:
 		g.log.Warn("more write shards do not help: the table's partitions are the limit",
 			"key", g.names.Shown(a.Key), "shards", count, "partitions", partitions)
-	case answer == growth.Ask:
+	case answer == growth.Ask && !a.Entry.Pinned:
 		version := g.ask(ctx, attempt, placement.Next(count, bound))
 		g.keys.Asked(a.Key, version, g.now())
 	}

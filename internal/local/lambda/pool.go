@@ -128,7 +128,8 @@ func (p *Pool) serve(ctx context.Context, c Container, a *answer, r *http.Reques
 		p.give(nil)
 		return errors.Join(err, c.Stop())
 	}
-	return p.give(c)
+	p.give(c)
+	return nil
 }
 
 // start is a cold start.
@@ -185,20 +186,19 @@ func (p *Pool) reap() (old []idle) {
 }
 
 // give gives back what take took: the container, or nil if it is gone.
-func (p *Pool) give(c Container) error {
+func (p *Pool) give(c Container) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.o.Quota.release()
 	p.stats.Busy--
 	if c != nil && !p.stopped {
 		p.idle = append(p.idle, idle{c, time.Now()})
-		return nil
+		return
 	}
 	p.stats.Containers--
-	if c == nil {
-		return nil
+	if c != nil {
+		_ = p.stop([]idle{{Container: c}}) // that is logged, and the answer is a good one
 	}
-	return c.Stop()
 }
 
 // Stop stops all containers; a busy one when it has answered.

@@ -70,6 +70,16 @@ func TestLambdasModel(t *testing.T) {
 		get(t, s.URL()+"/v1/counters?name=pages", &answer)
 		return answer.Value == accepted
 	})
+	foreign, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+"/healthz", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign.Host = "evil.example" // which a page of that site may have point here
+	if answer, err := http.DefaultClient.Do(foreign); err != nil || answer.StatusCode != http.StatusMisdirectedRequest {
+		t.Errorf("another host's name: %v, %v", answer, err)
+	} else {
+		_ = answer.Body.Close()
+	}
 	for path, want := range map[string]int{"/openapi.json": 200, "/docs/": 200, "/healthz": 200, "/nothing": 404} {
 		if status, text := send(t, http.MethodGet, s.URL()+path, ""); status != want {
 			t.Errorf("%s: %d %.100s", path, status, text)

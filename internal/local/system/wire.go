@@ -33,7 +33,7 @@ func (s *System) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.server.Handler = withFrontPage(api, s.URL())
+	s.server.Handler = httpapi.ForHostsOf(s.options.Addr, withFrontPage(api, s.URL()))
 	source, err := local.OpenStream(ctx, local.Streams(s.endpoint, ""), s.names.Items)
 	if err != nil {
 		return fmt.Errorf("opening the stream of %s: %w", s.names.Items, err)
@@ -108,7 +108,7 @@ func (s *System) api(ctx context.Context) (http.Handler, error) {
 	httpapi.Early(ctx, s.options.Log, "reading the shard map for writes", writer.Load)
 	httpapi.Early(ctx, s.options.Log, "reading the shard map for reads", reader.Load)
 	routes := []httpapi.Routes{ingest.Routes(writer), query.Routes(reader)}
-	return httpapi.ForHostsOf(s.options.Addr, httpapi.WithDocs(httpapi.New(s.options.Log, routes...), routes...)), nil
+	return httpapi.WithDocs(httpapi.New(s.options.Log, routes...), routes...), nil
 }
 
 // settings reads a function's settings as the function does.

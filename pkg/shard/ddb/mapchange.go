@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -135,7 +136,7 @@ func (c *MapChanger) step(e Entry, count int, note Note, now time.Time) (Entry, 
 		at = last.Add(time.Millisecond)
 	}
 	next := Entry{Key: e.Key, Version: e.Version + 1, Updated: dated(now), Max: max(e.Most(), count), Pinned: e.Pinned}
-	kept := c.pruned(e.History, now)
+	kept := c.pruned(e, now)
 	next.Forgotten = e.Forgotten || len(kept) < len(e.History)
 	next.History = append(kept, shard.Change{At: at, Count: count})
 	next.Notes = map[int64]Note{at.UnixMilli(): note}
@@ -151,13 +152,23 @@ func (c *MapChanger) step(e Entry, count int, note Note, now time.Time) (Entry, 
 func dated(t time.Time) time.Time { return t.Round(0).Truncate(time.Millisecond).UTC() }
 
 // pruned drops the changes that no event kept can depend on: those that were
-// over before the retention's begin.
-func (c *MapChanger) pruned(h shard.History, now time.Time) shard.History {
-	first := 0
+// over before the retention's begin. Of counters and boards, whose places depend on no time,
+// it leaves what the log can say with one more.
+func (c *MapChanger) pruned(e Entry, now time.Time) shard.History {
+	h, first := e.History, 0
 	for c.keep > 0 && first+1 < len(h) && h[first+1].At.Before(now.Add(-c.keep)) {
 		first++
 	}
+	if timeless(e.Key) {
+		first = max(first, len(h)-maxLogged+1)
+	}
 	return append(shard.History(nil), h[first:]...)
+}
+
+// timeless tells whether no item of a key has its place by a count of the past.
+func timeless(key string) bool {
+	base, err := schema.ParseBaseKey(key)
+	return err == nil && (base.Type == schema.Counter || base.Type == schema.Board)
 }
 
 // change makes what decide makes of the key's entry, and tells everyone. Those who

@@ -124,6 +124,30 @@ func TestAShrinkUndoesNoGrowth(t *testing.T) {
 	}
 }
 
+// TestDailyStormsFitIntoTheLog: where it can't say a key's changes, every process reads the
+// key's item, at the same time.
+func TestDailyStormsFitIntoTheLog(t *testing.T) {
+	d := deploy(t)
+	c := d.changer(ddb.ChangerOptions{Keep: ddb.HistoryKept(720 * time.Hour)})
+	for key, most := range map[string]int{"C#daily": 30, "L#daily": 30, "E#daily": 40} {
+		at, entry := later, ddb.Entry{Key: key}
+		for i := range 40 {
+			var err error
+			if at = at.Add(time.Hour); i%2 == 0 {
+				entry, err = c.Grow(within(t), key, 16, note, at)
+			} else {
+				entry, err = c.ShrinkFrom(within(t), entry, 2, note, at)
+			}
+			if err != nil || entry.Max != 16 {
+				t.Fatalf("%s: %+v, %v", key, entry, err)
+			}
+		}
+		if len(entry.History) != most {
+			t.Errorf("%s: %d changes, want %d", key, len(entry.History), most)
+		}
+	}
+}
+
 func TestPins(t *testing.T) {
 	d := deploy(t)
 	c := d.changer(ddb.ChangerOptions{Keep: time.Hour})

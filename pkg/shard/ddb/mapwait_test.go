@@ -50,7 +50,7 @@ func TestAHungPollIsMadeAgain(t *testing.T) {
 // begin, needs no older view than the others.
 func TestRequestsOfDifferentTimesShareAView(t *testing.T) {
 	q := &queries{}
-	m, now := NewMap(q, "m"), time.Now()
+	m, now := NewMap(q, "m"), time.Unix(1_800_000_000, 0)
 	if err := m.Load(t.Context(), now); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestRequestsOfDifferentTimesShareAView(t *testing.T) {
 // TestAnotherClocksViewIsRenewed: one of much later than now says nothing of now.
 func TestAnotherClocksViewIsRenewed(t *testing.T) {
 	q := &queries{}
-	m, now := NewMap(q, "m"), time.Now()
+	m, now := NewMap(q, "m"), time.Unix(1_800_000_000, 0)
 	if err := m.Load(t.Context(), now.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
