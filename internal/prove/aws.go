@@ -63,7 +63,7 @@ var settingForm = regexp.MustCompile(`^([a-zA-Z]+)=[a-zA-Z0-9.:/_,@-]*$`)
 
 // own are the settings that a run has whatever is given: what it makes, it can remove.
 func own(prefix string) []string {
-	return []string{"prefix=" + prefix, "removal=destroy", "deletionProtection=false", "pitr=false"}
+	return []string{"prefix=" + prefix, "removal=destroy", "deletionProtection=false", "terminationProtection=false", "pitr=false"}
 }
 
 // DeploySettings are a run's settings of the deployment, each key=value, with more that are given.

@@ -25,11 +25,12 @@ type kind struct {
 
 // An increment or an event is a write unit, and its fold one more where it is folded alone; in a
 // batch that is 0.3 (docs/performance.md). A keyed call writes two items by a transaction, each
-// twice as dear, and one that meets another is tried again. A look at hot keys reads the heat
-// items of some minutes. Seconds are the longest that the function goes on for a call.
+// twice as dear, and one that meets another is tried again. A read unit is for the shard map. A
+// look at hot keys reads the heat items of some minutes. Seconds are the longest that the function
+// goes on for a call.
 var (
-	write      = kind{Units{WriteUnits: 2}, Units{WriteUnits: 4}, 7}
-	keyedWrite = kind{Units{WriteUnits: 9}, Units{WriteUnits: 45}, 7}
+	write      = kind{Units{WriteUnits: 2, ReadUnits: 1}, Units{WriteUnits: 4, ReadUnits: 100}, 7}
+	keyedWrite = kind{Units{WriteUnits: 9, ReadUnits: 1}, Units{WriteUnits: 45, ReadUnits: 100}, 7}
 	look       = kind{Units{ReadUnits: 100}, Units{ReadUnits: 1000}, 10}
 )
 
