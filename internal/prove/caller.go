@@ -104,14 +104,18 @@ func (c *caller) call(ctx context.Context, k kind, method, path, key string, bod
 	return a, err
 }
 
-func (c *caller) send(ctx context.Context, method, path, key string, content []byte, into any) (answer, error) {
-	c.made.Add(1)
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
+// counting has requests count the connections that are new.
+func counting(ctx context.Context, opened *atomic.Int64) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
 		if !info.Reused {
-			c.opened.Add(1)
+			opened.Add(1)
 		}
 	}})
-	request, err := http.NewRequestWithContext(ctx, method, c.api+path, bytes.NewReader(content))
+}
+
+func (c *caller) send(ctx context.Context, method, path, key string, content []byte, into any) (answer, error) {
+	c.made.Add(1)
+	request, err := http.NewRequestWithContext(counting(ctx, &c.opened), method, c.api+path, bytes.NewReader(content))
 	if err != nil {
 		return answer{}, err
 	}

@@ -100,7 +100,7 @@ func (r *Report) onset(p *page) {
 	}
 	p.text("## When one partition refuses\n\nUpdates of one item of a fresh table, 1 write unit each, never tried again; %v at each rate, and after a rest of %v the last rate for %v.\n",
 		r.Plan.Rung, r.Plan.Rest, r.Plan.Burst)
-	p.head("offered a second", "accepted a second", "refused %", "first refused after", "reasons", "other errors", "write units")
+	p.head("offered a second", "accepted a second", "refused %", "first refused after", "reasons", "other errors", "write units", "new connections")
 	for _, rung := range r.Onset.Rungs {
 		p.rung(fmt.Sprintf("%g", rung.Rate), rung)
 	}
@@ -113,7 +113,7 @@ func (p *page) rung(name string, r Rung) {
 	for _, reason := range slices.Sorted(maps.Keys(r.Reasons)) {
 		reasons = append(reasons, fmt.Sprintf("%s (%d)", reason, r.Reasons[reason]))
 	}
-	p.row(name, fmt.Sprintf("%.1f", r.Accepted), fmt.Sprintf("%.1f", r.Refused), after(r.First), strings.Join(reasons, ", "), r.Other, fmt.Sprintf("%.0f", r.Units))
+	p.row(name, fmt.Sprintf("%.1f", r.Accepted), fmt.Sprintf("%.1f", r.Refused), after(r.First), strings.Join(reasons, ", "), r.Other, fmt.Sprintf("%.0f", r.Units), r.Opened)
 }
 
 func (r *Report) storms(p *page) {
