@@ -91,7 +91,7 @@ func TestDeploymentsThatFail(t *testing.T) {
 		"it fails":                     "@touch deployed; exit 3",
 		"it has no outputs":            "@touch deployed",
 		"it goes on until Ctrl-C":      "@touch deployed; sleep 100",
-		"Ctrl-C, with work of its own": "@touch deployed; (sleep 100; touch late) & wait",
+		"Ctrl-C, with work of its own": "@(trap '' TERM; touch deployed; sleep 1; touch late) & wait",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -113,6 +113,12 @@ func TestDeploymentsThatFail(t *testing.T) {
 			}
 			if paths, err := notes(folder); err != nil || paths != nil {
 				t.Errorf("notes %v, %v", paths, err)
+			}
+			if strings.Contains(name, "of its own") {
+				time.Sleep(1500 * time.Millisecond)
+			}
+			if _, err := os.Stat(filepath.Join(c.checkout, "late")); err == nil {
+				t.Error("what the deployment started went on after the removal")
 			}
 		})
 	}

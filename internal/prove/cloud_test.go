@@ -101,7 +101,7 @@ func (c *cloud) site(t *testing.T) AWS {
 	}
 	return AWS{
 		Config: config, Checkout: c.checkout, Metrics: c, Output: io.Discard, Called: c.told.called,
-		Waiting: Waiting{Pause: 10 * time.Millisecond, Metrics: time.Millisecond},
+		Waiting: Waiting{Pause: 10 * time.Millisecond, Metrics: time.Millisecond, End: 100 * time.Millisecond},
 		Sign: func(_ context.Context, r *http.Request, _ []byte) error {
 			r.Header.Set("Authorization", "signed")
 			c.told.called("execute-api:Invoke")
