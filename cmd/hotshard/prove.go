@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"golang.org/x/term"
@@ -135,7 +137,9 @@ func (s *sites) of(r prove.Record) (prove.Site, error) {
 
 // aws is the account and Region of the environment.
 func (s *sites) aws() (prove.AWS, error) {
-	c, err := config.LoadDefaultConfig(s.ctx)
+	// Enough connections stay open for thousands of calls a second.
+	transport := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.MaxIdleConns, t.MaxIdleConnsPerHost = 512, 512 })
+	c, err := config.LoadDefaultConfig(s.ctx, config.WithHTTPClient(transport))
 	if err != nil {
 		return prove.AWS{}, fmt.Errorf("reading the AWS configuration: %w", err)
 	}

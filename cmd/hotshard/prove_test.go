@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -180,4 +182,23 @@ func TestProveSays(t *testing.T) {
 	said.Reset()
 	(&ProveCmd{Ceiling: 5}).describe(site, &said)
 	wantText(t, said.String(), "190000 calls of a counter in a storm", "It costs up to $", "ends at the ceiling of $5.00")
+}
+
+// TestProveExample: the example in the docs is of a run that did all, and its two files agree.
+func TestProveExample(t *testing.T) {
+	content, err := os.ReadFile("../../docs/performance/prove-local.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var example struct {
+		Run, Fault string
+		Storms     []struct{ Kind string }
+	}
+	if err := json.Unmarshal(content, &example); err != nil || example.Fault != "" || len(example.Storms) != 2 {
+		t.Errorf("%v, %+v", err, example)
+	}
+	page, err := os.ReadFile("../../docs/performance/prove-local.md")
+	if err != nil || !strings.Contains(string(page), fmt.Sprintf("Run %s, on this machine", example.Run)) {
+		t.Errorf("the page is of another run: %v", err)
+	}
 }

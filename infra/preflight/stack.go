@@ -56,7 +56,7 @@ func (l *look) deployed(ctx context.Context) {
 		Status string `xml:"DescribeStacksResult>Stacks>member>StackStatus"`
 	}
 	err := l.Calls.Query(ctx, "cloudformation:DescribeStacks", "2010-05-15", url.Values{"StackName": {name}}, &answer)
-	if awscall.Code(err) == "ValidationError" {
+	if awscall.Code(err) == "ValidationError" && strings.Contains(err.Error(), "does not exist") {
 		l.say(OK, "%s: this is its first deployment", what)
 		return
 	}

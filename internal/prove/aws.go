@@ -41,6 +41,7 @@ type AWS struct {
 type Waiting struct {
 	Pause   time.Duration // between two looks at what is being removed; 0 is 5 s
 	Metrics time.Duration // until CloudWatch has all metrics of what was used; 0 is 4 minutes
+	End     time.Duration // for a deployment that is told to end, until it is killed; 0 is 20 s
 }
 
 func (w Waiting) withDefaults() Waiting {
@@ -49,6 +50,9 @@ func (w Waiting) withDefaults() Waiting {
 	}
 	if w.Metrics == 0 {
 		w.Metrics = 4 * time.Minute
+	}
+	if w.End == 0 {
+		w.End = 20 * time.Second
 	}
 	return w
 }
@@ -63,7 +67,7 @@ var settingForm = regexp.MustCompile(`^([a-zA-Z]+)=[a-zA-Z0-9.:/_,@-]*$`)
 
 // own are the settings that a run has whatever is given: what it makes, it can remove.
 func own(prefix string) []string {
-	return []string{"prefix=" + prefix, "removal=destroy", "deletionProtection=false", "pitr=false", "terminationProtection=false"}
+	return []string{"prefix=" + prefix, "removal=destroy", "deletionProtection=false", "terminationProtection=false", "pitr=false"}
 }
 
 // DeploySettings are a run's settings of the deployment, each key=value, with more that are given.
@@ -159,8 +163,11 @@ func (a AWS) deploy(ctx context.Context, r Record, held *note) (string, error) {
 	child := exec.CommandContext(ctx, program, "deploy", "APPROVAL=never",
 		"CONTEXT=-c "+strings.Join(settings, " -c "), "ARGS=--outputs-file "+outputs)
 	child.Dir, child.Stdout, child.Stderr, child.ExtraFiles = a.Checkout, a.Output, a.Output, []*os.File{held.file}
-	group(child)
-	if err := child.Run(); err != nil {
+	child.WaitDelay = a.Waiting.withDefaults().End
+	kill := group(child)
+	err = child.Run()
+	kill()
+	if err != nil {
 		return "", fmt.Errorf("make deploy: %w", errors.Join(err, ctx.Err()))
 	}
 	return apiURL(outputs, r)

@@ -25,11 +25,12 @@ type kind struct {
 
 // An increment or an event is a write unit, and its fold one more where it is folded alone; in a
 // batch that is 0.3 (docs/performance.md). A keyed call writes two items by a transaction, each
-// twice as dear, and one that meets another is tried again. A look at hot keys reads the heat
-// items of some minutes. Seconds are the longest that the function goes on for a call.
+// twice as dear, and one that meets another is tried again. A read unit is for the shard map. A
+// look at hot keys reads the heat items of some minutes. Seconds are the longest that the function
+// goes on for a call.
 var (
-	write      = kind{Units{WriteUnits: 2}, Units{WriteUnits: 4}, 7}
-	keyedWrite = kind{Units{WriteUnits: 9}, Units{WriteUnits: 45}, 7}
+	write      = kind{Units{WriteUnits: 2, ReadUnits: 1}, Units{WriteUnits: 4, ReadUnits: 100}, 7}
+	keyedWrite = kind{Units{WriteUnits: 9, ReadUnits: 1}, Units{WriteUnits: 45, ReadUnits: 100}, 7}
 	look       = kind{Units{ReadUnits: 100}, Units{ReadUnits: 1000}, 10}
 )
 
@@ -103,14 +104,18 @@ func (c *caller) call(ctx context.Context, k kind, method, path, key string, bod
 	return a, err
 }
 
-func (c *caller) send(ctx context.Context, method, path, key string, content []byte, into any) (answer, error) {
-	c.made.Add(1)
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
+// counting has requests count the connections that are new.
+func counting(ctx context.Context, opened *atomic.Int64) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
 		if !info.Reused {
-			c.opened.Add(1)
+			opened.Add(1)
 		}
 	}})
-	request, err := http.NewRequestWithContext(ctx, method, c.api+path, bytes.NewReader(content))
+}
+
+func (c *caller) send(ctx context.Context, method, path, key string, content []byte, into any) (answer, error) {
+	c.made.Add(1)
+	request, err := http.NewRequestWithContext(counting(ctx, &c.opened), method, c.api+path, bytes.NewReader(content))
 	if err != nil {
 		return answer{}, err
 	}

@@ -3,7 +3,6 @@ package prove
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -191,7 +190,7 @@ func TestNotesGoWithWhatTheyName(t *testing.T) {
 		t.Errorf("with a damaged one beside it: %v", err)
 	}
 	count(1)
-	if content, err := os.ReadFile(damaged); err != nil || fmt.Sprintf("%s", content) != `{"id":""}` {
+	if content, err := os.ReadFile(damaged); err != nil || string(content) != `{"id":""}` {
 		t.Errorf("the damaged one is %q, %v", content, err)
 	}
 }

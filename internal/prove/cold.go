@@ -30,12 +30,9 @@ func (r *run) cold(ctx context.Context, _ *running, c *caller) error {
 	increment := func(n int) (answer, error) {
 		return c.call(ctx, write, http.MethodPost, "/v1/counters", "", incrementOf(fmt.Sprintf("cold-%d", n)), nil)
 	}
-	first, err := increment(0)
+	first, err := r.first(ctx, func() (answer, error) { return increment(0) })
 	if err != nil {
-		return fmt.Errorf("the first call: %w", err)
-	}
-	if first.status != http.StatusOK {
-		return fmt.Errorf("the first call was answered with status %d", first.status)
+		return err
 	}
 	result.First = float64(first.took.Microseconds()) / 1000
 	var warm []time.Duration
@@ -59,6 +56,28 @@ func (r *run) cold(ctx context.Context, _ *running, c *caller) error {
 	result.Burst = burst.total()
 	result.Calls, result.Opened = c.made.Load(), c.opened.Load()
 	return ctx.Err()
+}
+
+// A deployment's API takes some seconds until it knows who may call it.
+const (
+	firstTries = 60
+	firstPause = time.Second
+)
+
+// first makes the first call until it succeeds, and returns that one.
+func (r *run) first(ctx context.Context, call func() (answer, error)) (answer, error) {
+	for try := 1; ; try++ {
+		a, err := call()
+		if err == nil && a.status == http.StatusOK {
+			return a, nil
+		}
+		if err == nil {
+			err = fmt.Errorf("status %d", a.status)
+		}
+		if try == firstTries || !wait(ctx, firstPause) {
+			return a, fmt.Errorf("the first call, %d times: %w", try, err)
+		}
+	}
 }
 
 // incrementOf is a call's body that adds 1 to a counter.

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestCost(t *testing.T) {
@@ -85,9 +87,10 @@ func TestOutcomes(t *testing.T) {
 	} {
 		o.add(a.after, answer{a.status, a.early, 10 * time.Millisecond}, a.err)
 	}
-	want := Offered{Offered: 6, Accepted: 2, Refused: 1, Early: 1, Other: 2, Calm: 2, P50: 10, P99: 10, Longest: 10}
-	if got := o.total(); got != want {
-		t.Errorf("%+v, want %+v", got, want)
+	want := Offered{Offered: 6, Accepted: 2, Refused: 1, Early: 1, Other: 2, Calm: 2, P50: 10, P99: 10, Longest: 10,
+		Others: map[string]int{"status 500": 1, "no answer that could be read": 1}}
+	if diff := cmp.Diff(want, o.total()); diff != "" {
+		t.Errorf("outcomes (-want +got):\n%s", diff)
 	}
 	if share := want.RefusedShare(); math.Abs(share-66.67) > 0.01 {
 		t.Error(share)

@@ -3,6 +3,8 @@ package prove
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"math"
 	"net/http"
 	"slices"
@@ -17,11 +19,13 @@ type Offered struct {
 	Accepted int     `json:"accepted"`
 	Refused  int     `json:"refused"`       // for want of capacity, by the API or DynamoDB
 	Early    int     `json:"refused_early"` // before a function had it: by Lambda's concurrency or API Gateway
-	Other    int     `json:"other"`         // errors, which may have been done
+	Other    int     `json:"other"`         // of which some may have been done
 	Calm     float64 `json:"calm_s"`        // from when on, in whole seconds, at most 1 % were not accepted; -1 for never
 	P50      float64 `json:"p50_ms"`        // of how long answers took, refusals too
 	P99      float64 `json:"p99_ms"`
 	Longest  float64 `json:"longest_ms"`
+	// Others are those of Other, by status or error.
+	Others map[string]int `json:"others,omitempty"`
 }
 
 // RefusedShare is the share of what was not accepted, in percent.
@@ -53,7 +57,7 @@ func (o *outcomes) add(after time.Duration, a answer, err error) {
 	o.took = append(o.took, a.took)
 	switch {
 	case err != nil:
-		o.sum.Other++
+		o.other(kindOf(err))
 	case a.status == http.StatusOK:
 		s.accepted++
 		o.sum.Accepted++
@@ -62,8 +66,33 @@ func (o *outcomes) add(after time.Duration, a answer, err error) {
 	case a.status == http.StatusTooManyRequests:
 		o.sum.Refused++
 	default:
-		o.sum.Other++
+		o.other(fmt.Sprint("status ", a.status))
 	}
+}
+
+func (o *outcomes) other(what string) {
+	o.sum.Other++
+	if o.sum.Others == nil {
+		o.sum.Others = map[string]int{}
+	}
+	o.sum.Others[what]++
+}
+
+// kindOf is an error in so few forms that they can be counted.
+func kindOf(err error) string {
+	if _, ok := errors.AsType[*CeilingError](err); ok {
+		return "not sent, because of the ceiling"
+	}
+	if errors.Is(err, context.Canceled) {
+		return "interrupted"
+	}
+	if timeout, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](err); ok && timeout.Timeout() {
+		return "no answer in time"
+	}
+	return "no answer that could be read"
 }
 
 // total sums up, when all calls are over.

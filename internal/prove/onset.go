@@ -34,6 +34,8 @@ type Rung struct {
 	// error's own code where it gave none.
 	Reasons map[string]int `json:"reasons,omitempty"`
 	Units   float64        `json:"write_units"` // that DynamoDB says were consumed
+	// Opened are the connections to DynamoDB that were new.
+	Opened int64 `json:"new_connections"`
 }
 
 // plainAPI is what an experiment on a table of its own takes.
@@ -98,18 +100,19 @@ type tally struct {
 	first                   time.Duration
 	reasons                 map[string]int
 	units                   float64
-	accepted                atomic.Int64
+	accepted                int
 }
 
 // rung offers updates at a rate for a time.
 func (p *plain) rung(ctx context.Context, rate float64, lasting time.Duration) Rung {
 	t := &tally{first: -1, reasons: map[string]int{}}
 	begun := time.Now()
-	offer(ctx, rate, lasting, func(ctx context.Context, n int, after time.Duration) { t.add(p.update(ctx, n), after) })
+	var opened atomic.Int64
+	offer(counting(ctx, &opened), rate, lasting, func(ctx context.Context, n int, after time.Duration) { t.add(p.update(ctx, n), after) })
 	took := time.Since(begun).Seconds()
 	r := Rung{
-		Rate: rate, Offered: t.offered, Accepted: float64(t.accepted.Load()) / took, Other: t.other,
-		Refused: 100 * float64(t.refused) / float64(max(1, t.offered)), First: -1, Reasons: t.reasons, Units: t.units,
+		Rate: rate, Offered: t.offered, Accepted: float64(t.accepted) / took, Other: t.other,
+		Refused: 100 * float64(t.refused) / float64(max(1, t.offered)), First: -1, Reasons: t.reasons, Units: t.units, Opened: opened.Load(),
 	}
 	if t.first >= 0 {
 		r.First = t.first.Seconds()
@@ -177,7 +180,7 @@ func (t *tally) add(u updated, after time.Duration) {
 	reasons := throttled(u.err)
 	switch {
 	case u.err == nil:
-		t.accepted.Add(1)
+		t.accepted++
 	case len(reasons) == 0:
 		t.other++
 	default:

@@ -60,9 +60,9 @@ type calls struct {
 	each  Units
 }
 
-// assumedTime is what a call is reckoned with ahead, in seconds. What calls really take is
-// counted while the run lasts.
-const assumedTime = 0.1
+// assumedTime is what a call is reckoned with ahead, in seconds. What calls really take, mostly
+// less, is counted while the run lasts.
+const assumedTime = 0.3
 
 func (p Plan) calls() []calls {
 	onset := p.Burst.Seconds() * p.Onset[len(p.Onset)-1]

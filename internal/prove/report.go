@@ -100,7 +100,7 @@ func (r *Report) onset(p *page) {
 	}
 	p.text("## When one partition refuses\n\nUpdates of one item of a fresh table, 1 write unit each, never tried again; %v at each rate, and after a rest of %v the last rate for %v.\n",
 		r.Plan.Rung, r.Plan.Rest, r.Plan.Burst)
-	p.head("offered a second", "accepted a second", "refused %", "first refused after", "reasons", "other errors", "write units")
+	p.head("offered a second", "accepted a second", "refused %", "first refused after", "reasons", "other errors", "write units", "new connections")
 	for _, rung := range r.Onset.Rungs {
 		p.rung(fmt.Sprintf("%g", rung.Rate), rung)
 	}
@@ -113,7 +113,7 @@ func (p *page) rung(name string, r Rung) {
 	for _, reason := range slices.Sorted(maps.Keys(r.Reasons)) {
 		reasons = append(reasons, fmt.Sprintf("%s (%d)", reason, r.Reasons[reason]))
 	}
-	p.row(name, fmt.Sprintf("%.1f", r.Accepted), fmt.Sprintf("%.1f", r.Refused), after(r.First), strings.Join(reasons, ", "), r.Other, fmt.Sprintf("%.0f", r.Units))
+	p.row(name, fmt.Sprintf("%.1f", r.Accepted), fmt.Sprintf("%.1f", r.Refused), after(r.First), strings.Join(reasons, ", "), r.Other, fmt.Sprintf("%.0f", r.Units), r.Opened)
 }
 
 func (r *Report) storms(p *page) {
@@ -129,10 +129,19 @@ func (r *Report) storms(p *page) {
 			found = fmt.Sprint(s.Found)
 		}
 		o := s.Offered
-		p.row(fmt.Sprintf("%s, %g a second", s.Kind, s.Rate), o.Offered, fmt.Sprintf("%.1f", o.RefusedShare()), o.Refused, o.Early, o.Other, after(o.Calm), after(s.Named)+" "+s.Status,
+		p.row(fmt.Sprintf("%s, %g a second", s.Kind, s.Rate), o.Offered, fmt.Sprintf("%.1f", o.RefusedShare()), o.Refused, o.Early, others(o), after(o.Calm), after(s.Named)+" "+s.Status,
 			steps(s.Steps), fmt.Sprintf("%.0f ms, %.0f ms", o.P50, o.P99), fmt.Sprintf("%d, %s", s.Accepted, found), fmt.Sprintf("%d of %d calls", s.Opened, s.Calls))
 	}
 	p.text("")
+}
+
+// others are the outcomes that are no refusals.
+func others(o Offered) string {
+	texts := []string{fmt.Sprint(o.Other)}
+	for _, what := range slices.Sorted(maps.Keys(o.Others)) {
+		texts = append(texts, fmt.Sprintf("%s: %d", what, o.Others[what]))
+	}
+	return strings.Join(texts, "; ")
 }
 
 func steps(list []Step) string {
@@ -154,7 +163,7 @@ func (r *Report) keyed(p *page) {
 	p.head("offered a second", "calls", "not accepted %", "by the API", "before a function", "other", "N", "p50, p99", "accepted, found")
 	for _, k := range r.Keyed {
 		o := k.Offered
-		p.row(fmt.Sprintf("%g", k.Rate), o.Offered, fmt.Sprintf("%.1f", o.RefusedShare()), o.Refused, o.Early, o.Other, steps(k.Steps),
+		p.row(fmt.Sprintf("%g", k.Rate), o.Offered, fmt.Sprintf("%.1f", o.RefusedShare()), o.Refused, o.Early, others(o), steps(k.Steps),
 			fmt.Sprintf("%.0f ms, %.0f ms", o.P50, o.P99), fmt.Sprintf("%d, %d", o.Accepted, k.Found))
 	}
 	p.text("")

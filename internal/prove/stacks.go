@@ -3,6 +3,7 @@ package prove
 import (
 	"context"
 	"net/url"
+	"strings"
 
 	"github.com/hotshard/hotshard/internal/awscall"
 )
@@ -18,8 +19,8 @@ func (s stacks) status(ctx context.Context, name string) (status, why string, er
 		Why    string `xml:"DescribeStacksResult>Stacks>member>StackStatusReason"`
 	}
 	err = s.calls.Query(ctx, "cloudformation:DescribeStacks", cloudFormation, url.Values{"StackName": {name}}, &answer)
-	if awscall.Code(err) == "ValidationError" {
-		return "", "", nil // there is no such stack
+	if awscall.Code(err) == "ValidationError" && strings.Contains(err.Error(), "does not exist") {
+		return "", "", nil
 	}
 	return answer.Status, answer.Why, err
 }

@@ -1,0 +1,49 @@
+package config
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/hotshard/hotshard/internal/prove"
+)
+
+// TestWhatProveDeploysCanBeRemoved: hotshard prove removes what it deployed, so nothing of that is
+// to be retained or protected, whatever settings there are. A setting that there is not fails the
+// deployment before anything is made.
+func TestWhatProveDeploysCanBeRemoved(t *testing.T) {
+	settings, err := prove.DeploySettings("hotshard-prove-abcdefgh-", []string{"hotkeysConcurrency=0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for _, k := range Keys() {
+		known[k.Name] = true
+	}
+	context := map[string]any{}
+	for _, setting := range settings {
+		if key, value, _ := strings.Cut(setting, "="); known[key] {
+			context[key] = value
+		}
+	}
+	c, err := Parse(context)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Removal != "destroy" || c.PITR || c.Prefix != "hotshard-prove-abcdefgh-" || c.HotkeysConcurrency != 0 {
+		t.Errorf("%+v", c.Stack)
+	}
+	protections := 0
+	for field, value := range reflect.ValueOf(c.Stack).Fields() {
+		if !strings.HasSuffix(field.Name, "Protection") {
+			continue
+		}
+		protections++
+		if value.Bool() {
+			t.Errorf("%s is on", field.Name)
+		}
+	}
+	if protections == 0 {
+		t.Error("no setting protects anything: this test looks for the wrong names")
+	}
+}

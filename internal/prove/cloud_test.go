@@ -1,0 +1,145 @@
+package prove
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
+
+	"github.com/hotshard/hotshard/internal/awscall"
+	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/local/system"
+)
+
+// cloud is a stand-in for STS and CloudFormation. The stack is there when the checkout's make has
+// deployed it, and goes some looks after its removal was asked for.
+type cloud struct {
+	checkout string
+	told     recorder
+
+	mu      sync.Mutex
+	account string
+	removed int // looks since the removal was asked for; 0 is not asked for
+}
+
+func newCloud(t *testing.T, makefile string) *cloud {
+	t.Helper()
+	c := &cloud{checkout: t.TempDir(), account: "123456789012"}
+	if err := os.Mkdir(filepath.Join(c.checkout, "infra"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{"infra/cdk.json": "{}", "Makefile": makefile} {
+		if err := os.WriteFile(filepath.Join(c.checkout, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
+func (c *cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, notDeployed := os.Stat(filepath.Join(c.checkout, "deployed"))
+	switch action := r.FormValue("Action"); {
+	case action == "GetCallerIdentity":
+		fmt.Fprintf(w, "<A><GetCallerIdentityResult><Account>%s</Account></GetCallerIdentityResult></A>", c.account)
+	case action == "DeleteStack":
+		c.removed = 1
+		fmt.Fprint(w, "<A/>")
+	case action == "DescribeStacks" && (notDeployed != nil || c.removed > 3):
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprint(w, "<ErrorResponse><Error><Code>ValidationError</Code><Message>it does not exist</Message></Error></ErrorResponse>")
+	case action == "DescribeStacks":
+		status := "CREATE_IN_PROGRESS"
+		if c.removed > 0 {
+			c.removed++
+			status = "DELETE_IN_PROGRESS"
+		}
+		fmt.Fprintf(w, "<A><DescribeStacksResult><Stacks><member><StackStatus>%s</StackStatus></member></Stacks></DescribeStacksResult></A>", status)
+	default:
+		http.Error(w, "nobody expects "+action, http.StatusTeapot)
+	}
+}
+
+// gone tells whether the removal was asked for, and seen.
+func (c *cloud) gone() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.removed > 3
+}
+
+// GetMetricData is CloudWatch's: each sum is of two minutes with 5 each.
+func (c *cloud) GetMetricData(_ context.Context, in *cloudwatch.GetMetricDataInput, _ ...func(*cloudwatch.Options)) (*cloudwatch.GetMetricDataOutput, error) {
+	out := &cloudwatch.GetMetricDataOutput{}
+	for _, q := range in.MetricDataQueries {
+		out.MetricDataResults = append(out.MetricDataResults, types.MetricDataResult{Id: q.Id, Values: []float64{5, 5}})
+	}
+	return out, nil
+}
+
+// site is an account in which CloudFormation and STS are the stand-in's, and DynamoDB is the
+// engine's with a database of its own.
+func (c *cloud) site(t *testing.T) AWS {
+	t.Helper()
+	server := httptest.NewServer(c)
+	t.Cleanup(server.Close)
+	db := enginetest.Client(t)
+	config := aws.Config{
+		Region: "us-east-1", Credentials: db.Options().Credentials, BaseEndpoint: db.Options().BaseEndpoint, HTTPClient: db.Options().HTTPClient,
+	}
+	return AWS{
+		Config: config, Checkout: c.checkout, Metrics: c, Output: io.Discard, Called: c.told.called,
+		Waiting: Waiting{Pause: 10 * time.Millisecond, Metrics: time.Millisecond, End: 100 * time.Millisecond},
+		Sign: func(_ context.Context, r *http.Request, _ []byte) error {
+			r.Header.Set("Authorization", "signed")
+			c.told.called("execute-api:Invoke")
+			return nil
+		},
+		Calls: &awscall.Client{
+			Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("AKIDEXAMPLE", "secret", ""),
+			Endpoint: func(string) string { return server.URL }, Called: func(a awscall.Action) { c.told.called(string(a)) },
+		},
+	}
+}
+
+// api starts a system, as a deployment's.
+func api(t *testing.T) string {
+	t.Helper()
+	s, err := system.Start(t.Context(), system.Options{
+		Addr: "127.0.0.1:0", Endpoint: enginetest.Endpoint(t), Prefix: enginetest.Prefix("deployed"), Window: time.Second, Control: "act",
+		Failures: filepath.Join(t.TempDir(), "failures.jsonl"), Notices: io.Discard, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return s.URL()
+}
+
+// deploys is a Makefile that has the stack be there, writes what it was told, and the outputs.
+const deploys = `
+deploy:
+	@echo '$(APPROVAL) $(CONTEXT)' > told
+	@touch deployed
+	@printf '{"%%s":{"ApiUrl":"%s/"}}' "$$(echo '$(CONTEXT)' | sed 's/-c prefix=\([^ ]*\)- .*/\1/')" > $(word 2,$(ARGS))
+`
