@@ -1,10 +1,10 @@
 package httpapi
 
 import (
-	"strings"
 	"context"
 	"log/slog"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-lambda-go/events"
