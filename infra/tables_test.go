@@ -1,6 +1,7 @@
 package infra
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -54,11 +55,27 @@ func keys(p object) string {
 func replica(p object) object { return p.list("Replicas")[0].(map[string]any) }
 
 func TestTablesAreKept(t *testing.T) {
-	for name, r := range deployed(t).of(t, "AWS::DynamoDB::GlobalTable") {
+	tm := deployed(t)
+	for _, table := range schema.Tables(schema.NamesFor("hotshard-")) {
+		_, r := tm.named(t, "AWS::DynamoDB::GlobalTable", "TableName", table.Name)
 		pitr := replica(r.Properties).object("PointInTimeRecoverySpecification")
-		if r.DeletionPolicy != "Retain" || replica(r.Properties)["DeletionProtectionEnabled"] != true ||
-			pitr["PointInTimeRecoveryEnabled"] != true || pitr.number("RecoveryPeriodInDays") != 35 || replica(r.Properties)["ContributorInsightsSpecification"] != nil {
-			t.Errorf("%s: %s %v", name, r.DeletionPolicy, r.Properties)
+		if r.DeletionPolicy != "Retain" || replica(r.Properties)["DeletionProtectionEnabled"] != true || replica(r.Properties)["ContributorInsightsSpecification"] != nil {
+			t.Errorf("%s: %s %v", table.Name, r.DeletionPolicy, r.Properties)
+		}
+		if kept := pitr["PointInTimeRecoveryEnabled"] == true && pitr.number("RecoveryPeriodInDays") == 35; kept == table.Expendable {
+			t.Errorf("%s: recovery %v", table.Name, pitr)
+		}
+	}
+}
+
+// TestOutputsNameTables: an operator is told of each what it is for.
+func TestOutputsNameTables(t *testing.T) {
+	text := string(deployed(t).text)
+	for _, table := range schema.Tables(schema.NamesFor("")) {
+		name := strings.ReplaceAll(strings.ReplaceAll(table.Name, "shard-map", "ShardMap"), "-", "")
+		name = strings.ToUpper(name[:1]) + name[1:] + "Table"
+		if !regexp.MustCompile(`"` + name + `": \{\s+"Description": "\w`).MatchString(text) {
+			t.Errorf("no output %s says what is in the table", name)
 		}
 	}
 }

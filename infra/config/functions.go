@@ -14,6 +14,7 @@ import (
 	"github.com/hotshard/hotshard/internal/ingest"
 	"github.com/hotshard/hotshard/internal/query"
 	"github.com/hotshard/hotshard/internal/rollup"
+	"github.com/hotshard/hotshard/internal/schema"
 )
 
 // Key is something that an operator can set.
@@ -65,18 +66,21 @@ func keyOf(variable string) string {
 
 // computed are the variables that are not the operator's to set.
 func (c *Config) computed() map[string]string {
-	names := c.Names()
-	set := map[string]string{
-		"HOTSHARD_ITEMS_TABLE":     names.Items,
-		"HOTSHARD_ROLLUPS_TABLE":   names.Rollups,
-		"HOTSHARD_SHARD_MAP_TABLE": names.ShardMap,
-		"HOTSHARD_SOURCE":          string(hotkey.Hotshard),
-		"HOTSHARD_SOURCE_TABLE":    "",
+	set := map[string]string{"HOTSHARD_SOURCE": string(hotkey.Hotshard), "HOTSHARD_SOURCE_TABLE": ""}
+	for _, t := range schema.Tables(c.Names()) {
+		set[c.TableVariable(t.Name)] = t.Name
 	}
 	if c.Attached() {
 		set["HOTSHARD_SOURCE"], set["HOTSHARD_SOURCE_TABLE"] = string(hotkey.Existing), c.SourceTable
 	}
 	return set
+}
+
+// TableVariable is the environment variable that names a table of the deployment to
+// functions: HOTSHARD_SHARD_MAP_TABLE for hotshard-shard-map.
+func (c *Config) TableVariable(table string) string {
+	name := strings.TrimPrefix(table, c.Prefix)
+	return variablePrefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "_TABLE"
 }
 
 type validator interface{ Validate() error }

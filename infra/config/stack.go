@@ -91,8 +91,9 @@ type Stack struct {
 	AggregatorMemory int `env:"aggregatorMemory" envDefault:"1769"`
 
 	// Canary is how a new release of the HTTP functions takes over calls: off, at once;
-	// 10percent5minutes, a tenth of them first, and all after five minutes; or
-	// linear1minute, a tenth more each minute. Alarms on errors turn it back.
+	// 10percent5minutes (also 10, 15, 30), a tenth of them first, and all after as many
+	// minutes; or linear1minute (also 2minutes, 3minutes, 10minutes), a tenth more each
+	// time. Alarms on errors turn it back.
 	Canary string `env:"canary" envDefault:"off"`
 
 	// BatchSize is how many records a delivery of the stream has at most, 1 to 10,000;

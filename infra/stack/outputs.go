@@ -14,14 +14,22 @@ func (d *deployment) makeOutputs() {
 			jsii.String(d.config.SourceTable))
 	} else {
 		d.output("ApiUrl", "The API; requests are signed with AWS credentials (auth=iam) or bear a token (auth=jwt)", d.api.ApiEndpoint())
-		d.output("ItemsTable", "Sharded items. Its stream has its two readers: no other trigger or pipe may read it", d.tables[grants.Items].TableName())
-		d.output("ShardMapTable", "Shard counts and their changes", d.tables[grants.ShardMap].TableName())
 	}
-	d.output("RollupsTable", "Summaries and heat", d.tables[grants.Rollups].TableName())
+	for _, t := range d.schema() {
+		variable := d.config.TableVariable(t.Name)
+		d.output(*id(t.Name[len(d.config.Prefix):], "table"), contents[variable], d.tables[variable].TableName())
+	}
 	d.output("FailureBucket", "Records that a function gave up", d.failures.BucketName())
 	d.output("AlarmTopic", "Gets the alarms", d.topic.TopicArn())
 	d.output("DashboardUrl", "Is a key hot, which, and what was done", jsii.String(
 		"https://"+*d.stack.Region()+".console.aws.amazon.com/cloudwatch/home?region="+*d.stack.Region()+"#dashboards/dashboard/"+Name(d.config)))
+}
+
+// contents say what is in the tables.
+var contents = map[string]string{
+	grants.Items:    "Sharded items. Its stream has its two readers: no other trigger or pipe may read it",
+	grants.Rollups:  "Summaries and heat",
+	grants.ShardMap: "Shard counts and their changes",
 }
 
 func (d *deployment) output(name, description string, value *string) {

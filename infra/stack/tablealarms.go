@@ -1,9 +1,5 @@
 package stack
 
-import (
-	"github.com/hotshard/hotshard/internal/schema"
-)
-
 // watched is a table or an index whose throttles are watched.
 type watched struct{ name, table, index string }
 
@@ -11,11 +7,8 @@ func (d *deployment) watched() (list []watched) {
 	if d.config.Attached() {
 		list = append(list, watched{source, d.config.SourceTable, ""})
 	}
-	for _, t := range schema.Tables(d.config.Names()) {
+	for _, t := range d.schema() {
 		name := t.Name[len(d.config.Prefix):]
-		if d.config.Attached() && t.Name != d.config.Names().Rollups {
-			continue
-		}
 		list = append(list, watched{name, t.Name, ""})
 		for _, i := range t.Indexes {
 			list = append(list, watched{name + "-by-rank", t.Name, i.Name})

@@ -1,6 +1,8 @@
 package stack
 
 import (
+	"slices"
+
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
 	"github.com/aws/jsii-runtime-go"
@@ -10,16 +12,24 @@ import (
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
-// makeTables makes the tables of internal/schema. A deployment that is attached to a
-// table has rollups only, where heat items go.
+// makeTables makes the tables that the deployment has.
 func (d *deployment) makeTables() {
-	names := d.config.Names()
-	variables := map[string]string{names.Items: grants.Items, names.Rollups: grants.Rollups, names.ShardMap: grants.ShardMap}
-	for _, t := range schema.Tables(names) {
-		if variable := variables[t.Name]; !d.config.Attached() || variable == grants.Rollups {
-			d.tables[variable] = d.makeTable(t)
+	for _, t := range d.schema() {
+		d.tables[d.config.TableVariable(t.Name)] = d.makeTable(t)
+	}
+}
+
+// schema are the tables of internal/schema. A deployment that is attached to a table has
+// those that hotkeys is granted, but for the shard map: it changes no counts.
+func (d *deployment) schema() (list []schema.Table) {
+	for _, t := range schema.Tables(d.config.Names()) {
+		variable := d.config.TableVariable(t.Name)
+		counted := variable != grants.ShardMap && slices.ContainsFunc(grants.Of(grants.Hotkeys), func(g grants.Grant) bool { return g.Table == variable })
+		if !d.config.Attached() || counted {
+			list = append(list, t)
 		}
 	}
+	return list
 }
 
 func (d *deployment) makeTable(t schema.Table) awsdynamodb.TableV2 {
@@ -31,7 +41,7 @@ func (d *deployment) makeTable(t schema.Table) awsdynamodb.TableV2 {
 		DeletionProtection: jsii.Bool(c.DeletionProtection),
 		RemovalPolicy:      d.removal(),
 		PointInTimeRecoverySpecification: &awsdynamodb.PointInTimeRecoverySpecification{
-			PointInTimeRecoveryEnabled: jsii.Bool(c.PITR),
+			PointInTimeRecoveryEnabled: jsii.Bool(c.PITR && !t.Expendable),
 		},
 	}
 	if c.ContributorInsights {
@@ -39,7 +49,7 @@ func (d *deployment) makeTable(t schema.Table) awsdynamodb.TableV2 {
 			Enabled: jsii.Bool(true), Mode: awsdynamodb.ContributorInsightsMode_THROTTLED_KEYS,
 		}
 	}
-	if c.PITR {
+	if c.PITR && !t.Expendable {
 		props.PointInTimeRecoverySpecification.RecoveryPeriodInDays = number(c.PITRDays)
 	}
 	if c.Encryption == "account" {

@@ -22,6 +22,7 @@ type Table struct {
 	SortKey      string // of type S; "" for none
 	TTL          string // attribute with Unix seconds; "" for none
 	Stream       bool   // NEW_AND_OLD_IMAGES
+	Expendable   bool   // what it holds may be lost: no point-in-time recovery
 	Indexes      []Index
 }
 
