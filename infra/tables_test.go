@@ -56,8 +56,12 @@ func replica(p object) object { return p.list("Replicas")[0].(map[string]any) }
 func TestTablesAreKept(t *testing.T) {
 	for name, r := range deployed(t).of(t, "AWS::DynamoDB::GlobalTable") {
 		pitr := replica(r.Properties).object("PointInTimeRecoverySpecification")
+		recoverable, days := r.Properties.text("TableName") != "hotshard-heat", 35.0 // what was counted can be lost
+		if !recoverable {
+			days = 0
+		}
 		if r.DeletionPolicy != "Retain" || replica(r.Properties)["DeletionProtectionEnabled"] != true ||
-			pitr["PointInTimeRecoveryEnabled"] != true || pitr.number("RecoveryPeriodInDays") != 35 {
+			pitr["PointInTimeRecoveryEnabled"] != recoverable || pitr.number("RecoveryPeriodInDays") != days {
 			t.Errorf("%s: %s %v", name, r.DeletionPolicy, r.Properties)
 		}
 	}

@@ -70,6 +70,7 @@ func (c *Config) computed() map[string]string {
 		"HOTSHARD_ITEMS_TABLE":     names.Items,
 		"HOTSHARD_ROLLUPS_TABLE":   names.Rollups,
 		"HOTSHARD_SHARD_MAP_TABLE": names.ShardMap,
+		"HOTSHARD_HEAT_TABLE":      names.Heat,
 		"HOTSHARD_SOURCE":          string(hotkey.Hotshard),
 		"HOTSHARD_SOURCE_TABLE":    "",
 	}

@@ -15,9 +15,10 @@ func (d *deployment) makeOutputs() {
 	} else {
 		d.output("ApiUrl", "The API; requests are signed with AWS credentials (auth=iam) or bear a token (auth=jwt)", d.api.ApiEndpoint())
 		d.output("ItemsTable", "Sharded items", d.tables[grants.Items].TableName())
+		d.output("RollupsTable", "Summaries", d.tables[grants.Rollups].TableName())
 		d.output("ShardMapTable", "Shard counts and their changes", d.tables[grants.ShardMap].TableName())
 	}
-	d.output("RollupsTable", "Summaries and heat", d.tables[grants.Rollups].TableName())
+	d.output("HeatTable", "What the detector counted", d.tables[grants.Heat].TableName())
 	d.output("FailureBucket", "Records that a function gave up", d.failures.BucketName())
 	d.output("AlarmTopic", "Gets the alarms", d.topic.TopicArn())
 	d.output("DashboardUrl", "Is a key hot, which, and what was done", jsii.String(

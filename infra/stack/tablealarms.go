@@ -13,7 +13,7 @@ func (d *deployment) watched() (list []watched) {
 	}
 	for _, t := range schema.Tables(d.config.Names()) {
 		name := t.Name[len(d.config.Prefix):]
-		if d.config.Attached() && t.Name != d.config.Names().Rollups {
+		if d.config.Attached() && t.Name != d.config.Names().Heat {
 			continue
 		}
 		list = append(list, watched{name, t.Name, ""})

@@ -10,19 +10,19 @@ import (
 )
 
 // makeTables makes the tables of internal/schema. A deployment that is attached to a
-// table has rollups only, where heat items go.
+// table has that of heat only.
 func (d *deployment) makeTables() {
 	names := d.config.Names()
-	variables := map[string]string{names.Items: grants.Items, names.Rollups: grants.Rollups, names.ShardMap: grants.ShardMap}
+	variables := map[string]string{names.Items: grants.Items, names.Rollups: grants.Rollups, names.ShardMap: grants.ShardMap, names.Heat: grants.Heat}
 	for _, t := range schema.Tables(names) {
-		if variable := variables[t.Name]; !d.config.Attached() || variable == grants.Rollups {
+		if variable := variables[t.Name]; !d.config.Attached() || variable == grants.Heat {
 			d.tables[variable] = d.makeTable(t)
 		}
 	}
 }
 
 func (d *deployment) makeTable(t schema.Table) awsdynamodb.TableV2 {
-	c := d.config
+	c, recoverable := d.config, d.config.PITR && !t.Expendable
 	props := &awsdynamodb.TablePropsV2{
 		TableName:          jsii.String(t.Name),
 		PartitionKey:       text(t.PartitionKey),
@@ -30,10 +30,10 @@ func (d *deployment) makeTable(t schema.Table) awsdynamodb.TableV2 {
 		DeletionProtection: jsii.Bool(c.DeletionProtection),
 		RemovalPolicy:      d.removal(),
 		PointInTimeRecoverySpecification: &awsdynamodb.PointInTimeRecoverySpecification{
-			PointInTimeRecoveryEnabled: jsii.Bool(c.PITR),
+			PointInTimeRecoveryEnabled: jsii.Bool(recoverable),
 		},
 	}
-	if c.PITR {
+	if recoverable {
 		props.PointInTimeRecoverySpecification.RecoveryPeriodInDays = number(c.PITRDays)
 	}
 	if c.Encryption == "account" {

@@ -22,6 +22,7 @@ type Table struct {
 	SortKey      string // of type S; "" for none
 	TTL          string // attribute with Unix seconds; "" for none
 	Stream       bool   // NEW_AND_OLD_IMAGES
+	Expendable   bool   // what it holds may be lost: no point-in-time recovery
 	Indexes      []Index
 }
 
@@ -32,17 +33,18 @@ type Index struct {
 	SortKey      string // of type S
 }
 
-// Names are the names of the three tables in one deployment.
+// Names are the names of the four tables in one deployment.
 type Names struct {
 	Items    string // sharded items, with a stream
-	Rollups  string // summaries and heat items
+	Rollups  string // summaries
 	ShardMap string // shard counts and their change log
+	Heat     string // what the detector counted
 }
 
 // NamesFor returns the names under a prefix that tells deployments in one
 // account apart.
 func NamesFor(prefix string) Names {
-	return Names{Items: prefix + "items", Rollups: prefix + "rollups", ShardMap: prefix + "shard-map"}
+	return Names{Items: prefix + "items", Rollups: prefix + "rollups", ShardMap: prefix + "shard-map", Heat: prefix + "heat"}
 }
 
 // ByRank is the sparse index of leaderboard entries.
@@ -52,7 +54,7 @@ const (
 	RankKey    = "rank_key"
 )
 
-// Tables returns the three tables of a deployment.
+// Tables returns the four tables of a deployment.
 func Tables(names Names) []Table {
 	return []Table{
 		{
@@ -61,5 +63,6 @@ func Tables(names Names) []Table {
 		},
 		{Name: names.Rollups, PartitionKey: PK, SortKey: SK, TTL: ExpiresAt},
 		{Name: names.ShardMap, PartitionKey: PK, SortKey: SK, TTL: ExpiresAt},
+		{Name: names.Heat, PartitionKey: PK, SortKey: SK, TTL: ExpiresAt, Expendable: true},
 	}
 }
