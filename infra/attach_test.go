@@ -40,7 +40,7 @@ func TestAttached(t *testing.T) {
 	if tables, functions := tm.of(t, "AWS::DynamoDB::GlobalTable"), tm.of(t, "AWS::Lambda::Function"); len(tables) != 1 || len(functions) != 1 {
 		t.Errorf("%d tables, %d functions", len(tables), len(functions))
 	}
-	rollups := table(t, tm, "rollups")
+	heat := table(t, tm, "heat")
 	for _, kind := range []string{"AWS::ApiGatewayV2::Api", "AWS::Scheduler::Schedule"} {
 		if strings.Contains(string(tm.text), `"`+kind+`"`) {
 			t.Errorf("there is an %s", kind)
@@ -48,7 +48,7 @@ func TestAttached(t *testing.T) {
 	}
 	_, function := tm.named(t, "AWS::Lambda::Function", "FunctionName", "hotshard-hotkeys")
 	variables := function.Properties.object("Environment").object("Variables")
-	if variables["HOTSHARD_SOURCE"] != "existing" || variables["HOTSHARD_SOURCE_TABLE"] != "orders" || variables.text("HOTSHARD_ROLLUPS_TABLE") != "hotshard-rollups" {
+	if variables["HOTSHARD_SOURCE"] != "existing" || variables["HOTSHARD_SOURCE_TABLE"] != "orders" || variables.text("HOTSHARD_HEAT_TABLE") != "hotshard-heat" {
 		t.Errorf("environment %v", variables)
 	}
 	if p := mapping(t, tm, "hotkeys"); p.text("EventSourceArn") != sourceStream || p.number("TumblingWindowInSeconds") != 10 ||
@@ -61,7 +61,7 @@ func TestAttached(t *testing.T) {
 			described = true
 			continue
 		}
-		if strings.HasPrefix(s.action, "dynamodb:") && s.resource != "${"+rollups+".Arn}" && !strings.HasPrefix(s.resource, "arn:aws:dynamodb:eu-central-1:123456789012:table/orders/stream/") {
+		if strings.HasPrefix(s.action, "dynamodb:") && s.resource != "${"+heat+".Arn}" && !strings.HasPrefix(s.resource, "arn:aws:dynamodb:eu-central-1:123456789012:table/orders/stream/") {
 			t.Errorf("hotkeys may %v", s)
 		}
 	}
@@ -76,7 +76,7 @@ func TestAttached(t *testing.T) {
 
 func TestAttachedAlarms(t *testing.T) {
 	got := alarms(t, with(t, attached))
-	for _, name := range []string{"hot-keys", "source-hot-partition", "source-limit", "rollups-hot-partition", "rollups-limit", "hotkeys-behind", "hotkeys-gave-up", "hotkeys-not-polling",
+	for _, name := range []string{"hot-keys", "source-hot-partition", "source-limit", "heat-hot-partition", "heat-limit", "hotkeys-behind", "hotkeys-gave-up", "hotkeys-not-polling",
 		"hotkeys-errors", "hotkeys-throttles", "detector-state", "detector-errors", "detector-windows", "metrics-not-sent"} {
 		if got["hotshard-"+name] == nil {
 			t.Errorf("there is no alarm %s", name)

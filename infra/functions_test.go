@@ -198,7 +198,7 @@ func table(t *testing.T, tm *template, name string) string {
 func TestRolesAreTheGrants(t *testing.T) {
 	tm := deployed(t)
 	tables := map[string]string{
-		grants.Items: table(t, tm, "items"), grants.Rollups: table(t, tm, "rollups"), grants.ShardMap: table(t, tm, "shard-map"),
+		grants.Items: table(t, tm, "items"), grants.Rollups: table(t, tm, "rollups"), grants.ShardMap: table(t, tm, "shard-map"), grants.Heat: table(t, tm, "heat"),
 	}
 	bucket, _ := tm.named(t, "AWS::S3::Bucket", "BucketName", "<nil>")
 	seen := map[string]bool{}

@@ -61,31 +61,40 @@ func TestTwoReaders(t *testing.T) {
 	}
 }
 
-// TestFilter: the aggregator gets what it folds, and audits' marks; not the settings
-// of boards, markers or sessions.
+// TestFilter: the aggregator gets what it folds, and audits' marks; not markers or
+// sessions, nor that an event was deleted.
 func TestFilter(t *testing.T) {
-	filters := mapping(t, deployed(t), grants.Aggregator).object("FilterCriteria").list("Filters")
-	if len(filters) != 1 {
-		t.Fatalf("filters %v", filters)
-	}
-	var pattern struct {
-		DynamoDB struct {
-			Keys struct {
-				PK struct{ S []struct{ Prefix string } }
+	var passes []func(name, key string) bool
+	for _, f := range mapping(t, deployed(t), grants.Aggregator).object("FilterCriteria").list("Filters") {
+		var pattern struct {
+			EventName []string
+			DynamoDB  struct {
+				Keys struct {
+					PK struct{ S []struct{ Prefix string } }
+				}
 			}
 		}
+		text := object(f.(map[string]any)).text("Pattern")
+		if err := json.Unmarshal([]byte(text), &pattern); err != nil || len(text) > 4096 {
+			t.Fatalf("%s: %v", text, err)
+		}
+		passes = append(passes, func(name, key string) bool {
+			return (pattern.EventName == nil || slices.Contains(pattern.EventName, name)) &&
+				slices.ContainsFunc(pattern.DynamoDB.Keys.PK.S, func(p struct{ Prefix string }) bool { return strings.HasPrefix(key, p.Prefix) })
+		})
 	}
-	text := object(filters[0].(map[string]any)).text("Pattern")
-	if err := json.Unmarshal([]byte(text), &pattern); err != nil || len(text) > 4096 {
-		t.Fatalf("%s: %v", text, err)
-	}
-	for key, folds := range map[string]bool{
-		"C#page/home#1": true, "E#door#2026-01-05#0": true, "L#game#all#p": true,
-		"B#game": true, "I#key": false, "S#group#0": false,
+	for _, c := range []struct {
+		key   string
+		names string
+	}{
+		{"C#page/home#1", "INSERT MODIFY REMOVE"}, {"L#game#all#p", "INSERT MODIFY REMOVE"}, {"B#game", "INSERT MODIFY REMOVE"},
+		{"E#door#2026-01-05#0", "INSERT MODIFY"}, {"I#key", ""}, {"S#group#0", ""}, {"R#a#60#0#0", ""},
 	} {
-		passes := slices.ContainsFunc(pattern.DynamoDB.Keys.PK.S, func(p struct{ Prefix string }) bool { return strings.HasPrefix(key, p.Prefix) })
-		if passes != folds {
-			t.Errorf("%s passes: %t", key, passes)
+		for _, name := range []string{"INSERT", "MODIFY", "REMOVE"} {
+			got := slices.ContainsFunc(passes, func(pass func(name, key string) bool) bool { return pass(name, c.key) })
+			if got != strings.Contains(c.names, name) {
+				t.Errorf("%s of %s passes: %t", name, c.key, got)
+			}
 		}
 	}
 }

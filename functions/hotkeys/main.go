@@ -39,7 +39,7 @@ func build(ctx context.Context, settings hotkey.Settings, log *slog.Logger) (any
 	view := ddb.NewMapWith(db, settings.ShardMapTable, settings.MapOptions())
 	changer := ddb.NewMapChanger(db, view, ddb.ChangerOptions{Keep: ddb.HistoryKept(settings.EventRetention)})
 	return hotkey.New(settings, hotkey.Deps{
-		Source: source, Rollups: db, Shards: changer, Partitions: hotkey.OpenShards(streams),
+		Source: source, Heat: db, Shards: changer, Partitions: hotkey.OpenShards(streams),
 		Metrics: sink, Log: log, Now: time.Now,
 	})
 }

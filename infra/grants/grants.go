@@ -25,6 +25,7 @@ const (
 	Items    = "HOTSHARD_ITEMS_TABLE"
 	Rollups  = "HOTSHARD_ROLLUPS_TABLE"
 	ShardMap = "HOTSHARD_SHARD_MAP_TABLE"
+	Heat     = "HOTSHARD_HEAT_TABLE"
 	Source   = "HOTSHARD_SOURCE_TABLE" // that a deployment is attached to
 )
 
@@ -50,10 +51,11 @@ var All = []Grant{
 
 	{Query, Items, "", []string{"BatchGetItem", "GetItem", "Query"}, "events, strong reads of counters, boards' settings and entries"},
 	{Query, Items, ByRank, []string{"Query"}, "ranks and neighbours"},
-	{Query, Rollups, "", []string{"BatchGetItem", "GetItem", "Query"}, "summaries and heat"},
+	{Query, Rollups, "", []string{"BatchGetItem", "GetItem", "Query"}, "summaries"},
+	{Query, Heat, "", []string{"Query"}, "what the detector counted"},
 	{Query, ShardMap, "", []string{"GetItem", "Query"}, "the view of shard counts"},
 
-	{Hotkeys, Rollups, "", []string{"PutItem", "Query", "UpdateItem"}, "heat items, its own and those of other stream shards; summaries of hours; the budget of metric names"},
+	{Hotkeys, Heat, "", []string{"PutItem", "Query", "UpdateItem"}, "heat items, its own and those of other stream shards; summaries of hours; the budget of metric names"},
 	{Hotkeys, Source, "", []string{"DescribeTable"}, "keys and indexes of a table that the deployment is attached to"},
 	{Hotkeys, ShardMap, "", []string{"GetItem", "PutItem", "Query"}, "the view of shard counts, and changes"},
 

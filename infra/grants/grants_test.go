@@ -126,9 +126,9 @@ func TestWithOtherCalls(t *testing.T) {
 			Aggregator, "not granted: dynamodb:Scan HOTSHARD_SHARD_MAP_TABLE",
 		},
 		{
-			"an index for the table", "internal/hotkey/recent.go", "TableName: &h.settings.RollupsTable,",
-			`TableName: &h.settings.RollupsTable, IndexName: aws.String("by_heat"),`,
-			Hotkeys, "not granted: dynamodb:Query HOTSHARD_ROLLUPS_TABLE by_heat",
+			"an index for the table", "internal/hotkey/recent.go", "TableName: &h.settings.HeatTable,",
+			`TableName: &h.settings.HeatTable, IndexName: aws.String("by_heat"),`,
+			Hotkeys, "not granted: dynamodb:Query HOTSHARD_HEAT_TABLE by_heat",
 		},
 		{
 			"the stream left alone", "functions/hotkeys/main.go", "Partitions: hotkey.OpenShards(streams),", "Partitions: func() func(context.Context, string) (int, error) { _ = streams; return nil }(),",

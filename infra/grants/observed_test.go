@@ -52,7 +52,7 @@ func start(t *testing.T) *system {
 	}))
 	t.Cleanup(watch.Close)
 	bin := t.TempDir()
-	tables := map[string]string{s.names.Items: Items, s.names.Rollups: Rollups, s.names.ShardMap: ShardMap}
+	tables := map[string]string{s.names.Items: Items, s.names.Rollups: Rollups, s.names.ShardMap: ShardMap, s.names.Heat: Heat}
 	for _, name := range Functions {
 		binary := filepath.Join(bin, name, "bootstrap")
 		cmd := exec.CommandContext(t.Context(), "go", "build", "-tags", "lambda.norpc", "-o", binary, "./functions/"+name)

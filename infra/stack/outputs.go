@@ -28,7 +28,8 @@ func (d *deployment) makeOutputs() {
 // contents say what is in the tables.
 var contents = map[string]string{
 	grants.Items:    "Sharded items. Its stream has its two readers: no other trigger or pipe may read it",
-	grants.Rollups:  "Summaries and heat",
+	grants.Rollups:  "Summaries",
+	grants.Heat:     "Counts of the detector's windows",
 	grants.ShardMap: "Shard counts and their changes",
 }
 

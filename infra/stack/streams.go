@@ -15,10 +15,22 @@ import (
 
 // mapped are the functions that get the stream, with what they get of it: nil is all.
 // A stream shard takes two readers, and these are two.
-var mapped = map[string][]schema.Type{
-	grants.Hotkeys:    nil,
-	grants.Aggregator: {schema.Counter, schema.Entity, schema.Board}, // audits' marks are among entities' items
+var mapped = map[string][]filter{
+	grants.Hotkeys: nil,
+	grants.Aggregator: {
+		// Of a board that keeps more entries now the aggregator takes note, by its settings.
+		{prefixes: []string{schema.BoardPrefix, prefixOf(schema.Counter), prefixOf(schema.Board)}},
+		// Events stay in their rollups when they are deleted, which TTL does with all. Audits' marks
+		// are among them.
+		{prefixes: []string{prefixOf(schema.Entity)}, names: []string{"INSERT", "MODIFY"}},
+	},
 }
+
+// filter lets records through, by how their items' partition keys begin and, if names are
+// given, by what was done.
+type filter struct{ prefixes, names []string }
+
+func prefixOf(kind schema.Type) string { return schema.BaseKey{Type: kind}.String() }
 
 // makeFailures makes the bucket for records that a function gave up. Of the
 // destinations that there are only S3 keeps the records.
@@ -80,22 +92,26 @@ func (d *deployment) makeMapping(function string) {
 		},
 		MetricsConfig: awslambda.CfnEventSourceMapping_MetricsConfigProperty{Metrics: jsii.Strings("EventCount")},
 	}
-	if kinds := mapped[function]; kinds != nil {
-		props.FilterCriteria = awslambda.CfnEventSourceMapping_FilterCriteriaProperty{
-			Filters: []any{awslambda.CfnEventSourceMapping_FilterProperty{Pattern: jsii.String(pattern(kinds))}},
+	if filters := mapped[function]; filters != nil {
+		var patterns []any
+		for _, f := range filters {
+			patterns = append(patterns, awslambda.CfnEventSourceMapping_FilterProperty{Pattern: jsii.String(f.pattern())})
 		}
+		props.FilterCriteria = awslambda.CfnEventSourceMapping_FilterCriteriaProperty{Filters: patterns}
 	}
 	d.mappings[function] = awslambda.NewCfnEventSourceMapping(d.stack, id(function, "mapping"), props)
 }
 
-// pattern lets the items of some types of base keys through, by their partition key, and
-// the settings of boards: of one that keeps more entries now the aggregator takes note.
-func pattern(kinds []schema.Type) string {
-	prefixes := []any{map[string]string{"prefix": schema.BoardPrefix}}
-	for _, kind := range kinds {
-		prefixes = append(prefixes, map[string]string{"prefix": schema.BaseKey{Type: kind}.String()})
+func (f filter) pattern() string {
+	var prefixes []any
+	for _, prefix := range f.prefixes {
+		prefixes = append(prefixes, map[string]string{"prefix": prefix})
 	}
-	content, err := json.Marshal(map[string]any{"dynamodb": map[string]any{"Keys": map[string]any{schema.PK: map[string]any{"S": prefixes}}}})
+	pattern := map[string]any{"dynamodb": map[string]any{"Keys": map[string]any{schema.PK: map[string]any{"S": prefixes}}}}
+	if f.names != nil {
+		pattern["eventName"] = f.names
+	}
+	content, err := json.Marshal(pattern)
 	if err != nil {
 		panic(err) // it is made of texts
 	}

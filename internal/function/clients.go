@@ -12,8 +12,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
+	"github.com/hotshard/hotshard/internal/awshttp"
 	"github.com/hotshard/hotshard/internal/metrics"
 )
+
+// connections are those of all clients of the process.
+var connections = awshttp.New(awshttp.AWS)
 
 // DynamoDB returns a client for the Region and with the credentials of the
 // environment.
@@ -80,7 +84,7 @@ func configure(service string) (c aws.Config, e endpoints, err error) {
 		}
 		return value
 	}
-	c.Region = need("AWS_REGION")
+	c.Region, c.HTTPClient = need("AWS_REGION"), connections
 	c.Credentials = credentials.StaticCredentialsProvider{Value: aws.Credentials{
 		AccessKeyID: need("AWS_ACCESS_KEY_ID"), SecretAccessKey: need("AWS_SECRET_ACCESS_KEY"),
 		SessionToken: os.Getenv("AWS_SESSION_TOKEN"), AccountID: os.Getenv("AWS_ACCOUNT_ID"),

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 
+	"github.com/hotshard/hotshard/internal/awshttp"
 	"github.com/hotshard/hotshard/internal/function"
 )
 
@@ -79,16 +80,22 @@ func TestOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if o := client.Options(); o.EndpointOptions.UseFIPSEndpoint != aws.FIPSEndpointStateEnabled ||
-		o.EndpointOptions.UseDualStackEndpoint != aws.DualStackEndpointStateEnabled || o.RetryMode != aws.RetryModeAdaptive || o.Retryer.MaxAttempts() != 7 || o.BaseEndpoint != nil {
+		o.EndpointOptions.UseDualStackEndpoint != aws.DualStackEndpointStateEnabled || o.RetryMode != aws.RetryModeAdaptive || o.Retryer.MaxAttempts() != 7 || o.BaseEndpoint != nil || !ours(o.HTTPClient) {
 		t.Errorf("%+v", o)
 	}
 	watch, err := function.CloudWatch()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o := watch.Options(); o.EndpointOptions.UseFIPSEndpoint != aws.FIPSEndpointStateEnabled || o.Region != "eu-west-1" || o.Retryer.MaxAttempts() != 7 {
+	if o := watch.Options(); o.EndpointOptions.UseFIPSEndpoint != aws.FIPSEndpointStateEnabled || o.Region != "eu-west-1" || o.Retryer.MaxAttempts() != 7 || !ours(o.HTTPClient) {
 		t.Errorf("%+v", o)
 	}
+}
+
+// ours tells whether a client has the bounds of package awshttp.
+func ours(c any) bool {
+	h, ok := c.(*http.Client)
+	return ok && h.Timeout == awshttp.AWS.Whole && h.Transport.(*http.Transport).ResponseHeaderTimeout == awshttp.AWS.Answer
 }
 
 // TestMetricsAreRetried: a call that CloudWatch could not answer is made again.

@@ -22,13 +22,24 @@ const version = "1"
 // a time, of up to ten bytes each.
 const maxPackedNumbers = 70
 
-// Attributes returns the item as it is stored, to be deleted by TTL some time
-// after expires. Of the keys it keeps the heaviest: [MaxKeys], or as many as fit in
-// about 100 KB, of indexes [MaxIndexKeys] in 50 KB.
-func (it *Item) Attributes(expires time.Time) map[string]types.AttributeValue {
-	pk, sk := it.key()
-	keys, rest := it.trim(false)
-	ofIndex, indexRest := it.trim(true)
+// Stored returns the item as it is stored, to be deleted by TTL some time after
+// expires: the full item, and its highlights if it has keys. Of the keys the full one has
+// the heaviest: [MaxKeys], or as many as fit in about 100 KB, of indexes [MaxIndexKeys] in
+// 50 KB. The highlights are an item of the same form with fewer keys: the 20 heaviest of
+// the table and of its indexes, and besides those that take a tenth of a partition's limit, of
+// indexes a 64th of the hot rate.
+func (it *Item) Stored(expires time.Time) []map[string]types.AttributeValue {
+	list := []map[string]types.AttributeValue{it.attributes(prefix, whole, expires)}
+	if len(it.Keys) > 0 {
+		list = append(list, it.attributes(highlightPrefix, it.highlights(), expires))
+	}
+	return list
+}
+
+func (it *Item) attributes(prefix string, c cuts, expires time.Time) map[string]types.AttributeValue {
+	pk, sk := it.key(prefix)
+	keys, rest := it.trim(false, c[0])
+	ofIndex, indexRest := it.trim(true, c[1])
 	attributes := map[string]types.AttributeValue{
 		schema.PK:        text(pk),
 		schema.SK:        text(sk),
@@ -163,11 +174,15 @@ func (p *parser) keys(start time.Time) (keys []Key) {
 		return nil
 	}
 	for r := (unpacker{b: v.Value}); len(r.b) > 0; {
+		left := len(r.b)
 		k := Key{Index: r.text(), Key: r.text(), Units: r.uint(), Err: r.uint(), Writes: r.uint(), Peak: r.uint()}
 		k.PeakAt = time.Unix(start.Unix()+r.int(), 0).UTC()
 		if r.failed || k.Key == "" {
 			p.fail("keys")
 			return nil
+		}
+		if keys == nil { // the others are about as long as the first
+			keys = make([]Key, 0, len(v.Value)/(left-len(r.b))+2)
 		}
 		keys = append(keys, k)
 	}

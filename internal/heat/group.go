@@ -45,9 +45,10 @@ func (e entry) group() groupID {
 	return groupID{e.window(), e.key.Index, name}
 }
 
-// groupsOf adds up entries that are in order.
-func groupsOf(entries []entry) map[groupID]*group {
-	groups := map[groupID]*group{{}: {}}
+// groupsOf adds up entries that are in order, in a map that is cleared for it.
+func groupsOf(entries []entry, groups map[groupID]*group) {
+	clear(groups)
+	groups[groupID{}] = new(group)
 	for i, e := range entries {
 		id := e.group()
 		if id == (groupID{}) {
@@ -64,7 +65,6 @@ func groupsOf(entries []entry) map[groupID]*group {
 			g.seen++
 		}
 	}
-	return groups
 }
 
 func (g *group) siblings(length time.Duration, rest uint64) Siblings {

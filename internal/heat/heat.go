@@ -1,10 +1,13 @@
 // Package heat is the memory of the hot-key detector: how one window of one
-// stream shard is stored as an item of the rollups table, where such items are
-// found, and what many of them say together. It does no input or output.
+// stream shard is stored in the heat table, where that is found, and what
+// many windows say together. It does no input or output.
 //
-// The detector puts one item a window and stream shard:
+// The detector puts two items a window and stream shard, a full one and its
+// highlights, which are the heaviest keys of it only:
 //
-//	put(item.Attributes(item.End().Add(retention)))
+//	for _, attributes := range item.Stored(item.End().Add(retention)) {
+//		put(attributes)
+//	}
 //
 // A reader of the time from..to (starts of windows; from included, to not)
 // queries each of a fixed number of partitions for each hour, and merges:
@@ -17,11 +20,15 @@
 //		}
 //	}
 //	rows := heat.Merge(items) // one for each partition key, hottest first
+//
+// The same with [Highlights] in the place of [Partitions] reads a tenth as much, and says
+// as much of those keys that are hot by themselves, with larger errors.
 package heat
 
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -118,30 +125,38 @@ func (it *Item) End() time.Time { return it.Start.Add(it.Window) }
 // writes to one of them: up to 310 write units each window, a few as a rule.
 const Salts = 8
 
-// prefix of the partition keys; no summary's key starts with it.
-const prefix = "K#"
+// Prefixes of the partition keys.
+const (
+	prefix          = "K#" // of full items
+	highlightPrefix = "H#"
+)
 
-func partition(hour string, salt int) string { return shard.Hash.Join(prefix+hour, salt) }
+func partition(prefix, hour string, salt int) string { return shard.Hash.Join(prefix+hour, salt) }
 
-// key returns the item's primary key. It depends on the table, the window's start,
-// the stream shard and the part alone.
-func (it *Item) key() (pk, sk string) {
+// key returns the primary key of the item, or of its highlights. It depends on the table,
+// the window's start, the stream shard and the part alone.
+func (it *Item) key(prefix string) (pk, sk string) {
 	source := it.StreamShard + "#" + it.Part
 	if it.Table != "" {
 		source = it.Table + "/" + source
 	}
-	pk = partition(shard.Hour.Label(it.Start, 0), shard.Calculated(source, Salts))
+	pk = partition(prefix, shard.Hour.Label(it.Start, 0), shard.Calculated(source, Salts))
 	return pk, it.Start.UTC().Format(schema.TimeLayout) + "#" + source
 }
 
-// Partitions returns the partition keys that hold the windows that start at from
-// or later and before to: [Salts] for each hour begun. It is empty when to is not
-// after from. Bounding the range is the caller's part.
-func Partitions(from, to time.Time) []string {
+// Partitions returns the partition keys that hold the full items of the windows that
+// start at from or later and before to: [Salts] for each hour begun. It is empty when to
+// is not after from. Bounding the range is the caller's part.
+func Partitions(from, to time.Time) []string { return partitions(prefix, from, to) }
+
+// Highlights are Partitions' counterparts with the highlights of windows.
+func Highlights(from, to time.Time) []string { return partitions(highlightPrefix, from, to) }
+
+func partitions(prefix string, from, to time.Time) []string {
 	var list []string
 	for _, hour := range shard.Hour.Labels(from, to, 0) {
 		for salt := range Salts {
-			list = append(list, partition(hour, salt))
+			list = append(list, partition(prefix, hour, salt))
 		}
 	}
 	return list
@@ -163,7 +178,7 @@ func bound(t time.Time) string {
 	return whole.Format(schema.TimeLayout)
 }
 
-// Bounds of a stored item. Keys of indexes have bounds of their own, since they are
+// Bounds of a full item. Keys of indexes have bounds of their own, since they are
 // as many for each of a board's periods.
 const (
 	MaxKeys       = 200
@@ -171,6 +186,33 @@ const (
 	maxBytes      = 100_000 // of packed keys
 	maxIndexBytes = 50_000
 )
+
+// cut says which of the heaviest keys are kept: so many, and besides all that took so
+// many units a second, as far as they fit.
+type cut struct {
+	keys  int
+	rate  float64
+	bytes int
+}
+
+// cuts are that of the table's keys and that of its indexes'.
+type cuts [2]cut
+
+var whole = cuts{{MaxKeys, math.Inf(1), maxBytes}, {MaxIndexKeys, math.Inf(1), maxIndexBytes}}
+
+// MaxHighlights is how many keys the highlights of a window have, besides those that take a
+// good part of a partition's limit. Of the keys that one stream shard counts the hottest so
+// many are among them.
+const MaxHighlights = 20
+
+// indexKeyShare is the part of the hot rate from which on a key of an index is among the
+// highlights. Each stream shard counts a part of what a partition of an index takes.
+const indexKeyShare = 1.0 / 64
+
+// highlights keeps the heaviest keys, and all that can be hot or in a [Crowd].
+func (it *Item) highlights() cuts {
+	return cuts{{MaxHighlights, crowdKey * it.Limit, maxBytes}, {MaxHighlights, indexKeyShare * it.HotRate, maxIndexBytes}}
+}
 
 // rest is the most that a key that is not listed can weigh.
 func (it *Item) rest(ofIndex bool) uint64 {
@@ -180,13 +222,9 @@ func (it *Item) rest(ofIndex bool) uint64 {
 	return it.Rest
 }
 
-// trim keeps the heaviest keys, as far as they fit in an item, and accounts for the
-// others in rest: those of the table, or those of its indexes.
-func (it *Item) trim(ofIndex bool) (keys []Key, rest uint64) {
-	most, bytes := MaxKeys, maxBytes
-	if ofIndex {
-		most, bytes = MaxIndexKeys, maxIndexBytes
-	}
+// trim keeps the heaviest keys, and accounts for the others in rest: those of the
+// table, or those of its indexes.
+func (it *Item) trim(ofIndex bool, c cut) (keys []Key, rest uint64) {
 	for _, k := range it.Keys {
 		if k.Index != "" == ofIndex {
 			keys = append(keys, k)
@@ -199,7 +237,7 @@ func (it *Item) trim(ofIndex bool) (keys []Key, rest uint64) {
 	size := 0
 	for i, k := range keys {
 		size += len(k.Index) + len(k.Key) + maxPackedNumbers
-		if i == most || size > bytes {
+		if i >= c.keys && float64(k.Units) < c.rate*it.Window.Seconds() || size > c.bytes {
 			for _, left := range keys[i:] {
 				rest = max(rest, left.Units+left.Err)
 			}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 // Row is what the items of a time say about one partition key.
@@ -26,9 +28,11 @@ type Row struct {
 	LastSeen  time.Time // end of the last one
 	Status    Status    // the worst in any window
 
-	// Of the hottest window too: the mean weight of a write, 0 if that is not known;
-	// the load of all write shards of the key's base key; and, if it is one of
-	// several warm keys that fill a stream shard, how they do.
+	// Of the hottest window too: its start and length; the mean weight of a write, 0 if
+	// that is not known; the load of all write shards of the key's base key; and, if it
+	// is one of several warm keys that fill a stream shard, how they do.
+	Start         time.Time
+	Window        time.Duration
 	UnitsPerWrite float64
 	Siblings      Siblings
 	Crowd         Crowd
@@ -50,7 +54,51 @@ type Merger struct {
 	Max int // rows kept at least, the hottest; 0 for all. What was dropped and comes again is new
 
 	rows map[rowID]*Row
+
+	entries []entry // these are here to be used again
+	groups  map[groupID]*group
 }
+
+// Refine takes over what the full items of a window, of which all are given, say of the
+// rows whose hottest it is: their rates and errors, and how they stand to other keys then.
+func Refine(rows []Row, items []Item) {
+	var m Merger
+	m.Add(about(rows, items))
+	for i := range rows {
+		row := &rows[i]
+		if full := m.rows[row.id()]; full != nil && full.Start.Equal(row.Start) && full.Window == row.Window {
+			row.WriteUnitsPerSecond, row.Error, row.Status = full.WriteUnitsPerSecond, full.Error, max(row.Status, full.Status)
+			row.UnitsPerWrite, row.Siblings, row.Crowd = full.UnitsPerWrite, full.Siblings, full.Crowd
+		}
+	}
+	sortRows(rows)
+}
+
+// about leaves out the keys that have nothing to do with the rows: that are neither
+// write shards of the same base keys nor of a [Crowd].
+func about(rows []Row, items []Item) []Item {
+	names := make(map[string]bool)
+	for _, row := range rows {
+		names[unsuffixed(row.Key)] = true
+	}
+	for i := range items {
+		it := &items[i]
+		least := crowdKey * it.Limit * it.Window.Seconds()
+		it.Keys = slices.DeleteFunc(it.Keys, func(k Key) bool { return float64(k.Units) < least && !names[unsuffixed(k.Key)] })
+	}
+	return items
+}
+
+// unsuffixed is what all write shards of a key have in common.
+func unsuffixed(key string) string {
+	name, _, err := shard.Hash.Split(key)
+	if err != nil {
+		return key
+	}
+	return name
+}
+
+func (r *Row) id() rowID { return rowID{r.Table, r.Index, r.Key} }
 
 // rowID names a partition key.
 type rowID struct{ table, index, key string }
@@ -58,19 +106,20 @@ type rowID struct{ table, index, key string }
 // Add takes all items of some windows. No later call may have an item of these.
 func (m *Merger) Add(items []Item) {
 	if m.rows == nil {
-		m.rows = make(map[rowID]*Row)
+		m.rows, m.groups = make(map[rowID]*Row), make(map[groupID]*group)
 	}
-	entries, rests := flatten(items)
-	slices.SortFunc(entries, compareEntries)
-	groups := groupsOf(entries)
-	for i := 0; i < len(entries); {
-		window := sameWindow(entries[i:])
-		m.row(window[0]).add(window, rests[window[0].window()], groups)
+	var rests map[window]uint64
+	m.entries, rests = flatten(items, m.entries[:0])
+	slices.SortFunc(m.entries, compareEntries)
+	groupsOf(m.entries, m.groups)
+	for i := 0; i < len(m.entries); {
+		window := sameWindow(m.entries[i:])
+		m.row(window[0]).add(window, rests[window[0].window()], m.groups)
 		i += len(window)
 	}
 	if m.Max > 0 && len(m.rows) > 2*m.Max {
 		for _, row := range m.Rows()[m.Max:] {
-			delete(m.rows, rowID{row.Table, row.Index, row.Key})
+			delete(m.rows, row.id())
 		}
 	}
 }
@@ -90,10 +139,14 @@ func (m *Merger) Rows() []Row {
 	for _, row := range m.rows {
 		rows = append(rows, *row)
 	}
+	sortRows(rows)
+	return rows
+}
+
+func sortRows(rows []Row) {
 	slices.SortFunc(rows, func(a, b Row) int {
 		return cmp.Or(cmp.Compare(b.WriteUnitsPerSecond, a.WriteUnitsPerSecond), strings.Compare(a.Key, b.Key), strings.Compare(a.Index, b.Index), strings.Compare(a.Table, b.Table))
 	})
-	return rows
 }
 
 // entry is a key in an item.
@@ -119,9 +172,9 @@ func (e entry) window() window {
 	return window{e.item.Table, e.item.Start.UnixMilli(), e.item.Window, e.key.Index != ""}
 }
 
-// flatten lists all keys of all items, and sums up, for each window, what an
+// flatten appends all keys of all items to entries, and sums up, for each window, what an
 // unlisted key may have got on its stream shards.
-func flatten(items []Item) (entries []entry, rests map[window]uint64) {
+func flatten(items []Item, entries []entry) (all []entry, rests map[window]uint64) {
 	rests = make(map[window]uint64)
 	for i := range items {
 		item := &items[i]
@@ -179,7 +232,7 @@ func (r *Row) add(entries []entry, rest uint64, groups map[groupID]*group) {
 	if rate > r.WriteUnitsPerSecond {
 		r.WriteUnitsPerSecond = rate
 		r.Error = float64(spread+unlisted) / item.Window.Seconds()
-		r.Limit = item.Limit
+		r.Limit, r.Start, r.Window = item.Limit, item.Start, item.Window
 		r.UnitsPerWrite = unitsPerWrite(entries)
 		r.Siblings = groups[entries[0].group()].siblings(item.Window, rest)
 		r.Crowd = crowdOf(entries)

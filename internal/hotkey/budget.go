@@ -16,7 +16,7 @@ import (
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
-// Updater is what the budget of metric names needs of the rollups table.
+// Updater is what the budget of metric names needs of the heat table.
 type Updater interface {
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
 }
@@ -32,7 +32,7 @@ type digest [12]byte
 
 // budget bounds the different names that get metrics of their own in one hour of the
 // clock, which is how CloudWatch counts them, over all containers: an item of the
-// rollups table has the hour's names, and takes a new one only while there is room. A
+// heat table has the hour's names, and takes a new one only while there is room. A
 // container asks once for each name that is new to it, and no more when the hour's
 // are spent, which it learns from an answer.
 type budget struct {
@@ -47,7 +47,7 @@ type budget struct {
 }
 
 func newBudget(s Settings, client Updater) *budget {
-	return &budget{client: client, table: s.RollupsTable, limit: s.MetricKeys}
+	return &budget{client: client, table: s.HeatTable, limit: s.MetricKeys}
 }
 
 // allow reports whether a name may be used now. After an error it may not.

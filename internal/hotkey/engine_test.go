@@ -32,11 +32,11 @@ func deploy(t *testing.T, change func(*hotkey.Settings)) *deployed {
 	d.keepAll(t)
 	d.view = ddb.NewMap(d.db, d.names.ShardMap)
 	s := settings()
-	s.ItemsTable, s.RollupsTable, s.ShardMapTable = d.names.Items, d.names.Rollups, d.names.ShardMap
+	s.ItemsTable, s.HeatTable, s.ShardMapTable = d.names.Items, d.names.Heat, d.names.ShardMap
 	change(&s)
 	d.fixture = newFixture(settings())
 	deps := d.deps()
-	deps.Rollups, deps.Shards = d.db, insistent{ddb.NewMapChanger(d.db, d.view, ddb.ChangerOptions{})}
+	deps.Heat, deps.Shards = d.db, insistent{ddb.NewMapChanger(d.db, d.view, ddb.ChangerOptions{})}
 	var err error
 	if d.handler, err = hotkey.New(s, deps); err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func insist(change func() (ddb.Entry, error)) (entry ddb.Entry, err error) {
 // take for expired, and remove while they run.
 func (d *deployed) keepAll(t *testing.T) {
 	t.Helper()
-	for _, table := range []string{d.names.Items, d.names.Rollups} {
+	for _, table := range []string{d.names.Items, d.names.Heat} {
 		_, err := d.db.UpdateTimeToLive(t.Context(), &dynamodb.UpdateTimeToLiveInput{
 			TableName:               &table,
 			TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String("expires_at"), Enabled: aws.Bool(false)},

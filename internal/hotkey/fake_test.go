@@ -31,7 +31,9 @@ type fakeTable struct {
 	items map[string]map[string]types.AttributeValue
 	byPK  map[string][]string // keys of items, in order
 	puts  int
-	fail  func(put int) error
+
+	highlights map[string]map[string]types.AttributeValue // of windows, apart
+	fail       func(put int) error
 
 	failQuery error
 
@@ -49,7 +51,7 @@ func (f *fakeTable) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, 
 	}
 	pk := in.Key["pk"].(*types.AttributeValueMemberS).Value
 	limit, err := strconv.Atoi(in.ExpressionAttributeValues[":limit"].(*types.AttributeValueMemberN).Value)
-	if err != nil || *in.TableName != "rollups" {
+	if err != nil || *in.TableName != "heat" {
 		return nil, fmt.Errorf("update of %q in %q: %w", pk, *in.TableName, err)
 	}
 	name := in.ExpressionAttributeValues[":one"].(*types.AttributeValueMemberB).Value
@@ -73,11 +75,15 @@ func (f *fakeTable) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...f
 			return nil, err
 		}
 	}
-	if *in.TableName != "rollups" {
+	if *in.TableName != "heat" {
 		return nil, fmt.Errorf("put into table %q", *in.TableName)
 	}
 	pk := in.Item["pk"].(*types.AttributeValueMemberS).Value
 	key := pk + " " + in.Item["sk"].(*types.AttributeValueMemberS).Value
+	if strings.HasPrefix(pk, "H#") {
+		f.highlights[key] = in.Item
+		return &dynamodb.PutItemOutput{}, nil
+	}
 	if at, found := slices.BinarySearch(f.byPK[pk], key); !found {
 		f.byPK[pk] = slices.Insert(f.byPK[pk], at, key)
 	}
@@ -124,7 +130,7 @@ type fixture struct {
 
 func settings() hotkey.Settings {
 	return hotkey.Settings{
-		ItemsTable: "hotshard-items", RollupsTable: "rollups", ShardMapTable: "shard-map", Source: hotkey.Hotshard,
+		ItemsTable: "hotshard-items", HeatTable: "heat", ShardMapTable: "shard-map", Source: hotkey.Hotshard,
 		Window: 10 * time.Second, PartitionWCU: 100, Threshold: 0.7, TopK: 2000,
 		HeatRetention: 4 * time.Hour, Metrics: hotkey.CloudWatch, MetricKeys: 100, MetricNames: heat.Plain, Control: hotkey.Act, Quiet: 10 * time.Minute,
 		EventAhead: 2 * time.Second, ViewAge: time.Second,
@@ -133,7 +139,7 @@ func settings() hotkey.Settings {
 
 func newFixture(s hotkey.Settings) *fixture {
 	f := &fixture{
-		table:  &fakeTable{items: make(map[string]map[string]types.AttributeValue), byPK: make(map[string][]string), names: make(map[string][][]byte)},
+		table:  &fakeTable{highlights: make(map[string]map[string]types.AttributeValue), items: make(map[string]map[string]types.AttributeValue), byPK: make(map[string][]string), names: make(map[string][][]byte)},
 		shards: &fakeShards{entries: make(map[string]ddb.Entry), partitions: 250},
 		sink:   metrics.NewMemory(10_000), logs: new(bytes.Buffer), now: start,
 	}
@@ -147,7 +153,7 @@ func newFixture(s hotkey.Settings) *fixture {
 
 func (f *fixture) deps() hotkey.Deps {
 	return hotkey.Deps{
-		Rollups: f.table, Shards: f.shards, Metrics: f.sink,
+		Heat: f.table, Shards: f.shards, Metrics: f.sink,
 		Log: slog.New(slog.NewTextHandler(f.logs, nil)), Now: func() time.Time { return f.now },
 	}
 }

@@ -210,7 +210,7 @@ func TestBadPayload(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	defaults, err := env.ParseAsWithOptions[hotkey.Settings](env.Options{Environment: map[string]string{
-		"HOTSHARD_ITEMS_TABLE": "items", "HOTSHARD_ROLLUPS_TABLE": "rollups", "HOTSHARD_SHARD_MAP_TABLE": "shard-map",
+		"HOTSHARD_ITEMS_TABLE": "items", "HOTSHARD_HEAT_TABLE": "heat", "HOTSHARD_SHARD_MAP_TABLE": "shard-map",
 	}})
 	if err = errors.Join(err, defaults.Validate()); err != nil || defaults.Window != 10*time.Second || defaults.MetricNames != heat.Plain {
 		t.Errorf("defaults: %v, %+v", err, defaults)
@@ -218,7 +218,7 @@ func TestSettings(t *testing.T) {
 	bad := hotkey.Settings{Window: 1500 * time.Millisecond, Threshold: 1.1, TopK: 1, MetricKeys: -1, EventRetention: time.Second}
 	err = bad.Validate()
 	for _, name := range []string{
-		"ITEMS_TABLE", "ROLLUPS_TABLE", "SHARD_MAP_TABLE", "SOURCE", "METRICS", "METRIC_NAMES", "WINDOW", "THRESHOLD",
+		"ITEMS_TABLE", "HEAT_TABLE", "SHARD_MAP_TABLE", "SOURCE", "METRICS", "METRIC_NAMES", "WINDOW", "THRESHOLD",
 		"PARTITION_WCU", "TOP_K", "HEAT_RETENTION", "METRIC_KEYS", "CONTROL", "QUIET", "EVENT_RETENTION",
 	} {
 		if err == nil || !strings.Contains(err.Error(), "HOTSHARD_"+name) {

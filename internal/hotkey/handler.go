@@ -5,7 +5,7 @@
 //	source, err := hotkey.FindSource(ctx, client, settings)
 //	changer := ddb.NewMapChanger(client, ddb.NewMapWith(client, settings.ShardMapTable, settings.MapOptions()), ddb.ChangerOptions{Keep: ddb.HistoryKept(settings.EventRetention)})
 //	handler, err := hotkey.New(settings, hotkey.Deps{
-//		Source: source, Rollups: client, Shards: changer, Partitions: hotkey.OpenShards(streams),
+//		Source: source, Heat: client, Shards: changer, Partitions: hotkey.OpenShards(streams),
 //		Metrics: sink, Log: log, Now: time.Now,
 //	})
 //	lambda.Start(handler)
@@ -37,8 +37,8 @@ import (
 	"github.com/hotshard/hotshard/internal/schedule"
 )
 
-// Rollups is what the detector needs of the rollups table.
-type Rollups interface {
+// HeatTable is what the detector needs of the heat table.
+type HeatTable interface {
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
 	Updater
 	dynamodb.QueryAPIClient
@@ -48,7 +48,7 @@ type Rollups interface {
 // a table that is not hotshard's own.
 type Deps struct {
 	Source  Source // see [FindSource]; hotshard's own table needs none
-	Rollups Rollups
+	Heat    HeatTable
 	Shards  Shards
 	Metrics metrics.Sink
 	Log     *slog.Logger
@@ -84,13 +84,13 @@ func New(settings Settings, deps Deps) (*Handler, error) {
 	}
 	deps.Source.warn(deps.Log)
 	return &Handler{
-		settings: settings, deps: deps, budget: newBudget(settings, deps.Rollups),
+		settings: settings, deps: deps, budget: newBudget(settings, deps.Heat),
 		decoders: sync.Pool{New: func() any { return new(ddbstream.Decoder) }},
 	}, nil
 }
 
 func (d *Deps) check() error {
-	needed := []any{d.Rollups, d.Metrics}
+	needed := []any{d.Heat, d.Metrics}
 	if d.Source.Own {
 		needed = append(needed, d.Shards)
 	}
@@ -240,14 +240,14 @@ func (r *run) report(ctx context.Context, items []heat.Item) ([]Report, error) {
 	return reports, nil
 }
 
+// store puts a window's heat item, and its highlights.
 func (r *run) store(ctx context.Context, item *heat.Item) error {
-	_, err := r.deps.Rollups.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName: &r.settings.RollupsTable,
-		Item:      item.Attributes(item.End().Add(r.settings.HeatRetention)),
-	})
-	if err != nil {
-		return fmt.Errorf("hotkey: putting the heat item of window %s, stream shard %q: %w",
-			item.Start.Format(time.RFC3339), item.StreamShard, err)
+	for _, stored := range item.Stored(item.End().Add(r.settings.HeatRetention)) {
+		_, err := r.deps.Heat.PutItem(ctx, &dynamodb.PutItemInput{TableName: &r.settings.HeatTable, Item: stored})
+		if err != nil {
+			return fmt.Errorf("hotkey: putting the heat item of window %s, stream shard %q: %w",
+				item.Start.Format(time.RFC3339), item.StreamShard, err)
+		}
 	}
 	return nil
 }

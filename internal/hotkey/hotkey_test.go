@@ -46,9 +46,9 @@ func TestReport(t *testing.T) {
 	at := func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
 	both, alone := heat.Siblings{Seen: 2, Low: 151, High: 151}, heat.Siblings{Seen: 1, Low: 69.9, High: 69.9}
 	want := []heat.Row{
-		{Key: "C#a#0", WriteUnitsPerSecond: 80, Limit: 100, Peak: 700, PeakAt: at(3), FirstSeen: start, LastSeen: at(10), Status: heat.Hot, UnitsPerWrite: 1, Siblings: both},
-		{Key: "C#a#1", WriteUnitsPerSecond: 71, Limit: 100, Peak: 710, PeakAt: at(4), FirstSeen: start, LastSeen: at(10), Status: heat.Hot, UnitsPerWrite: 1, Siblings: both},
-		{Key: "E#b#2026-01-05#0", WriteUnitsPerSecond: 69.9, Limit: 100, Peak: 699, PeakAt: at(5), FirstSeen: start, LastSeen: at(10), UnitsPerWrite: 1, Siblings: alone},
+		{Key: "C#a#0", WriteUnitsPerSecond: 80, Limit: 100, Peak: 700, PeakAt: at(3), FirstSeen: start, LastSeen: at(10), Status: heat.Hot, Start: start, Window: 10 * time.Second, UnitsPerWrite: 1, Siblings: both},
+		{Key: "C#a#1", WriteUnitsPerSecond: 71, Limit: 100, Peak: 710, PeakAt: at(4), FirstSeen: start, LastSeen: at(10), Status: heat.Hot, Start: start, Window: 10 * time.Second, UnitsPerWrite: 1, Siblings: both},
+		{Key: "E#b#2026-01-05#0", WriteUnitsPerSecond: 69.9, Limit: 100, Peak: 699, PeakAt: at(5), FirstSeen: start, LastSeen: at(10), Start: start, Window: 10 * time.Second, UnitsPerWrite: 1, Siblings: alone},
 	}
 	if diff := cmp.Diff(want, f.rows(t)); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)

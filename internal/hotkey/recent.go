@@ -70,8 +70,8 @@ func (h *Handler) readHeat(ctx context.Context, from, to time.Time, each func(he
 
 func (h *Handler) readHeatPartition(ctx context.Context, pk string, from, to time.Time, each func(heat.Item)) error {
 	low, high := heat.SortBounds(from, to)
-	pages := dynamodb.NewQueryPaginator(h.deps.Rollups, &dynamodb.QueryInput{
-		TableName: &h.settings.RollupsTable,
+	pages := dynamodb.NewQueryPaginator(h.deps.Heat, &dynamodb.QueryInput{
+		TableName: &h.settings.HeatTable,
 		// What is being proved by these items must not hang on one that is not visible yet.
 		ConsistentRead:         aws.Bool(true),
 		KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"),

@@ -19,12 +19,12 @@ type Settings struct {
 	Source      SourceKind `env:"HOTSHARD_SOURCE" envDefault:"hotshard"`
 	SourceTable string     `env:"HOTSHARD_SOURCE_TABLE"`
 
-	// ItemsTable, RollupsTable and ShardMapTable name the tables. Heat items go to
-	// the rollups table, which is required. The items table, to whose stream's
+	// ItemsTable, HeatTable and ShardMapTable name the tables. What is counted
+	// goes to the heat table, which is required. The items table, to whose stream's
 	// metrics its name is given, and the shard map, for the controller of shard
 	// counts, are required but for an existing table.
 	ItemsTable    string `env:"HOTSHARD_ITEMS_TABLE"`
-	RollupsTable  string `env:"HOTSHARD_ROLLUPS_TABLE"`
+	HeatTable     string `env:"HOTSHARD_HEAT_TABLE"`
 	ShardMapTable string `env:"HOTSHARD_SHARD_MAP_TABLE"`
 
 	// EventAhead is how far ahead of now the times of events may lie, and ViewAge the age
@@ -63,7 +63,7 @@ type Settings struct {
 
 	// MetricKeys is of how many different hot keys an hour there are metrics of their
 	// own, which CloudWatch bills by name; 0 to 1,000. All containers share it, by an
-	// item of the rollups table.
+	// item of the heat table.
 	MetricKeys int `env:"HOTSHARD_METRIC_KEYS" envDefault:"100"`
 
 	// MetricNames is how metrics and log lines name a hot key: plain, hashed (see
@@ -144,7 +144,7 @@ func (s Settings) Validate() error {
 	check(own || s.SourceTable != "", "HOTSHARD_SOURCE_TABLE", "empty", "a table's name, for the source is existing")
 	check(!own || s.SourceTable == "", "HOTSHARD_SOURCE_TABLE", s.SourceTable, "nothing, for the source is hotshard")
 	check(!own || s.ItemsTable != "", "HOTSHARD_ITEMS_TABLE", "empty", "a table's name")
-	check(s.RollupsTable != "", "HOTSHARD_ROLLUPS_TABLE", "empty", "a table's name")
+	check(s.HeatTable != "", "HOTSHARD_HEAT_TABLE", "empty", "a table's name")
 	check(!own || s.ShardMapTable != "", "HOTSHARD_SHARD_MAP_TABLE", "empty", "a table's name")
 	check(s.Window >= time.Second && s.Window <= 15*time.Minute && s.Window%time.Second == 0,
 		"HOTSHARD_WINDOW", s.Window, "whole seconds, 1s to 15m")

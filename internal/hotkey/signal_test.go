@@ -221,7 +221,7 @@ func TestBudgetOnTheEngine(t *testing.T) {
 	names := enginetest.Tables(t, db)
 	(&deployed{db: db, names: names}).keepAll(t)
 	s := settings()
-	s.MetricKeys, s.Control, s.RollupsTable = 5, hotkey.Off, names.Rollups
+	s.MetricKeys, s.Control, s.HeatTable = 5, hotkey.Off, names.Heat
 	type outcome struct {
 		named map[string][]float64
 		doubt bool
@@ -230,7 +230,7 @@ func TestBudgetOnTheEngine(t *testing.T) {
 	for i := range 4 {
 		f := newFixture(s)
 		deps := f.deps()
-		deps.Rollups = db
+		deps.Heat = db
 		handler, err := hotkey.New(s, deps)
 		if err != nil {
 			t.Fatal(err)

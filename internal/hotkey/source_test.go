@@ -70,22 +70,22 @@ func newForeign(t *testing.T, view types.StreamViewType, partition, sort attribu
 // attach makes the detector, without access to items or the shard map.
 func (f *foreign) attach(t *testing.T) {
 	t.Helper()
-	s := existing(f.names.Rollups, f.table)
+	s := existing(f.names.Heat, f.table)
 	source, err := hotkey.FindSource(t.Context(), f.db, s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.fixture = newFixture(settings())
 	deps := f.deps()
-	deps.Source, deps.Shards, deps.Rollups, deps.Now = source, nil, f.db, time.Now
+	deps.Source, deps.Shards, deps.Heat, deps.Now = source, nil, f.db, time.Now
 	if f.handler, err = hotkey.New(s, deps); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func existing(rollups, table string) hotkey.Settings {
+func existing(heat, table string) hotkey.Settings {
 	s := settings()
-	s.Source, s.SourceTable, s.ItemsTable, s.ShardMapTable, s.RollupsTable = hotkey.Existing, table, "", "", rollups
+	s.Source, s.SourceTable, s.ItemsTable, s.ShardMapTable, s.HeatTable = hotkey.Existing, table, "", "", heat
 	s.PartitionWCU = 10
 	return s
 }
@@ -129,7 +129,7 @@ func (f *foreign) counted(t *testing.T) (units map[string]float64, rows []heat.R
 
 func (f *foreign) heatItems(t *testing.T) (items []heat.Item) {
 	t.Helper()
-	out, err := f.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: &f.names.Rollups, FilterExpression: aws.String("begins_with(pk, :k)"),
+	out, err := f.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: &f.names.Heat, FilterExpression: aws.String("begins_with(pk, :k)"),
 		ExpressionAttributeValues: map[string]types.AttributeValue{":k": str("K#")}})
 	if err != nil {
 		t.Fatal(err)
@@ -226,7 +226,7 @@ func TestFindSource(t *testing.T) {
 		t.Errorf("no table: %v", err)
 	}
 	names := enginetest.Tables(t, db)
-	if _, err := hotkey.FindSource(t.Context(), db, existing("r", names.Rollups)); err == nil || !strings.Contains(err.Error(), names.Rollups+": it has no stream") {
+	if _, err := hotkey.FindSource(t.Context(), db, existing("r", names.Heat)); err == nil || !strings.Contains(err.Error(), names.Heat+": it has no stream") {
 		t.Errorf("no stream: %v", err)
 	}
 	got, err := hotkey.FindSource(t.Context(), nil, settings())
@@ -273,14 +273,14 @@ func TestIndexKeysOfSeveralAttributes(t *testing.T) {
 		},
 		VectorIndexes: []types.VectorIndexDescription{{IndexName: aws.String("alike")}},
 	}
-	source, err := hotkey.FindSource(t.Context(), table, existing("rollups", "orders"))
+	source, err := hotkey.FindSource(t.Context(), table, existing("heat", "orders"))
 	if err != nil || len(source.Indexes) != 2 || !slices.Equal(source.Uncounted, []string{"two", "four", "alike"}) {
 		t.Fatalf("%+v, %v", source, err)
 	}
 	f := newFixture(settings())
 	deps := f.deps()
 	deps.Source = source
-	if _, err := hotkey.New(existing("rollups", "orders"), deps); err != nil || !strings.Contains(f.logs.String(), "[two four alike]") {
+	if _, err := hotkey.New(existing("heat", "orders"), deps); err != nil || !strings.Contains(f.logs.String(), "[two four alike]") {
 		t.Errorf("%v, logs %q", err, f.logs)
 	}
 }

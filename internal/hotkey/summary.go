@@ -65,8 +65,8 @@ func (r *run) sumUp(ctx context.Context, keys []candidate, hour time.Time) (heat
 			s.Peaks[c.Key] = calm.Peak
 		}
 	}
-	_, err := r.deps.Rollups.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName: &r.settings.RollupsTable,
+	_, err := r.deps.Heat.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName: &r.settings.HeatTable,
 		Item:      s.Attributes(),
 	})
 	if err != nil {
@@ -78,8 +78,8 @@ func (r *run) sumUp(ctx context.Context, keys []candidate, hour time.Time) (heat
 func (r *run) readSummaries(ctx context.Context, from, to time.Time) (summaries, error) {
 	found := make(summaries)
 	low, high := heat.SortBounds(from, to)
-	pages := dynamodb.NewQueryPaginator(r.deps.Rollups, &dynamodb.QueryInput{
-		TableName:              &r.settings.RollupsTable,
+	pages := dynamodb.NewQueryPaginator(r.deps.Heat, &dynamodb.QueryInput{
+		TableName:              &r.settings.HeatTable,
 		ConsistentRead:         aws.Bool(true),
 		KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"),
 		ExpressionAttributeValues: map[string]types.AttributeValue{

@@ -18,6 +18,7 @@ func Lambda(handler http.Handler) func(context.Context, events.APIGatewayV2HTTPR
 		if request.RequestContext.HTTP.Method == "" {
 			return events.APIGatewayV2HTTPResponse{}, fmt.Errorf("the event is not an HTTP API request of payload format 2.0")
 		}
+		ctx = WithCaller(ctx, callerOf(request.RequestContext.Authorizer))
 		path := request.RawPath
 		request.RawPath, request.RawQueryString = escaped(path), printable(request.RawQueryString)
 		answer, err := adapter.ProxyWithContext(ctx, request)

@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,8 +26,9 @@ const keyName = "Idempotency-Key"
 
 // CallKey is the header that makes a call apply once.
 type CallKey struct {
-	Key  keyText `header:"Idempotency-Key" doc:"Applies the call once within 24 hours, whatever is retried, and gives the same answer again: 1 to 255 letters, digits, or any of -._~:/+=. At most 99 items then. It stands for the body to the byte: the same JSON with other white space is another call, which is a 409."`
-	path string
+	Key    keyText `header:"Idempotency-Key" doc:"Applies the call once within 24 hours, whatever is retried, and gives the same answer again: 1 to 255 letters, digits, or any of -._~:/+=. At most 99 items then. It stands for the body to the byte: the same JSON with other white space is another call, which is a 409. A key is the caller's own: the same key of another IAM user or role, or of another token's subject, is another key; the sessions of a role share theirs."`
+	path   string
+	caller string
 }
 
 // keyText is a key as it is sent.
@@ -40,7 +42,7 @@ func (keyText) Schema(huma.Registry) *huma.Schema {
 // Resolve checks the key as part of the request's validation. A list of keys is
 // no key: which of them it would be depends on who splits it.
 func (k *CallKey) Resolve(ctx huma.Context) []error {
-	k.path = ctx.Operation().Path
+	k.path, k.caller = ctx.Operation().Path, httpapi.Caller(ctx.Context())
 	var sent []string
 	ctx.EachHeader(func(name, value string) {
 		if strings.EqualFold(name, keyName) {
@@ -160,7 +162,16 @@ func firstOr[A any](ctx context.Context, first []byte, err error, this A) (A, er
 }
 
 func (k *CallKey) call(body []byte) ddb.Call {
-	return ddb.Call{Key: string(k.Key), Digest: digest(k.path, body)}
+	return ddb.Call{Key: k.own(), Digest: digest(k.path, body)}
+}
+
+// own is the key as the caller's own: no other caller's key is the same. A key has no #.
+func (k *CallKey) own() string {
+	if k.caller == "" {
+		return string(k.Key)
+	}
+	digest := sha256.Sum256([]byte(k.caller))
+	return hex.EncodeToString(digest[:16]) + "#" + string(k.Key)
 }
 
 func digest(path string, body []byte) []byte {

@@ -2,7 +2,6 @@ package local
 
 import (
 	"cmp"
-	"net"
 	"net/http"
 	"time"
 
@@ -10,6 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+
+	"github.com/hotshard/hotshard/internal/awshttp"
 )
 
 // Region is the region of the local clients. The engine takes any, but has a
@@ -19,28 +20,23 @@ const Region = "us-east-1"
 // DefaultAccessKey is the access key id that "" stands for.
 const DefaultAccessKey = "hotshard"
 
-// transport is shared by all local clients, and keeps enough connections for a
-// load generator and the handlers beside it.
-var transport = &http.Transport{
-	DialContext:         (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-	MaxIdleConns:        256,
-	MaxIdleConnsPerHost: 64,
-	IdleConnTimeout:     30 * time.Second,
-}
+// times bound one attempt of one call: the engine shares the machine, and may need
+// seconds where AWS needs milliseconds.
+var times = awshttp.Times{Connect: 5 * time.Second, Answer: time.Minute, Whole: time.Minute}
+
+// transport is shared by all local clients.
+var transport = awshttp.Transport(times)
 
 // Transport is what local clients send their requests through, for those who
 // wrap it.
 func Transport() http.RoundTripper { return transport }
-
-// callTimeout bounds one attempt of one call.
-const callTimeout = 60 * time.Second
 
 func localConfig(endpoint, accessKey string) aws.Config {
 	return aws.Config{
 		Region:       Region,
 		BaseEndpoint: aws.String(endpoint),
 		Credentials:  credentials.NewStaticCredentialsProvider(cmp.Or(accessKey, DefaultAccessKey), "local", ""),
-		HTTPClient:   &http.Client{Transport: transport, Timeout: callTimeout},
+		HTTPClient:   &http.Client{Transport: transport, Timeout: times.Whole},
 	}
 }
 

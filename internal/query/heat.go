@@ -19,16 +19,51 @@ import (
 // are gone through, each about 300 bytes.
 const maxHotRows = 10_000
 
-// readHeat merges the windows that start at from or later and before to. A day of a
-// table with many stream shards has more heat items than fit into memory, so they are
-// read hour by hour, and merged window by window.
-func (s *Service) readHeat(ctx context.Context, from, to time.Time) ([]heat.Row, error) {
-	merger := heat.Merger{Max: maxHotRows}
-	for salts := range slices.Chunk(heat.Partitions(from, to), heat.Salts) {
-		var hour []*heatPages
-		for _, pk := range salts {
-			hour = append(hour, s.heatPages(pk, from, to))
+// maxFull is how many windows are read in full for one answer.
+const maxFull = 4
+
+// hottest returns the hottest keys of the windows that start at from or later and before
+// to. As many as highlights have are told by these, and those that are hot by all that was
+// counted in their hottest windows. More are told by full items.
+func (s *Service) hottest(ctx context.Context, from, to time.Time, limit int) ([]heat.Row, error) {
+	partitions := heat.Highlights(from, to)
+	if limit > heat.MaxHighlights {
+		partitions = heat.Partitions(from, to)
+	}
+	rows, err := s.merged(ctx, partitions, from, to)
+	if err != nil {
+		return nil, err
+	}
+	if rows = rows[:min(limit, len(rows))]; limit > heat.MaxHighlights {
+		return rows, nil
+	}
+	for _, start := range hotWindows(rows) {
+		items, err := nextWindow(ctx, s.allPages(heat.Partitions(start, start.Add(time.Millisecond)), start, start.Add(time.Millisecond)))
+		if err != nil {
+			return nil, err
 		}
+		heat.Refine(rows, items)
+	}
+	return rows, nil
+}
+
+// hotWindows are the starts of the hottest windows of hot keys, the hottest first.
+func hotWindows(rows []heat.Row) (starts []time.Time) {
+	for _, row := range rows {
+		if row.Status >= heat.Hot && len(starts) < maxFull && !slices.ContainsFunc(starts, row.Start.Equal) {
+			starts = append(starts, row.Start)
+		}
+	}
+	return starts
+}
+
+// merged merges what partitions of heat items or highlights hold. A day of a table with
+// many stream shards is more than fits into memory, so they are read hour by hour, and
+// merged window by window.
+func (s *Service) merged(ctx context.Context, partitions []string, from, to time.Time) ([]heat.Row, error) {
+	merger := heat.Merger{Max: maxHotRows}
+	for salts := range slices.Chunk(partitions, heat.Salts) {
+		hour := s.allPages(salts, from, to)
 		for {
 			items, err := nextWindow(ctx, hour)
 			if err != nil {
@@ -82,10 +117,17 @@ type heatPages struct {
 	items []heat.Item // of the page at hand
 }
 
+func (s *Service) allPages(partitions []string, from, to time.Time) (all []*heatPages) {
+	for _, pk := range partitions {
+		all = append(all, s.heatPages(pk, from, to))
+	}
+	return all
+}
+
 func (s *Service) heatPages(pk string, from, to time.Time) *heatPages {
 	low, high := heat.SortBounds(from, to)
 	return &heatPages{pk: pk, pages: dynamodb.NewQueryPaginator(s.client, &dynamodb.QueryInput{
-		TableName:              &s.settings.RollupsTable,
+		TableName:              &s.settings.HeatTable,
 		KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"),
 		ExpressionAttributeValues: map[string]types.AttributeValue{
 			":pk":   &types.AttributeValueMemberS{Value: pk},

@@ -18,7 +18,7 @@ const (
 
 type hotKeysInput struct {
 	Since httpapi.DurationText `query:"since" default:"15m" doc:"How far back to look, 1s to 24h"`
-	Limit int                  `query:"limit" minimum:"1" maximum:"200" default:"20" doc:"Keys of the answer, at most"`
+	Limit int                  `query:"limit" minimum:"1" maximum:"200" default:"20" doc:"Keys of the answer, at most. Beyond 20 all that was counted is read, which takes longer"`
 }
 
 type hotKey struct {
@@ -53,13 +53,13 @@ func (s *Service) listHotKeys(ctx context.Context, in *hotKeysInput) (*hotKeysOu
 	ctx, cancel := s.deadline(ctx)
 	defer cancel()
 	now := s.now()
-	rows, err := s.readHeat(ctx, now.Add(-since), now.Add(ahead))
+	rows, err := s.hottest(ctx, now.Add(-since), now.Add(ahead), in.Limit)
 	if err != nil {
 		return nil, err
 	}
 	out := &hotKeysOutput{}
 	out.Body.Keys = []hotKey{}
-	for _, row := range rows[:min(in.Limit, len(rows))] {
+	for _, row := range rows {
 		key, err := s.describe(ctx, row, now)
 		if err != nil {
 			return nil, err

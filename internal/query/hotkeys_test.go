@@ -30,9 +30,7 @@ func TestHotBoards(t *testing.T) {
 			{Index: schema.ByRank, Key: "L#a#b#2026-W02#0", Units: 6900, Peak: 800, PeakAt: now},
 		},
 	}
-	if _, err := r.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &r.names.Rollups, Item: item.Attributes(now.Add(time.Hour))}); err != nil {
-		t.Fatal(err)
-	}
+	r.count(item)
 	var out struct{ Keys []hotKey }
 	if got := r.get("/v1/hot-keys", &out); got != 200 || len(out.Keys) != 5 {
 		t.Fatalf("status %d, %+v", got, out)
@@ -45,6 +43,16 @@ func TestHotBoards(t *testing.T) {
 	if board.Type != "board" || board.Index != "by_rank" || board.Name != "a#b" || board.Shards != 4 || board.Rate != 700 || board.Advice != want ||
 		board.PeakAt != now.Format(schema.TimeLayout) || board.Hash != heat.Pseudonym("L#a#b") {
 		t.Errorf("a board: %+v", board)
+	}
+}
+
+// count stores what was counted in a window.
+func (r *rig) count(item heat.Item) {
+	r.t.Helper()
+	for _, stored := range item.Stored(item.End().Add(time.Hour)) {
+		if _, err := r.client.PutItem(r.t.Context(), &dynamodb.PutItemInput{TableName: &r.names.Heat, Item: stored}); err != nil {
+			r.t.Fatal(err)
+		}
 	}
 }
 
@@ -69,15 +77,41 @@ func TestAnotherTable(t *testing.T) {
 		Table: "orders", Start: now.Add(-30 * time.Second), Window: 10 * time.Second, StreamShard: "s", HotRate: 700, Limit: 1000,
 		Keys: []heat.Key{{Key: "C#a#0", Units: 8000, Peak: 800, PeakAt: now}},
 	}
-	if _, err := r.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &r.names.Rollups, Item: item.Attributes(now.Add(time.Hour))}); err != nil {
-		t.Fatal(err)
-	}
+	r.count(item)
 	var out struct{ Keys []hotKey }
 	if got := r.get("/v1/hot-keys", &out); got != 200 || len(out.Keys) != 1 {
 		t.Fatalf("status %d, %+v", got, out)
 	}
 	if k := out.Keys[0]; k.Table != "orders" || k.Type != "other" || k.Name != "C#a#0" || !strings.Contains(k.Advice, "spread its writes over 7 partition keys") {
 		t.Errorf("%+v", k)
+	}
+}
+
+// TestHotKeysByAllThatWasCounted: what is hot by the highlights is described by all that
+// was counted in its hottest window: write shards that are too cool for the highlights
+// tell that it is skew, and bound the error.
+func TestHotKeysByAllThatWasCounted(t *testing.T) {
+	r := newRig(t)
+	now := r.now
+	r.pin("C#a", 10, now.Add(-time.Hour))
+	for shard := range 10 {
+		item := heat.Item{Start: now.Add(-30 * time.Second), Window: 10 * time.Second, StreamShard: fmt.Sprint("s", shard), HotRate: 700, Limit: 1000}
+		for n := range 25 {
+			item.Keys = append(item.Keys, heat.Key{Key: fmt.Sprintf("C#%d-%d#0", shard, n), Units: 100, PeakAt: now})
+		}
+		units := uint64(60)
+		if shard == 0 {
+			units = 7500
+		}
+		item.Keys = append(item.Keys, heat.Key{Key: fmt.Sprint("C#a#", shard), Units: units, PeakAt: now})
+		r.count(item)
+	}
+	var out struct{ Keys []hotKey }
+	if got := r.get("/v1/hot-keys?limit=1", &out); got != 200 || len(out.Keys) != 1 {
+		t.Fatalf("status %d, %+v", got, out)
+	}
+	if hot := out.Keys[0]; hot.Key != "C#a#0" || hot.Rate != 750 || hot.Error != 0 || !strings.Contains(hot.Advice, "its 10 write shards together take 804.0 a second") {
+		t.Errorf("%+v", hot)
 	}
 }
 
@@ -95,19 +129,19 @@ func TestManyHeatItems(t *testing.T) {
 			item.Keys = append(item.Keys, heat.Key{Key: fmt.Sprint("C#", filler, n, "#0"), Units: 10, Peak: 1, PeakAt: item.Start})
 		}
 		all = append(all, item)
-		if _, err := r.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &r.names.Rollups, Item: item.Attributes(now.Add(time.Hour))}); err != nil {
-			t.Fatal(err)
-		}
+		r.count(item)
 	}
 	want := heat.Merge(all)
-	var out struct{ Keys []hotKey }
-	if got := r.get("/v1/hot-keys?since=3h&limit=200", &out); got != 200 || len(out.Keys) != len(want) {
-		t.Fatalf("status %d, %d keys, want %d", got, len(out.Keys), len(want))
-	}
-	for i, k := range out.Keys {
-		w := want[i]
-		if k.Key != w.Key || k.Rate != w.WriteUnitsPerSecond || k.First != w.FirstSeen.Format(schema.TimeLayout) || k.Last != w.LastSeen.Format(schema.TimeLayout) {
-			t.Fatalf("%d: %+v, want %+v", i, k, w)
+	for limit, n := range map[int]int{200: len(want), 20: 20, 21: 21} {
+		var out struct{ Keys []hotKey }
+		if got := r.get(fmt.Sprint("/v1/hot-keys?since=3h&limit=", limit), &out); got != 200 || len(out.Keys) != n {
+			t.Fatalf("status %d, %d keys, want %d", got, len(out.Keys), n)
+		}
+		for i, k := range out.Keys {
+			w := want[i]
+			if k.Key != w.Key || k.Rate != w.WriteUnitsPerSecond || k.First != w.FirstSeen.Format(schema.TimeLayout) || k.Last != w.LastSeen.Format(schema.TimeLayout) {
+				t.Fatalf("limit %d, %d: %+v, want %+v", limit, i, k, w)
+			}
 		}
 	}
 }

@@ -38,7 +38,7 @@ func newRig(t *testing.T) *rig {
 func (r *rig) serve(client Client) {
 	r.t.Helper()
 	service, err := New(Settings{
-		ItemsTable: r.names.Items, RollupsTable: r.names.Rollups, ShardMapTable: r.names.ShardMap,
+		ItemsTable: r.names.Items, RollupsTable: r.names.Rollups, HeatTable: r.names.Heat, ShardMapTable: r.names.ShardMap,
 		Deadline: 5 * time.Second, DefaultSpan: 720 * time.Hour,
 	}, client)
 	if err != nil {

@@ -22,6 +22,7 @@ type Settings struct {
 	ItemsTable    string `env:"HOTSHARD_ITEMS_TABLE,notEmpty"`
 	RollupsTable  string `env:"HOTSHARD_ROLLUPS_TABLE,notEmpty"`
 	ShardMapTable string `env:"HOTSHARD_SHARD_MAP_TABLE,notEmpty"`
+	HeatTable     string `env:"HOTSHARD_HEAT_TABLE,notEmpty"`
 	// Deadline bounds the work for one request, retries included; 100ms to 25s.
 	Deadline time.Duration `env:"HOTSHARD_READ_DEADLINE" envDefault:"5s"`
 	// DefaultSpan is how far back a range of events goes that names no start;

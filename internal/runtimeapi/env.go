@@ -14,5 +14,6 @@ func Env(endpoint, accessKey, metrics string, names schema.Names) []string {
 		"HOTSHARD_ITEMS_TABLE=" + names.Items,
 		"HOTSHARD_ROLLUPS_TABLE=" + names.Rollups,
 		"HOTSHARD_SHARD_MAP_TABLE=" + names.ShardMap,
+		"HOTSHARD_HEAT_TABLE=" + names.Heat,
 	}
 }

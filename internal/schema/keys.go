@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"hash/fnv"
 	"strings"
 	"time"
 
@@ -115,6 +116,14 @@ func ParseEventSortKey(sk string) (t time.Time, id string, err error) {
 		return t, "", &shard.KeyError{Key: sk, Reason: "it does not start with a time"}
 	}
 	return t, sk[n+1:], nil
+}
+
+// ExpirySpread is how much later an event expires than the first of its day may: whole
+// seconds below a day, by its id, so that a day's events are not all deleted at once.
+func ExpirySpread(id string) time.Duration {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(id)) // it never fails
+	return time.Duration(h.Sum32()%(24*60*60)) * time.Second
 }
 
 // SoleSK is the sort key of an item that has its partition key to itself.

@@ -6,7 +6,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// The names that got metrics of their own in an hour, an item of the rollups table:
+// The names that got metrics of their own in an hour, an item of the heat table:
 //
 //	pk         S     M#<hour>, such as M#2026-01-05T13
 //	sk         S     -

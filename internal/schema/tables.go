@@ -33,17 +33,18 @@ type Index struct {
 	SortKey      string // of type S
 }
 
-// Names are the names of the three tables in one deployment.
+// Names are the names of the four tables in one deployment.
 type Names struct {
 	Items    string // sharded items, with a stream
-	Rollups  string // summaries and heat items
+	Rollups  string // summaries
 	ShardMap string // shard counts and their change log
+	Heat     string // what the detector counted
 }
 
 // NamesFor returns the names under a prefix that tells deployments in one
 // account apart.
 func NamesFor(prefix string) Names {
-	return Names{Items: prefix + "items", Rollups: prefix + "rollups", ShardMap: prefix + "shard-map"}
+	return Names{Items: prefix + "items", Rollups: prefix + "rollups", ShardMap: prefix + "shard-map", Heat: prefix + "heat"}
 }
 
 // ByRank is the sparse index of leaderboard entries.
@@ -53,7 +54,7 @@ const (
 	RankKey    = "rank_key"
 )
 
-// Tables returns the three tables of a deployment.
+// Tables returns the four tables of a deployment.
 func Tables(names Names) []Table {
 	return []Table{
 		{
@@ -62,5 +63,6 @@ func Tables(names Names) []Table {
 		},
 		{Name: names.Rollups, PartitionKey: PK, SortKey: SK, TTL: ExpiresAt},
 		{Name: names.ShardMap, PartitionKey: PK, SortKey: SK, TTL: ExpiresAt},
+		{Name: names.Heat, PartitionKey: PK, SortKey: SK, TTL: ExpiresAt, Expendable: true},
 	}
 }

@@ -46,12 +46,12 @@ func newRig(ctx context.Context, endpoint, dir string, batching time.Duration) (
 		return nil, err
 	}
 	detector, err := hotkey.New(hotkey.Settings{
-		Source: hotkey.Existing, SourceTable: r.names.Items, RollupsTable: r.names.Rollups, Window: window,
+		Source: hotkey.Existing, SourceTable: r.names.Items, HeatTable: r.names.Heat, Window: window,
 		PartitionWCU: partitionWCU, Threshold: threshold, TopK: 2000, HeatRetention: 24 * time.Hour,
 		Metrics: hotkey.CloudWatch, MetricKeys: 100, MetricNames: heat.Plain, Control: hotkey.Off, Quiet: time.Hour,
 	}, hotkey.Deps{
-		Source:  hotkey.Source{Table: r.names.Items, PartitionKey: schema.PK},
-		Rollups: r.db, Metrics: r.watch, Log: log, Now: time.Now,
+		Source: hotkey.Source{Table: r.names.Items, PartitionKey: schema.PK},
+		Heat:   r.db, Metrics: r.watch, Log: log, Now: time.Now,
 	})
 	if err != nil {
 		return nil, err

@@ -72,7 +72,7 @@ func (s *System) detector() (*hotkey.Handler, error) {
 	}
 	view := ddb.NewMapWith(s.functions, s.names.ShardMap, o.MapOptions())
 	deps := hotkey.Deps{
-		Rollups: s.functions,
+		Heat:    s.functions,
 		Shards:  ddb.NewMapChanger(s.functions, view, ddb.ChangerOptions{Keep: ddb.HistoryKept(o.EventRetention)}),
 		Metrics: metrics.NewMemory(maxMetrics), Log: s.options.Log, Now: time.Now,
 	}
@@ -122,6 +122,7 @@ func (s *System) environment() map[string]string {
 		"HOTSHARD_ITEMS_TABLE":     s.names.Items,
 		"HOTSHARD_ROLLUPS_TABLE":   s.names.Rollups,
 		"HOTSHARD_SHARD_MAP_TABLE": s.names.ShardMap,
+		"HOTSHARD_HEAT_TABLE":      s.names.Heat,
 		"HOTSHARD_WINDOW":          s.options.Window.String(),
 		"HOTSHARD_CONTROL":         s.options.Control,
 		"HOTSHARD_PARTITION_WCU":   strconv.Itoa(s.partitionWCU()),

@@ -28,7 +28,7 @@ func (a *Auditor) oldest() time.Time {
 }
 
 // tooOld tells whether some of what belongs to a bucket may be deleted already. The
-// events of a day expire together, at its end and their retention.
+// events of a day begin to expire at its end and their retention.
 func (a *Auditor) tooOld(b parts.Bucket) bool {
 	events := !b.Start.Truncate(oneDay).Add(oneDay).After(a.oldest())
 	rollup := a.o.RollupRetention > 0 && !b.End().Add(a.o.RollupRetention).After(a.o.Now())

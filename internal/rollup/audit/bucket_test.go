@@ -164,7 +164,7 @@ func TestWhatIsRefused(t *testing.T) {
 	r.put(t, "unsettled", at, 2)
 	r.put(t, "expired", at, 2)
 	r.update(t, r.names.Items, "E#expired#"+at.Format(time.DateOnly)+"#0", schema.EventSortKey(at, "id0"),
-		"SET expires_at = :e", item{":e": num(time.Now().Add(time.Minute).Unix())})
+		"SET expires_at = :e", item{":e": num(time.Now().Add(time.Minute + schema.ExpirySpread("id0")).Unix())}) // others of its day soon expire
 	r.fold(t)
 	pk, sk := r.part(t, "damaged", at)
 	r.update(t, r.names.Rollups, pk, sk, "SET events = :e", item{":e": str("x")})

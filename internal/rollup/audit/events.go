@@ -25,7 +25,7 @@ import (
 type events struct {
 	sum        partial.Partial
 	places     []string // partition keys that have some
-	expires    int64    // the first expiry of one, Unix seconds; 0 for none
+	expires    int64    // the first expiry that any of their days has, Unix seconds; 0 for none
 	unreadable int      // events
 	fault      string   // the first of those
 }
@@ -113,7 +113,8 @@ func highOf(b parts.Bucket) string {
 // folds.
 func (a *Auditor) take(found *events, entity, pk string, it item) {
 	sk := attribute.TextOf(it, schema.SK)
-	if _, _, err := schema.ParseEventSortKey(sk); err != nil {
+	_, id, err := schema.ParseEventSortKey(sk)
+	if err != nil {
 		return
 	}
 	numbers, err := a.o.Rules.Numbers(entity, it)
@@ -125,9 +126,17 @@ func (a *Auditor) take(found *events, entity, pk string, it item) {
 	}
 	found.sum.Add(numbers)
 	if n, ok := it[schema.ExpiresAt].(*types.AttributeValueMemberN); ok {
-		if at, err := strconv.ParseInt(n.Value, 10, 64); err == nil && (found.expires == 0 || at < found.expires) {
-			found.expires = at
+		if at, err := strconv.ParseInt(n.Value, 10, 64); err == nil {
+			found.expire(at - int64(schema.ExpirySpread(id)/time.Second))
 		}
+	}
+}
+
+// expire takes in when the first of those may have expired that were written on the same
+// day as an event.
+func (e *events) expire(at int64) {
+	if e.expires == 0 || at < e.expires {
+		e.expires = at
 	}
 }
 
@@ -136,8 +145,8 @@ func (e *events) merge(other *events) {
 	e.places = append(e.places, other.places...)
 	e.unreadable += other.unreadable
 	e.fault = cmp.Or(e.fault, other.fault)
-	if e.expires == 0 || other.expires != 0 && other.expires < e.expires {
-		e.expires = other.expires
+	if other.expires != 0 {
+		e.expire(other.expires)
 	}
 }
 

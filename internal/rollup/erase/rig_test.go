@@ -200,7 +200,7 @@ func (r *rig) mayStay(t testing.TB, table string, it item) bool {
 		return false
 	}
 	switch {
-	case strings.HasPrefix(pk.Value, schema.AckPrefix), strings.HasPrefix(pk.Value, "K#"):
+	case strings.HasPrefix(pk.Value, schema.AckPrefix):
 		return it["expires_at"] != nil
 	case strings.HasPrefix(pk.Value, schema.NotePrefix):
 		return true

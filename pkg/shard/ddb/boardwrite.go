@@ -102,6 +102,9 @@ func (w *entryWrite) do(ctx context.Context) error {
 	if time.Now().After(w.start) {
 		return errUnsent
 	}
+	if w.mode == Total {
+		return persistSum(ctx, w.attempt)
+	}
 	return persist(ctx, w.attempt)
 }
 

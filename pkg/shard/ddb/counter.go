@@ -46,13 +46,13 @@ func NewCounterWriter(client CounterClient, table string, shards *Map, watch Wat
 // write is durable, or an error of kind ErrThrottled or ErrUnavailable.
 //
 // An attempt whose answer is lost is repeated, so the delta may count once more
-// for every lost answer. [Once] with AddTransact is for callers who can't have that.
+// for every lost answer; one that timed out is not, and is an ErrUnavailable. [Once] with AddTransact is for callers who can't have that.
 func (c *CounterWriter) Add(ctx context.Context, name string, delta int64, now time.Time) error {
 	key := counterKey(name)
 	request := Request{Key: key, ID: rand.Uint64(), At: now}
 	c.watch.Requested(request)
 	n, begin := -1, time.Now()
-	err := persist(ctx, func(ctx context.Context) error {
+	err := persistSum(ctx, func(ctx context.Context) error {
 		at := now.Add(time.Since(begin)) // a late attempt must not start a rev below a tombstone's
 		entry, count := c.shards.newest(ctx, key, at)
 		n = another(count, n)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
@@ -190,6 +191,12 @@ func Kind(err error) error {
 
 func isTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}
+
+// isUnsent tells that there was no connection to send a request by.
+func isUnsent(err error) bool {
+	failed, ok := errors.AsType[*net.OpError](err)
+	return ok && failed.Op == "dial"
 }
 
 func isFault(err error) bool {

@@ -46,7 +46,7 @@ type EventWriter struct {
 
 // NewEventWriter returns an EventWriter over the items table. Events are kept for
 // retention after the end of the UTC day on which they happened or were written,
-// whichever is later; 0 keeps them for ever. It tells watch how its entities
+// whichever is later, and for up to a day more, by their id; 0 keeps them for ever. It tells watch how its entities
 // fare; [Unwatched] is for nobody.
 func NewEventWriter(client EventClient, table string, shards *Map, retention time.Duration, watch Watcher) *EventWriter {
 	return &EventWriter{client: client, table: table, shards: shards, retention: retention, watch: watched(watch)}
@@ -98,18 +98,19 @@ func (e *EventWriter) item(ctx context.Context, ev Event, now time.Time) (item, 
 		it["data"] = &types.AttributeValueMemberM{Value: ev.Data}
 	}
 	if e.retention > 0 {
-		it[schema.ExpiresAt] = number(expiry(ev.Time, now, e.retention).Unix())
+		it[schema.ExpiresAt] = number(expiry(ev, now, e.retention).Unix())
 	}
 	return it, Attempt{Key: entityKey(ev.Entity), Entry: entry, Shard: n, At: ev.Time}, nil
 }
 
-// expiry depends on the day of now only, so that a repeated write is mostly the
-// same item to the byte, which costs readers of the stream nothing.
-func expiry(t, now time.Time, retention time.Duration) time.Time {
+// expiry depends on the event and the day of now only, so that a repeated write is mostly
+// the same item to the byte, which costs readers of the stream nothing.
+func expiry(ev Event, now time.Time, retention time.Duration) time.Time {
+	t := ev.Time
 	if now.After(t) {
 		t = now
 	}
-	return t.UTC().Truncate(24 * time.Hour).Add(24*time.Hour + retention)
+	return t.UTC().Truncate(24 * time.Hour).Add(24*time.Hour + retention + schema.ExpirySpread(ev.ID))
 }
 
 func entityKey(entity string) string {

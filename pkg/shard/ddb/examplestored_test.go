@@ -48,9 +48,11 @@ func ExampleTableInputs() {
 	// hotshard-items [pk sk by_rank]
 	// hotshard-rollups [pk sk]
 	// hotshard-shard-map [pk sk]
+	// hotshard-heat [pk sk]
 	// hotshard-items expires_at
 	// hotshard-rollups expires_at
 	// hotshard-shard-map expires_at
+	// hotshard-heat expires_at
 }
 
 // Many programs share the shard counts of a map; a change is known to all within

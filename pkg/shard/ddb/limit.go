@@ -164,7 +164,7 @@ func (l *Limiter) Hit(ctx context.Context, limit Limit, now time.Time) (Verdict,
 	h, err := l.hit(ctx, limit, now)
 	if err == nil && !h.full() {
 		l.watch.Requested(Request{Key: h.base, ID: h.id, At: now})
-		err = persist(ctx, h.take)
+		err = persistSum(ctx, h.take)
 	}
 	if err != nil {
 		return Verdict{}, fmt.Errorf("hit of limit %q: %w", limit.Key, err)

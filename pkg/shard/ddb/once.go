@@ -160,7 +160,7 @@ func (t *onceTry) do(ctx context.Context) (before []byte, err error) {
 // impossible returns the answer of a call that was applied before, or else why it
 // can't be applied now.
 func (o *Once) impossible(ctx context.Context, call Call, now time.Time, why error) ([]byte, error) {
-	if worthRetrying(why) {
+	if worthRetrying(ctx, why) {
 		return nil, why
 	}
 	before, err := o.Before(ctx, call, now)

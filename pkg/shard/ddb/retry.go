@@ -23,13 +23,29 @@ func once(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }
 // the bound of attempts is reached; then it returns the last error as a kind. When
 // any attempt may have been applied, that is ErrUnavailable: no later throttle can
 // tell that it was not.
+//
+// It is for reads, and for writes that done twice are as done once: an attempt that
+// timed out before the context ended is followed by another.
 func persist(ctx context.Context, attempt func(ctx context.Context) error) error {
+	return repeat(ctx, worthRetrying, attempt)
+}
+
+// persistSum is persist for a write of which each attempt that was applied counts, such
+// as an ADD: after one that timed out there is no other. A server that is late is late
+// for many, and would count much twice.
+func persistSum(ctx context.Context, attempt func(ctx context.Context) error) error {
+	return repeat(ctx, func(ctx context.Context, err error) bool {
+		return (!isTimeout(err) || isUnsent(err)) && worthRetrying(ctx, err)
+	}, attempt)
+}
+
+func repeat(ctx context.Context, worth func(context.Context, error) bool, attempt func(ctx context.Context) error) error {
 	var last error
 	unsure := false
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		last = attempt(ctx)
 		unsure = unsure || last != nil && !isThrottle(last) && !isConflict(last) && !errors.Is(last, ErrThrottled)
-		if last != nil && !worthRetrying(last) {
+		if last != nil && !worth(ctx, last) {
 			return struct{}{}, backoff.Permanent(last)
 		}
 		return struct{}{}, last
@@ -100,8 +116,10 @@ func StartBy(ctx context.Context) time.Time { return time.Now().Add(retryTime(ct
 // errUnsent is a write's whose turn came too late.
 var errUnsent = fmt.Errorf("%w: its turn came too late for it to be sent", ErrThrottled)
 
-func worthRetrying(err error) bool {
-	if isTimeout(err) {
+// worthRetrying tells whether another attempt may do better. One may that timed out by
+// itself: its connection was most likely dead.
+func worthRetrying(ctx context.Context, err error) bool {
+	if isTimeout(err) && ctx.Err() != nil {
 		return false
 	}
 	kind := Kind(err)

@@ -7,16 +7,18 @@ import (
 	"github.com/hotshard/hotshard/internal/schema/tableinput"
 )
 
-// TableInputs says how hotshard's three tables are made, on demand:
+// TableInputs says how hotshard's four tables are made, on demand:
 //
 //	<prefix>items      pk, sk; a stream of new and old images; index by_rank of
 //	                   board_shard, rank_key. Counters, events, boards, sessions, limits
 //	                   and the markers of Once
 //	<prefix>rollups    pk, sk. Summaries, as Summaries reads them
 //	<prefix>shard-map  pk, sk. See Map
+//	<prefix>heat       pk, sk. What the detector counted
 //
-// All keys are of type S. Items expire by expires_at, which [ExpiryInputs] turns on. Without hotshard's functions nobody reads the stream, and
-// the rollups table stays empty: leave both out if you like.
+// All keys are of type S. Items expire by expires_at, which [ExpiryInputs] turns on. Without
+// hotshard's functions nobody reads the stream, and the tables of rollups and heat stay
+// empty: leave them out if you like.
 func TableInputs(prefix string) []*dynamodb.CreateTableInput {
 	var list []*dynamodb.CreateTableInput
 	for _, t := range schema.Tables(schema.NamesFor(prefix)) {

@@ -69,8 +69,8 @@ func (t *Table) stored(it Item, p place) Item {
 // unless a condition forbids it: one on attribute_exists of the partition key. It gets
 // the attribute that its write shard is calculated from, which no update may change.
 //
-// An attempt whose answer is lost is repeated, so the update may apply twice: an ADD
-// that must not needs a condition.
+// An attempt whose answer is lost is repeated, unless it timed out, so the update may
+// apply twice: an ADD that must not needs a condition.
 func (t *Table) Update(ctx context.Context, key Item, in *dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutput, error) {
 	const operation = "updating an item of"
 	name, places, err := t.find(ctx, operation, key)
@@ -103,7 +103,7 @@ func (t *Table) updateAt(ctx context.Context, key Item, places []place, in *dyna
 	filled.TableName, filled.Key = &t.Name, t.key(at)
 	id.claim(&filled, t.PartitionKey)
 	var out *dynamodb.UpdateItemOutput
-	err = persist(ctx, func(ctx context.Context) (err error) {
+	err = persistSum(ctx, func(ctx context.Context) (err error) {
 		out, err = t.Client.UpdateItem(ctx, &filled, once)
 		return err
 	})

@@ -60,13 +60,13 @@ func (c *Tally) fault() error {
 
 // Add adds delta, which may be negative, on a random write shard; when that is
 // throttled it goes on to another. An attempt whose answer is lost is repeated, so
-// the delta may count once more for each lost answer.
+// the delta may count once more for each lost answer; one that timed out is not.
 func (c *Tally) Add(ctx context.Context, name string, delta int64) error {
 	if err := c.fault(); err != nil {
 		return err
 	}
 	n := -1
-	err := persist(ctx, func(ctx context.Context) error {
+	err := persistSum(ctx, func(ctx context.Context) error {
 		now := c.now()
 		entry, err := c.Shards.Lookup(ctx, name, now)
 		if err != nil {

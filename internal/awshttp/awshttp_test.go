@@ -1,0 +1,144 @@
+package awshttp_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/awshttp"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+// server stands in for DynamoDB, by TLS: it answers all calls alike, after hold. Hang
+// may keep a call without an answer.
+type server struct {
+	*httptest.Server
+	hold   time.Duration
+	hang   func(operation string) bool
+	calls  sync.Map // how many there were of each operation: *atomic.Int64
+	opened atomic.Int64
+	over   chan struct{} // closed when the test is over
+}
+
+func newServer(tb testing.TB) *server {
+	s := &server{over: make(chan struct{})}
+	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			s.opened.Add(1)
+		}
+	}
+	s.StartTLS()
+	tb.Cleanup(func() { close(s.over); s.Close() })
+	return s
+}
+
+func (s *server) serve(w http.ResponseWriter, r *http.Request) {
+	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	s.count(operation).Add(1)
+	if s.hang != nil && s.hang(operation) {
+		<-s.over
+		return
+	}
+	time.Sleep(s.hold)
+	w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+	_, _ = w.Write([]byte("{}")) // the client may be gone
+}
+
+func (s *server) count(operation string) *atomic.Int64 {
+	n, _ := s.calls.LoadOrStore(operation, &atomic.Int64{})
+	return n.(*atomic.Int64)
+}
+
+func (s *server) config() aws.Config {
+	return aws.Config{Region: "us-east-1", BaseEndpoint: &s.URL, Credentials: credentials.NewStaticCredentialsProvider("k", "s", "")}
+}
+
+// client trusts the server, and else is what functions have.
+func (s *server) client(times awshttp.Times) *dynamodb.Client {
+	config, h := s.config(), awshttp.New(times)
+	h.Transport.(*http.Transport).TLSClientConfig.RootCAs = s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+	config.HTTPClient = h
+	return dynamodb.NewFromConfig(config)
+}
+
+var short = awshttp.Times{Connect: time.Second, Answer: 150 * time.Millisecond, Whole: time.Second}
+
+var now = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+
+// TestAnAttemptThatTimesOut: what may be written twice is written by another attempt,
+// long before the deadline. What may not says soon that it may have been written.
+func TestAnAttemptThatTimesOut(t *testing.T) {
+	t.Parallel()
+	for operation, c := range map[string]struct {
+		again bool
+		write func(context.Context, *dynamodb.Client, *ddb.Map) error
+	}{
+		"PutItem": {true, func(ctx context.Context, client *dynamodb.Client, view *ddb.Map) error {
+			return ddb.NewEventWriter(client, "items", view, 0, nil).Put(ctx, []ddb.Event{{Entity: "e", ID: "1", Time: now}}, now)[0]
+		}},
+		"UpdateItem": {false, func(ctx context.Context, client *dynamodb.Client, view *ddb.Map) error {
+			return ddb.NewCounterWriter(client, "items", view, nil).Add(ctx, "c", 1, now)
+		}},
+		"TransactWriteItems": {true, func(ctx context.Context, client *dynamodb.Client, view *ddb.Map) error {
+			counters := ddb.NewCounterWriter(client, "items", view, nil)
+			_, err := ddb.NewOnce(client, "items", view, nil).Do(ctx, ddb.Call{Key: "k"}, now, func(ctx context.Context) ([]types.TransactWriteItem, error) {
+				return []types.TransactWriteItem{counters.AddTransact(ctx, "c", 1, now)}, nil
+			})
+			return err
+		}},
+	} {
+		t.Run(operation, func(t *testing.T) {
+			t.Parallel()
+			s := newServer(t)
+			s.hang = func(o string) bool { return o == operation && s.count(o).Load() == 1 }
+			client := s.client(short)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			begin := time.Now()
+			err := c.write(ctx, client, ddb.NewMap(client, "map"))
+			took, calls := time.Since(begin), s.count(operation).Load()
+			if took > 5*time.Second {
+				t.Errorf("took %v", took)
+			}
+			if c.again && (err != nil || calls != 2) {
+				t.Errorf("%d calls, %v", calls, err)
+			}
+			if !c.again && (!errors.Is(err, ddb.ErrUnavailable) || calls != 1) {
+				t.Errorf("%d calls, %v", calls, err)
+			}
+		})
+	}
+}
+
+// TestWithoutAConnection nothing was sent, so an increment may be tried again.
+func TestWithoutAConnection(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	client := s.client(short)
+	var dials atomic.Int64
+	transport := client.Options().HTTPClient.(*http.Client).Transport.(*http.Transport)
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if dials.Add(1) == 1 {
+			return (&net.Dialer{Timeout: time.Nanosecond}).DialContext(ctx, network, address)
+		}
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}
+	view := ddb.NewMap(s.client(short), "map")
+	err := ddb.NewCounterWriter(client, "items", view, nil).Add(t.Context(), "c", 1, now)
+	if calls := s.count("UpdateItem").Load(); err != nil || calls != 1 || dials.Load() < 2 {
+		t.Errorf("%d calls, %d connections were tried, %v", calls, dials.Load(), err)
+	}
+}

@@ -1,0 +1,187 @@
+package query
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/internal/httpapi"
+)
+
+// shelf stands in for DynamoDB: it answers queries from items that are encoded already,
+// so that the time is the client's.
+type shelf struct {
+	items map[string][]shelved // by partition key, in order of sort keys
+	units float64              // read units of the queries, eventually consistent
+}
+
+type shelved struct {
+	sk   string
+	text []byte
+	size int
+}
+
+const pageBytes = 1 << 20
+
+func (s *shelf) put(item map[string]types.AttributeValue) {
+	text, size := encode(item)
+	pk, sk := item["pk"].(*types.AttributeValueMemberS).Value, item["sk"].(*types.AttributeValueMemberS).Value
+	if s.items == nil {
+		s.items = map[string][]shelved{}
+	}
+	s.items[pk] = append(s.items[pk], shelved{sk, text, size})
+}
+
+func (s *shelf) sort() {
+	for _, list := range s.items {
+		slices.SortFunc(list, func(a, b shelved) int { return strings.Compare(a.sk, b.sk) })
+	}
+}
+
+// encode writes an item as DynamoDB's answers have it.
+func encode(item map[string]types.AttributeValue) (text []byte, size int) {
+	m := map[string]map[string]any{}
+	for name, v := range item {
+		size += len(name)
+		switch v := v.(type) {
+		case *types.AttributeValueMemberS:
+			m[name], size = map[string]any{"S": v.Value}, size+len(v.Value)
+		case *types.AttributeValueMemberN:
+			m[name], size = map[string]any{"N": v.Value}, size+len(v.Value)/2+1
+		case *types.AttributeValueMemberBOOL:
+			m[name], size = map[string]any{"BOOL": v.Value}, size+1
+		case *types.AttributeValueMemberB:
+			m[name], size = map[string]any{"B": base64.StdEncoding.EncodeToString(v.Value)}, size+len(v.Value)
+		}
+	}
+	text, _ = json.Marshal(m)
+	return text, size
+}
+
+func (s *shelf) RoundTrip(r *http.Request) (*http.Response, error) {
+	var in struct {
+		ExpressionAttributeValues map[string]struct{ S string }
+		ExclusiveStartKey         map[string]struct{ S string }
+	}
+	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+		return nil, err
+	}
+	var out []io.Reader
+	out = append(out, strings.NewReader(`{"Items":[`))
+	pk, size := in.ExpressionAttributeValues[":pk"].S, 0
+	low, high, after := in.ExpressionAttributeValues[":low"].S, in.ExpressionAttributeValues[":high"].S, in.ExclusiveStartKey["sk"].S
+	last := ""
+	list := s.items[pk]
+	from, _ := slices.BinarySearchFunc(list, max(low, after), func(i shelved, sk string) int { return strings.Compare(i.sk, sk) })
+	for _, i := range list[from:] {
+		if i.sk <= after || i.sk > high {
+			continue
+		}
+		if size > pageBytes {
+			last = fmt.Sprintf(`,"LastEvaluatedKey":{"pk":{"S":%q},"sk":{"S":%q}}`, pk, after)
+			break
+		}
+		if size > 0 {
+			out = append(out, strings.NewReader(","))
+		}
+		out = append(out, bytes.NewReader(i.text))
+		size, after = size+i.size, i.sk
+	}
+	s.units += max(0.5, float64(size)/8192)
+	out = append(out, strings.NewReader("]"+last+"}"))
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}},
+		ContentLength: -1, Body: io.NopCloser(io.MultiReader(out...)), Request: r,
+	}, nil
+}
+
+// storm fills the shelf with windows of 10 s of the time before now: on each stream shard
+// 200 keys, of which some are write shards of a counter in a storm and one of a counter
+// with skew.
+func (s *shelf) storm(shards int, since time.Duration, now time.Time) {
+	random := rand.New(rand.NewPCG(1, uint64(shards)))
+	const window = 10 * time.Second
+	for start := now.Add(-since).Truncate(window); start.Add(window).Before(now); start = start.Add(window) {
+		for n := range shards {
+			item := heat.Item{Start: start, Window: window, StreamShard: fmt.Sprintf("shardId-%020d-%08x", n, n), Limit: 1000, HotRate: 700, Records: 9000, Rest: 12}
+			add := func(key string, units uint64) {
+				item.Units += units
+				item.Keys = append(item.Keys, heat.Key{Key: key, Units: units, Err: 3, Writes: units, Peak: units / 9, PeakAt: start.Add(time.Second)})
+			}
+			add(fmt.Sprintf("C#page/viral#%d", n), 7000+random.Uint64N(1000))
+			if n == 1 {
+				add("C#page/skewed#1", 7500)
+			} else {
+				add(fmt.Sprintf("C#page/skewed#%d", n), 60)
+			}
+			for i := range 198 {
+				add(fmt.Sprintf("C#page/item-%05d#0", (n*198+i*7)%20_000), 15+random.Uint64N(400)/uint64(i+1))
+			}
+			for _, stored := range item.Stored(now.Add(time.Hour)) {
+				s.put(stored)
+			}
+		}
+	}
+	s.sort()
+}
+
+func (s *shelf) client() *dynamodb.Client {
+	return dynamodb.New(dynamodb.Options{
+		Region: "us-east-1", BaseEndpoint: aws.String("http://127.0.0.1:1"), HTTPClient: &http.Client{Transport: s},
+		Credentials: credentials.NewStaticCredentialsProvider("k", "s", ""), DisableValidateResponseChecksum: true,
+	})
+}
+
+func cpu() time.Duration {
+	var use syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &use)
+	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
+}
+
+// BenchmarkHotKeys is GET /v1/hot-keys over 15 minutes of a storm: CPU of the process,
+// which is all the client's, and read units of a call.
+func BenchmarkHotKeys(b *testing.B) {
+	for _, shards := range []int{4, 16, 64} {
+		b.Run(fmt.Sprintf("shards=%d", shards), func(b *testing.B) {
+			now := time.Date(2026, 1, 5, 12, 40, 0, 0, time.UTC)
+			s := &shelf{}
+			s.storm(shards, 15*time.Minute, now)
+			service, err := New(Settings{ItemsTable: "i", RollupsTable: "r", HeatTable: "h", ShardMapTable: "m", Deadline: 25 * time.Second, DefaultSpan: time.Hour}, s.client())
+			if err != nil {
+				b.Fatal(err)
+			}
+			service.now = func() time.Time { return now }
+			handler := httpapi.New(slog.New(slog.DiscardHandler), Routes(service))
+			s.units = 0
+			b.ReportAllocs()
+			b.ResetTimer()
+			before := cpu()
+			for range b.N {
+				got := httptest.NewRecorder()
+				handler.ServeHTTP(got, httptest.NewRequestWithContext(b.Context(), http.MethodGet, "/v1/hot-keys", nil))
+				if got.Code != http.StatusOK || !strings.Contains(got.Body.String(), "page/viral") {
+					b.Fatal(got.Body)
+				}
+			}
+			b.ReportMetric(float64((cpu()-before).Milliseconds())/float64(b.N), "cpu-ms/op")
+			b.ReportMetric(s.units/float64(b.N), "units/op")
+		})
+	}
+}
