@@ -29,7 +29,7 @@ type ProveCmd struct {
 	Endpoint string   `env:"HOTSHARD_ENDPOINT" placeholder:"URL" help:"With --local: DynamoDB-compatible engine to use instead of starting one."`
 	Ceiling  float64  `default:"5" help:"The most that it may cost, in USD, by assumed prices. It does not start if it could cost more, and ends before it does."`
 	Quick    bool     `help:"Some seconds of each experiment: shows that everything works; its figures say little."`
-	Set      []string `placeholder:"KEY=VALUE" help:"On AWS: a setting of the deployment, such as hotkeysConcurrency=0; may be repeated."`
+	Set      []string `sep:"none" placeholder:"KEY=VALUE" help:"On AWS: a setting of the deployment, such as hotkeysConcurrency=0; may be repeated."`
 	Cleanup  bool     `help:"Only remove what earlier runs have left, which every run does first."`
 	Out      string   `placeholder:"FILE" help:"The report, without an ending: FILE.json and FILE.md. Default: hotshard-prove."`
 	Yes      bool     `help:"Don't ask."`

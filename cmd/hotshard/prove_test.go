@@ -181,7 +181,7 @@ func TestProveSays(t *testing.T) {
 	wantText(t, said.String(), "begin with hotshard-prove-", "calls of a counter in a storm", "in 3m14s", "On AWS that would cost up to $", "The ceiling is $5.00")
 	said.Reset()
 	(&ProveCmd{Ceiling: 5}).describe(site, &said)
-	wantText(t, said.String(), "190000 calls of a counter in a storm", "It costs up to $", "ends at the ceiling of $5.00")
+	wantText(t, said.String(), "190000 calls of a counter in a storm", "It costs up to $3.0", "ends at the ceiling of $5.00")
 }
 
 // TestProveExample: the example in the docs is of a run that did all, and its two files agree.

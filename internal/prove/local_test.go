@@ -51,6 +51,11 @@ func (r *recorder) called(action string) {
 
 func (r *recorder) all() []string { return slices.Sorted(maps.Keys(r.actions)) }
 
+// right tells whether a strong read has what was accepted, and of the rest what may be.
+func (s *Storm) right() bool {
+	return s.Found >= s.Accepted && s.Found <= s.Accepted+s.Before.Other+s.Offered.Other
+}
+
 // left are the tables of runs that an engine has.
 func left(t *testing.T, endpoint, prefix string) (names []string) {
 	t.Helper()
@@ -88,7 +93,7 @@ func TestRunHere(t *testing.T) {
 	if c := report.Cold; c.First < float64(localColdStart.Milliseconds()) || c.Warm <= 0 || c.Warm > c.First || c.Burst.Offered != 3 || c.Opened == 0 {
 		t.Errorf("cold starts: %+v", c)
 	}
-	if len(report.Storms) != 2 || report.Storms[0].Found != report.Storms[0].Accepted || report.Storms[0].Accepted == 0 || report.Storms[1].Accepted == 0 {
+	if len(report.Storms) != 2 || !report.Storms[0].right() || report.Storms[0].Accepted == 0 || report.Storms[1].Accepted == 0 {
 		t.Errorf("storms: %+v, %+v", report.Storms[0], report.Storms[1])
 	}
 	if k := report.Keyed; len(k) != 1 || k[0].Found < k[0].Offered.Accepted || k[0].Offered.Accepted == 0 {

@@ -120,7 +120,7 @@ func (r *Report) storms(p *page) {
 	if len(r.Storms) == 0 {
 		return
 	}
-	p.text("## Storms on one key\n\n%g times what a partition takes, for %v, after %v of half of it. No call is tried again by the caller. N is the shard count, with the time after the storm's begin at which it came into force.\n",
+	p.text("## Storms on one key\n\n%g times what a partition takes, for %v, after %v of half of it. No call is tried again by the caller. N is the shard count, with the time after the storm's begin at which it came into force. Found is what a strong read has afterwards: what was accepted, and perhaps of the others.\n",
 		r.Plan.Times, r.Plan.Storm, r.Plan.Warm)
 	p.head("storm", "calls", "not accepted %", "by the API", "before a function", "other", "calm after", "named in /v1/hot-keys after", "N", "p50, p99", "accepted, found", "new connections")
 	for _, s := range r.Storms {
