@@ -15,7 +15,7 @@ import (
 func TestCaller(t *testing.T) {
 	type output struct{ Body string }
 	handler := Lambda(New(slog.New(slog.DiscardHandler), func(api huma.API) {
-		huma.Register(api, Operation(http.MethodGet, "/who", "who", "Who", ""), func(ctx context.Context, _ *struct{}) (*output, error) {
+		huma.Register(api, Operation(ForCallers, http.MethodGet, "/who", "who", "Who", ""), func(ctx context.Context, _ *struct{}) (*output, error) {
 			return &output{Caller(ctx)}, nil
 		})
 	}))
