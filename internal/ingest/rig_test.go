@@ -46,7 +46,7 @@ func (r *rig) use(client Client) {
 	settings := Settings{
 		ItemsTable: r.names.Items, ShardMapTable: r.names.ShardMap,
 		EventRetention: 720 * time.Hour, Deadline: 5 * time.Second,
-		Control: Act, MetricNames: heat.Plain,
+		Control: Act, MetricNames: heat.Plain, EventAhead: ddb.MaxAhead, ViewAge: ddb.ViewAge,
 	}
 	service, err := New(settings, client, log)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 // AppendBinary appends the sketch to b. It takes no more than Bytes and 40 bytes
 // for the whole, with counts below 2^56 and seconds within centuries of each
 // other. The form has no version of its own: it is a part of a form
-// that has one.
+// that has one. After the entries come their Adds, which an earlier release did
+// not write.
 //
 // Decode makes an equal sketch of it, which takes the same calls to the same
 // results.
@@ -29,7 +30,9 @@ func (s *Sketch) AppendBinary(b []byte) []byte {
 		b = binary.AppendVarint(b, e.PeakSecond-base)
 		b = binary.AppendVarint(b, e.Second-base)
 		b = binary.AppendUvarint(b, e.SecondWeight)
-		b = binary.AppendUvarint(b, e.Adds)
+	}
+	for _, n := range s.heap {
+		b = binary.AppendUvarint(b, s.slots[n.slot].Adds)
 	}
 	return b
 }
@@ -59,11 +62,22 @@ func Decode(b []byte, limits Limits) (*Sketch, error) {
 		}
 		s.push(e)
 	}
+	s.adds(&r)
 	if r.err != nil || len(r.b) > 0 {
 		return nil, fmt.Errorf("topk: %w", errDamaged)
 	}
 	s.makeRoom(0, 0)
 	return s, nil
+}
+
+// adds reads what comes after the entries.
+func (s *Sketch) adds(r *reader) {
+	if r.err != nil || len(r.b) == 0 {
+		return
+	}
+	for _, n := range s.heap {
+		s.slots[n.slot].Adds = r.uint()
+	}
 }
 
 var errDamaged = errors.New("the encoded sketch is damaged")
@@ -109,6 +123,6 @@ func (r *reader) text() string {
 func (r *reader) entry(base int64) Entry {
 	return Entry{
 		Key: r.text(), Count: r.uint(), Err: r.uint(), Peak: r.uint(),
-		PeakSecond: base + r.int(), Second: base + r.int(), SecondWeight: r.uint(), Adds: r.uint(),
+		PeakSecond: base + r.int(), Second: base + r.int(), SecondWeight: r.uint(),
 	}
 }

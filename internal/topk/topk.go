@@ -45,7 +45,7 @@ type Entry struct {
 	SecondWeight uint64 // the weight seen in it
 
 	// Adds is how many calls of Add the certified weight, Low, came by, so that
-	// Low/Adds is the exact mean of those.
+	// Low/Adds is the exact mean of those; 0 if that is not known.
 	Adds uint64
 }
 
@@ -117,7 +117,9 @@ func (s *Sketch) raise(id int, weight uint64, second int64) {
 	s.total += weight
 	e := &s.slots[id]
 	e.Count += weight
-	e.Adds++
+	if e.Adds > 0 {
+		e.Adds++
+	}
 	e.tick(weight, second)
 	s.heap[e.at].count = e.Count
 	s.down(e.at)
