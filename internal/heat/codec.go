@@ -115,13 +115,26 @@ func Parse(attributes map[string]types.AttributeValue) (Item, error) {
 		p.err = errors.New("its window has no length or its partitions no limit")
 	}
 	if p.err != nil {
-		sk, _ := attributes[schema.SK].(*types.AttributeValueMemberS)
-		if sk == nil {
-			sk = new(types.AttributeValueMemberS)
-		}
-		return Item{}, fmt.Errorf("heat: item %q: %w", sk.Value, p.err)
+		return Item{}, fmt.Errorf("heat: item %q: %w", sortKey(attributes), p.err)
 	}
 	return it, nil
+}
+
+// Start returns when the window of a stored item starts, by its sort key: also of an item
+// that Parse can't read. It is false where the sort key doesn't tell.
+func Start(attributes map[string]types.AttributeValue) (time.Time, bool) {
+	sk := sortKey(attributes)
+	start, err := time.Parse(schema.TimeLayout, sk[:min(len(sk), len(schema.TimeLayout))])
+	return start, err == nil
+}
+
+// sortKey returns an item's sort key, "" if it has none of the right type.
+func sortKey(attributes map[string]types.AttributeValue) string {
+	sk, ok := attributes[schema.SK].(*types.AttributeValueMemberS)
+	if !ok {
+		return ""
+	}
+	return sk.Value
 }
 
 // parser takes attributes and keeps the first error.

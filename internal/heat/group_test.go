@@ -126,3 +126,28 @@ func TestOtherCauses(t *testing.T) {
 		t.Errorf("of another table: %s", got.Advice(1, time.Time{}, 100))
 	}
 }
+
+// TestSkewOnManyStreamShards: a partition key of the table comes by one stream shard, or by two,
+// so what any others may hide is nothing of it; one of an index comes by all.
+func TestSkewOnManyStreamShards(t *testing.T) {
+	var items []heat.Item
+	for n := range 64 {
+		item := counted(string(rune('A'+n)), 900)
+		item.Rest, item.IndexRest = 30, 1
+		items = append(items, item)
+	}
+	items[5].Keys = []heat.Key{key("C#a#0", 800, 0, 80, 0), {Index: "by_rank", Key: "L#b#all#0", Units: 70, PeakAt: noon}}
+	row := find(t, "C#a#0", items...)
+	if row.Error != 3 || row.Siblings.Rest != 6 || !strings.Contains(row.Advice(4, time.Time{}, 100), "most of that this one") {
+		t.Errorf("%+v, %s", row, row.Advice(4, time.Time{}, 100))
+	}
+	if row := find(t, "L#b#all#0", items...); row.Error != 6.3 || row.Siblings.Rest != 6.4 {
+		t.Errorf("of an index: %+v", row)
+	}
+	for i := range items { // parts, and all that is not named, add up
+		items[i].StreamShard = ""
+	}
+	if row := find(t, "C#a#0", items...); row.Error != 63*3 || row.Siblings.Rest != 64*3 {
+		t.Errorf("unnamed: %+v", row)
+	}
+}

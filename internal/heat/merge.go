@@ -108,13 +108,13 @@ func (m *Merger) Add(items []Item) {
 	if m.rows == nil {
 		m.rows, m.groups = make(map[rowID]*Row), make(map[groupID]*group)
 	}
-	var rests map[window]uint64
+	var rests map[window]*Rests
 	m.entries, rests = flatten(items, m.entries[:0])
 	slices.SortFunc(m.entries, compareEntries)
 	groupsOf(m.entries, m.groups)
 	for i := 0; i < len(m.entries); {
 		window := sameWindow(m.entries[i:])
-		m.row(window[0]).add(window, rests[window[0].window()], m.groups)
+		m.row(window[0]).add(window, window[0].rest(rests), m.groups)
 		i += len(window)
 	}
 	if m.Max > 0 && len(m.rows) > 2*m.Max {
@@ -172,15 +172,24 @@ func (e entry) window() window {
 	return window{e.item.Table, e.item.Start.UnixMilli(), e.item.Window, e.key.Index != ""}
 }
 
-// flatten appends all keys of all items to entries, and sums up, for each window, what an
-// unlisted key may have got on its stream shards.
-func flatten(items []Item, entries []entry) (all []entry, rests map[window]uint64) {
-	rests = make(map[window]uint64)
+// rest is what the items of the entry's window may hide of a key that none of them lists.
+func (e entry) rest(rests map[window]*Rests) uint64 {
+	id := e.window()
+	id.ofIndex = false
+	return rests[id].Of(e.key.Index != "")
+}
+
+// flatten appends all keys of all items to entries, and puts together, for each window, of
+// the table and its indexes, what an unlisted key may have got.
+func flatten(items []Item, entries []entry) (all []entry, rests map[window]*Rests) {
+	rests = make(map[window]*Rests)
 	for i := range items {
 		item := &items[i]
-		for _, ofIndex := range []bool{false, true} {
-			rests[window{item.Table, item.Start.UnixMilli(), item.Window, ofIndex}] += item.rest(ofIndex)
+		id := window{table: item.Table, start: item.Start.UnixMilli(), length: item.Window}
+		if rests[id] == nil {
+			rests[id] = new(Rests)
 		}
+		rests[id].Add(item)
 		for j := range item.Keys {
 			entries = append(entries, entry{&item.Keys[j], item})
 		}
@@ -218,7 +227,7 @@ func (r *Row) add(entries []entry, rest uint64, groups map[groupID]*group) {
 	for i, e := range entries {
 		units += e.key.Units
 		spread += e.key.Err
-		unlisted -= e.item.rest(e.key.Index != "")
+		unlisted -= min(unlisted, e.item.rest(e.key.Index != ""))
 		if i == 0 || !e.key.PeakAt.Equal(entries[i-1].key.PeakAt) {
 			second = 0
 		}

@@ -50,7 +50,7 @@ func (s *Summary) Attributes() map[string]types.AttributeValue {
 	}
 }
 
-// ParseSummary reads a summary as Attributes makes it.
+// ParseSummary reads a summary as Attributes makes it. Errors name its sort key.
 func ParseSummary(attributes map[string]types.AttributeValue) (Summary, error) {
 	p := parser{attributes: attributes}
 	s := Summary{Peaks: make(map[string]float64)}
@@ -73,7 +73,7 @@ func ParseSummary(attributes map[string]types.AttributeValue) (Summary, error) {
 		}
 	}
 	if p.err != nil {
-		return Summary{}, fmt.Errorf("heat: summary: %w", p.err)
+		return Summary{}, fmt.Errorf("heat: summary %q: %w", sortKey(attributes), p.err)
 	}
 	return s, nil
 }

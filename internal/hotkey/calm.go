@@ -5,12 +5,14 @@ import (
 
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // highest finds out, from heat items, what some keys took at the most in any window.
 type highest struct {
 	keys    map[schema.BaseKey]int // their write shards
 	windows map[windowID]*counted
+	lost    time.Time // up to then an item may be of that can't be read
 }
 
 // windowID tells windows apart.
@@ -18,13 +20,14 @@ type windowID struct{ start, length int64 } // milliseconds
 
 // counted is what all items of a window say.
 type counted struct {
-	rest, indexRest uint64 // at most so much went to a partition key that no item lists
-	incomplete      bool
-	keys            map[schema.BaseKey]*listed
+	rests      heat.Rests
+	buckets    map[schema.Type]uint64 // see bucketsOf
+	incomplete bool
+	keys       map[schema.BaseKey]*listed
 }
 
 // listed is what they say of one key: its units at most, and the sum of what each item's
-// rest is, for each write shard that the item lists.
+// rest is, for each of its partition keys that the item lists.
 type listed struct{ units, rest uint64 }
 
 func newHighest(keys []candidate) *highest {
@@ -41,11 +44,10 @@ func (h *highest) add(item heat.Item) {
 	id := windowID{item.Start.UnixMilli(), item.Window.Milliseconds()}
 	w := h.windows[id]
 	if w == nil {
-		w = &counted{keys: make(map[schema.BaseKey]*listed)}
+		w = &counted{buckets: bucketsOf(item.Start, item.End()), keys: make(map[schema.BaseKey]*listed)}
 		h.windows[id] = w
 	}
-	w.rest += item.Rest
-	w.indexRest += item.IndexRest
+	w.rests.Add(&item)
 	w.incomplete = w.incomplete || item.Incomplete
 	for i := range item.Keys {
 		key := &item.Keys[i]
@@ -57,24 +59,46 @@ func (h *highest) add(item heat.Item) {
 			w.keys[base] = new(listed)
 		}
 		w.keys[base].units += key.Units + key.Err
-		if key.Index == "" {
-			w.keys[base].rest += item.Rest
-		} else {
+		if key.Index != "" {
 			w.keys[base].rest += item.IndexRest
+		} else if k, err := schema.ParseKey(key.Key); err == nil && !past(base, k.Bucket, item.Start, item.End()) {
+			w.keys[base].rest += item.Rest // else it is none of those that rests are reckoned for
 		}
 	}
 }
 
-// boardPeriods is how many periods of a board take scores at a time, each on partitions
-// of the index of its own.
-const boardPeriods = 3
+// lose notes an item that can't be read, of a window that starts at a time.
+func (h *highest) lose(start time.Time) {
+	if end := start.Add(maxWindow); end.After(h.lost) {
+		h.lost = end
+	}
+}
+
+// bucketsOf is over how many time buckets the writes of a window may be spread: the
+// write shards of each are partition keys of their own. An entity has days, and a board at
+// most all three periods. How long a limit's windows are no item tells: as short as may be.
+func bucketsOf(from, to time.Time) map[schema.Type]uint64 {
+	seconds := to.Sub(from.Truncate(ddb.MinLimitWindow)) + ddb.MinLimitWindow - 1
+	return map[schema.Type]uint64{
+		schema.Counter:  1,
+		schema.Sessions: 1,
+		schema.Entity:   touched(schema.Daily, from, to.Add(ddb.MaxEventAhead)),
+		schema.Board:    1 + touched(schema.Daily, from, to) + touched(schema.Weekly, from, to),
+		schema.Limit:    uint64(seconds / ddb.MinLimitWindow),
+	}
+}
+
+// touched counts the days, or the weeks, that have an instant of a time.
+func touched(p schema.Period, from, to time.Time) (n uint64) {
+	for at := from; at.Before(to); at = p.End(at) {
+		n++
+	}
+	return n
+}
 
 // most is what a key took in a window at the most, listed or not.
 func (w *counted) most(base schema.BaseKey, writeShards int) uint64 {
-	hidden := uint64(writeShards) * w.rest
-	if base.Type == schema.Board {
-		hidden = uint64(writeShards) * boardPeriods * w.indexRest
-	}
+	hidden := uint64(writeShards) * w.buckets[base.Type] * w.rests.Of(base.Type == schema.Board)
 	if l := w.keys[base]; l != nil {
 		return l.units + hidden - min(l.rest, hidden)
 	}
@@ -84,7 +108,7 @@ func (w *counted) most(base schema.BaseKey, writeShards int) uint64 {
 // Why more may have been written than is known.
 const (
 	unreported = "nothing was reported of late, so the table is idle or nobody looks"
-	unread     = "records of the quiet time may not have been counted"
+	unread     = "records of the quiet time may not have been counted, or their counts can't be read"
 	unsummed   = "not every hour of the quiet time was low"
 )
 
@@ -106,6 +130,9 @@ func (h *highest) calm(c candidate, from, now time.Time) Calm {
 		case calm.Doubt == unreported && end.After(now.Add(-lately)):
 			calm.Doubt = ""
 		}
+	}
+	if h.lost.After(from) {
+		calm.Doubt = unread
 	}
 	return calm
 }

@@ -16,6 +16,7 @@ import (
 type loads struct {
 	start, end      time.Time
 	running         bool
+	lost            bool    // an item of it can't be read
 	rest, indexRest float64 // at most so much went to any other partition key
 	groups          map[string]*group
 }
@@ -29,13 +30,15 @@ type group struct {
 	sum    Load
 }
 
-// loadsOf puts together what items of one window say.
+// loadsOf puts together what items of one window say, one or more.
 func loadsOf(items []heat.Item) *loads {
 	l := &loads{start: items[0].Start, end: items[0].End(), groups: make(map[string]*group)}
-	for _, item := range items {
-		l.rest += float64(item.Rest) / item.Window.Seconds()
-		l.indexRest += float64(item.IndexRest) / item.Window.Seconds()
+	var rests heat.Rests
+	for i := range items {
+		rests.Add(&items[i])
 	}
+	l.rest = float64(rests.Of(false)) / items[0].Window.Seconds()
+	l.indexRest = float64(rests.Of(true)) / items[0].Window.Seconds()
 	for _, row := range heat.Merge(items) {
 		base, ok := row.Base()
 		name, n, err := shard.Hash.Split(row.Key)
@@ -100,7 +103,7 @@ func (l *loads) evidence(s suspect, partial bool) Evidence {
 	}
 	e.Rest, e.Partial = l.rest, partial
 	if g := l.groups[s.name]; g != nil {
-		e.Shards, e.Past = g.shards, l.past(g)
+		e.Shards, e.Past = g.shards, past(g.base, g.bucket, l.start, l.end)
 	}
 	return e
 }
@@ -121,9 +124,9 @@ func (l *loads) enterBoard(e *Evidence) {
 	}
 }
 
-// past tells whether a group is of a day that no event of the window's own time
+// past tells whether a time bucket is an entity's day that no event of a window's own time
 // belongs to.
-func (l *loads) past(g *group) bool {
+func past(base schema.BaseKey, bucket string, start, end time.Time) bool {
 	day := func(at time.Time) string { return schema.EventBucket.Label(at, 0) }
-	return g.base.Type == schema.Entity && g.bucket != day(l.start) && g.bucket != day(l.end.Add(ddb.MaxEventAhead))
+	return base.Type == schema.Entity && bucket != day(start) && bucket != day(end.Add(ddb.MaxEventAhead))
 }

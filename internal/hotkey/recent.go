@@ -28,47 +28,71 @@ func (r *run) recent(ctx context.Context, length time.Duration) []*loads {
 	}
 	r.reported = []*loads{}
 	now := r.deps.Now()
-	windows := make(map[time.Time][]heat.Item)
+	windows, lost := make(map[time.Time][]heat.Item), make(map[time.Time]bool)
 	err := r.readHeat(ctx, now.Add(-3*length), now.Add(length), func(item heat.Item) {
 		if item.Window == length {
 			windows[item.Start] = append(windows[item.Start], item)
 		}
-	})
+	}, func(start time.Time) { lost[start] = true })
 	if err != nil {
 		r.deps.Log.WarnContext(ctx, "other stream shards unknown", "error", err)
 		return nil
 	}
-	for _, items := range windows {
-		r.reported = append(r.reported, loadsOf(items))
+	for start, items := range windows {
+		l := loadsOf(items)
+		l.lost = lost[start]
+		r.reported = append(r.reported, l)
 	}
 	slices.SortFunc(r.reported, func(a, b *loads) int { return b.start.Compare(a.start) })
 	return r.reported
 }
 
-// heard tells whether all stream shards have reported a window by now, as a rule.
+// heard tells whether all stream shards have reported a window by now, as a rule, and what
+// they reported can be read.
 func (l *loads) heard(now time.Time) bool {
-	return now.Sub(l.end) >= min(reportTime, l.end.Sub(l.start)/2)
+	return !l.lost && now.Sub(l.end) >= min(reportTime, l.end.Sub(l.start)/2)
 }
 
 // readHeat calls each, one call at a time, for all heat items of hotshard's own table, of
-// the windows that start at from or later and before to.
-func (h *Handler) readHeat(ctx context.Context, from, to time.Time, each func(heat.Item)) error {
-	group, ctx := errgroup.WithContext(ctx)
+// the windows that start at from or later and before to. An item that can't be read, of
+// another release or damaged, holds up nothing: it is logged, and lost is called with its
+// window's start, or with to where that isn't known either.
+func (h *Handler) readHeat(ctx context.Context, from, to time.Time, each func(heat.Item), lost func(start time.Time)) error {
+	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(heat.Salts)
 	var mu sync.Mutex
 	for _, pk := range heat.Partitions(from, to) {
 		group.Go(func() error {
-			return h.readHeatPartition(ctx, pk, from, to, func(item heat.Item) {
+			return h.readHeatPartition(groupCtx, pk, from, to, func(attributes map[string]types.AttributeValue) {
+				item, err := heat.Parse(attributes)
 				mu.Lock()
 				defer mu.Unlock()
-				each(item)
+				switch {
+				case err != nil:
+					h.sayUnreadable(ctx, pk, err)
+					start, ok := heat.Start(attributes)
+					if !ok {
+						start = to
+					}
+					lost(start)
+				case item.Table == "": // else it is of keys that only look like hotshard's
+					each(item)
+				}
 			})
 		})
 	}
 	return group.Wait()
 }
 
-func (h *Handler) readHeatPartition(ctx context.Context, pk string, from, to time.Time, each func(heat.Item)) error {
+// sayUnreadable logs, once, that an item of the heat table can't be read. The error names
+// its sort key.
+func (h *Handler) sayUnreadable(ctx context.Context, pk string, err error) {
+	if h.once.first("unreadable "+pk+" "+err.Error(), "said") {
+		h.deps.Log.ErrorContext(ctx, "heat item not readable, so its time proves nothing", "partition", pk, "error", err)
+	}
+}
+
+func (h *Handler) readHeatPartition(ctx context.Context, pk string, from, to time.Time, each func(map[string]types.AttributeValue)) error {
 	low, high := heat.SortBounds(from, to)
 	pages := dynamodb.NewQueryPaginator(h.deps.Heat, &dynamodb.QueryInput{
 		TableName: &h.settings.HeatTable,
@@ -87,13 +111,7 @@ func (h *Handler) readHeatPartition(ctx context.Context, pk string, from, to tim
 			return fmt.Errorf("hotkey: reading heat items of %q: %w", pk, err)
 		}
 		for _, attributes := range page.Items {
-			item, err := heat.Parse(attributes)
-			if err != nil {
-				return fmt.Errorf("hotkey: %w", err)
-			}
-			if item.Table == "" { // else it is of keys that only look like hotshard's
-				each(item)
-			}
+			each(attributes)
 		}
 	}
 	return nil

@@ -115,6 +115,9 @@ const (
 	EMF        MetricSink = "emf"
 )
 
+// maxWindow is how long a window may be, tumbling or not.
+const maxWindow = 15 * time.Minute
+
 // RecordAge is how long a record may wait for this function, at the most: the event
 // source mapping gives up what is older. By then each record is counted or given up, so
 // that what is known of a time as long ago does not change any more.
@@ -146,7 +149,7 @@ func (s Settings) Validate() error {
 	check(!own || s.ItemsTable != "", "HOTSHARD_ITEMS_TABLE", "empty", "a table's name")
 	check(s.HeatTable != "", "HOTSHARD_HEAT_TABLE", "empty", "a table's name")
 	check(!own || s.ShardMapTable != "", "HOTSHARD_SHARD_MAP_TABLE", "empty", "a table's name")
-	check(s.Window >= time.Second && s.Window <= 15*time.Minute && s.Window%time.Second == 0,
+	check(s.Window >= time.Second && s.Window <= maxWindow && s.Window%time.Second == 0,
 		"HOTSHARD_WINDOW", s.Window, "whole seconds, 1s to 15m")
 	check(s.PartitionWCU >= 1, "HOTSHARD_PARTITION_WCU", s.PartitionWCU, "at least 1")
 	check(s.Threshold > 0 && s.Threshold <= 1, "HOTSHARD_THRESHOLD", s.Threshold, "above 0, up to 1")

@@ -103,7 +103,7 @@ func (r *run) shrink(ctx context.Context, now time.Time) (answer done, err error
 		return answer, nil
 	}
 	latest := newHighest(ripe)
-	if err := r.readHeat(ctx, r.settings.settled(now), now.Add(r.settings.Window), latest.add); err != nil {
+	if err := r.readHeat(ctx, r.settings.settled(now), now.Add(r.settings.Window), latest.add, latest.lose); err != nil {
 		return answer, err
 	}
 	for _, c := range ripe {

@@ -55,7 +55,7 @@ func (r *run) summaries(ctx context.Context, keys []candidate, now time.Time) (s
 // that they might shrink.
 func (r *run) sumUp(ctx context.Context, keys []candidate, hour time.Time) (heat.Summary, error) {
 	all := newHighest(keys)
-	if err := r.readHeat(ctx, hour, hour.Add(time.Hour), all.add); err != nil {
+	if err := r.readHeat(ctx, hour, hour.Add(time.Hour), all.add, all.lose); err != nil {
 		return heat.Summary{}, err
 	}
 	s := heat.Summary{Hour: hour, Peaks: make(map[string]float64)}
@@ -75,6 +75,7 @@ func (r *run) sumUp(ctx context.Context, keys []candidate, hour time.Time) (heat
 	return s, nil
 }
 
+// readSummaries leaves out what can't be read, so that it is made anew if it can be.
 func (r *run) readSummaries(ctx context.Context, from, to time.Time) (summaries, error) {
 	found := make(summaries)
 	low, high := heat.SortBounds(from, to)
@@ -96,7 +97,8 @@ func (r *run) readSummaries(ctx context.Context, from, to time.Time) (summaries,
 		for _, attributes := range page.Items {
 			s, err := heat.ParseSummary(attributes)
 			if err != nil {
-				return nil, fmt.Errorf("hotkey: %w", err)
+				r.sayUnreadable(ctx, heat.SummaryPartition, err)
+				continue
 			}
 			found[s.Hour] = s
 		}
