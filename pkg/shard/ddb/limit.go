@@ -185,7 +185,7 @@ func (l *Limiter) hit(ctx context.Context, limit Limit, now time.Time) (*hit, er
 	}
 	start := l.Start(limit, now)
 	h := &hit{
-		Limiter: l, Limit: limit, base: base.String(), id: rand.Uint64(), now: now, begun: time.Now().Round(0), start: start,
+		Limiter: l, Limit: limit, base: base.String(), id: rand.Uint64(), now: now, start: start,
 		bucket: schema.LimitBucket(start, limit.Window), last: -1,
 	}
 	h.by(entry)
