@@ -60,6 +60,21 @@ func TestUnreadableHeatItem(t *testing.T) {
 	}
 }
 
+// TestUnreadableSortKey: where an item doesn't tell its time, all hours that it may be of are
+// incomplete.
+func TestUnreadableSortKey(t *testing.T) {
+	f := newFixture(settings())
+	f.shards.set("C#a", 8, start)
+	f.spoil(heat.Partitions(start, start.Add(time.Minute))[0], "2026-01-05T13:05")
+	l := life{fixture: f, every: 10 * time.Minute, load: others}
+	if l.run(t, 2*time.Hour); len(f.shards.changes) > 0 {
+		t.Errorf("changes %v\n%s", f.shards.changes, f.logs)
+	}
+	if l.run(t, time.Hour); !slices.Equal(f.shards.changes, []string{"C#a 8>1"}) {
+		t.Errorf("an hour later: changes %v\n%s", f.shards.changes, f.logs)
+	}
+}
+
 // TestUnreadableSummary: an hour's summary that can't be read is made anew while its heat items
 // are there. Without them there is no day that has this hour.
 func TestUnreadableSummary(t *testing.T) {
