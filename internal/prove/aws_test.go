@@ -128,7 +128,10 @@ func TestDeploymentsThatFail(t *testing.T) {
 type said chan string
 
 func (s said) Write(text []byte) (int, error) {
-	s <- string(text)
+	select {
+	case s <- string(text):
+	default: // nobody waits for what a child says after its first words
+	}
 	return len(text), nil
 }
 
@@ -155,13 +158,6 @@ func TestOrphans(t *testing.T) {
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("the deployment ended by %v", err)
-	}
-	for busy, tries := true, 0; busy && tries < 3000; tries++ { // what was killed ends a moment later
-		time.Sleep(10 * time.Millisecond)
-		again, _, err := openNote(held.path)
-		if busy = errors.Is(err, errBusy); err == nil {
-			_ = again.file.Close()
-		}
 	}
 	where := func(Record) (Site, error) { return site, nil }
 	c.mu.Lock()

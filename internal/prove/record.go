@@ -109,6 +109,25 @@ func (n *note) remove() error { return errors.Join(os.Remove(n.path), n.file.Clo
 // errBusy is for a note that another process holds.
 var errBusy = errors.New("the run is still under way, or what it started is")
 
+// lockTries and lockPause are how long a lock is waited for. A program that is just being
+// started by a process has all its open files until it runs, those of a note that was closed
+// meanwhile, too.
+const (
+	lockTries = 100
+	lockPause = 20 * time.Millisecond
+)
+
+// lockSoon takes the lock of a file, or is errBusy.
+func lockSoon(file *os.File) error {
+	for range lockTries {
+		if free, err := lock(file); free || err != nil {
+			return err
+		}
+		time.Sleep(lockPause)
+	}
+	return errBusy
+}
+
 // openNote reads a note and takes its lock.
 func openNote(path string) (*note, Record, error) {
 	var r Record
@@ -116,10 +135,7 @@ func openNote(path string) (*note, Record, error) {
 	if err != nil {
 		return nil, r, err
 	}
-	free, err := lock(file)
-	if err == nil && !free {
-		err = errBusy
-	}
+	err = lockSoon(file)
 	if err == nil {
 		err = json.NewDecoder(file).Decode(&r)
 	}
