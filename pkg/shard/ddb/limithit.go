@@ -62,8 +62,8 @@ func (h *hit) by(entry Entry) {
 
 // take makes one try to find room, and tells by allowed whether it did. The key may have
 // grown since the try before, as this process knows; what others have made of it, its next
-// hit goes by. Hits that waited and all renewed their views took over room at the same time:
-// of a storm on 40 containers half found no container then.
+// hit goes by: where waiting hits renewed their views, more of them took over room at the same
+// time, and storms on limits were answered worse (docs/performance/storm-limits.txt).
 func (h *hit) take(ctx context.Context) error {
 	if entry, err := h.shards.Lookup(ctx, h.base, h.now); err == nil {
 		h.by(entry)
