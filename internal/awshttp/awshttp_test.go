@@ -74,7 +74,11 @@ func (s *server) client(times awshttp.Times) *dynamodb.Client {
 	return dynamodb.NewFromConfig(config)
 }
 
-var short = awshttp.Times{Connect: time.Second, Answer: 150 * time.Millisecond, Whole: time.Second}
+// Times of a client that gives up soon, and of one that waits for a busy machine.
+var (
+	short   = awshttp.Times{Connect: 20 * time.Second, Answer: 150 * time.Millisecond, Whole: 20 * time.Second}
+	patient = awshttp.Times{Connect: 20 * time.Second, Answer: 20 * time.Second, Whole: 20 * time.Second}
+)
 
 var now = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 
@@ -105,15 +109,15 @@ func TestAnAttemptThatTimesOut(t *testing.T) {
 			s := newServer(t)
 			s.hang = func(o string) bool { return o == operation && s.count(o).Load() == 1 }
 			client := s.client(short)
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			begin := time.Now()
-			err := c.write(ctx, client, ddb.NewMap(client, "map"))
+			err := c.write(ctx, client, ddb.NewMap(s.client(patient), "map"))
 			took, calls := time.Since(begin), s.count(operation).Load()
-			if took > 5*time.Second {
+			if took > 30*time.Second {
 				t.Errorf("took %v", took)
 			}
-			if c.again && (err != nil || calls != 2) {
+			if c.again && (err != nil || calls < 2) { // on a busy machine another may time out
 				t.Errorf("%d calls, %v", calls, err)
 			}
 			if !c.again && (!errors.Is(err, ddb.ErrUnavailable) || calls != 1) {
@@ -127,7 +131,7 @@ func TestAnAttemptThatTimesOut(t *testing.T) {
 func TestWithoutAConnection(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	client := s.client(short)
+	client := s.client(patient)
 	var dials atomic.Int64
 	transport := client.Options().HTTPClient.(*http.Client).Transport.(*http.Transport)
 	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -136,7 +140,7 @@ func TestWithoutAConnection(t *testing.T) {
 		}
 		return (&net.Dialer{}).DialContext(ctx, network, address)
 	}
-	view := ddb.NewMap(s.client(short), "map")
+	view := ddb.NewMap(s.client(patient), "map")
 	err := ddb.NewCounterWriter(client, "items", view, nil).Add(t.Context(), "c", 1, now)
 	if calls := s.count("UpdateItem").Load(); err != nil || calls != 1 || dials.Load() < 2 {
 		t.Errorf("%d calls, %d connections were tried, %v", calls, dials.Load(), err)

@@ -127,8 +127,8 @@ func TestHoldsAgainstPlainModel(t *testing.T) {
 			t.Fatalf("%d items are held after all holds", len(l.holds.items))
 		}
 	})
-	if conflicts < 20 {
-		t.Errorf("the runs had %d conflicts in all", conflicts)
+	if conflicts == 0 {
+		t.Error("no run had a conflict")
 	}
 }
 
