@@ -32,7 +32,12 @@ func TestTablesAreThoseOfTheSchema(t *testing.T) {
 		}
 		for n, index := range table.Indexes {
 			got := object(p.list("GlobalSecondaryIndexes")[n].(map[string]any))
-			if got.text("IndexName") != index.Name || keys(got) != index.PartitionKey+" "+index.SortKey || got.object("Projection").text("ProjectionType") != "ALL" {
+			projection, want := got.object("Projection"), "ALL"
+			if index.Include != nil {
+				want = "INCLUDE"
+			}
+			if got.text("IndexName") != index.Name || keys(got) != index.PartitionKey+" "+index.SortKey || projection.text("ProjectionType") != want ||
+				fmt.Sprint(projection["NonKeyAttributes"]) != fmt.Sprint(map[bool]any{true: nil, false: index.Include}[index.Include == nil]) {
 				t.Errorf("%s: index %v", table.Name, got)
 			}
 		}

@@ -98,7 +98,7 @@ func touched(p schema.Period, from, to time.Time) (n uint64) {
 
 // most is what a key took in a window at the most, listed or not.
 func (w *counted) most(base schema.BaseKey, writeShards int) uint64 {
-	hidden := uint64(writeShards) * w.buckets[base.Type] * w.rests.Of(base.Type == schema.Board)
+	hidden := uint64(writeShards) * w.buckets[base.Type] * w.rests.Of(base.Type.Indexed())
 	if l := w.keys[base]; l != nil {
 		return l.units + hidden - min(l.rest, hidden)
 	}

@@ -97,7 +97,7 @@ func TestPeakOfTimeBuckets(t *testing.T) {
 		{schema.Limit, noon.Add(time.Millisecond), 11},
 	} {
 		rate := 2.0 // units a second of a partition key that is not listed
-		if c.kind == schema.Board {
+		if c.kind.Indexed() {
 			rate = 0.1
 		}
 		if got := peak(schema.BaseKey{Type: c.kind, Name: "k"}, 5, hidden(1, c.at)); got != 5*c.want*rate {
@@ -123,14 +123,14 @@ func TestPeakBesideABackfill(t *testing.T) {
 func TestSkewIsSeenOnManyStreamShards(t *testing.T) {
 	items := hidden(64, noon)
 	for n, units := range []uint64{9000, 50} { // two write shards are not listed
-		items[n].Keys = []heat.Key{{Key: fmt.Sprint("S#g#", n), Units: units}}
+		items[n].Keys = []heat.Key{{Key: fmt.Sprint("E#e#2026-11-22#", n), Units: units}}
 	}
 	for i := range items {
 		items[i].Rest, items[i].Limit = 300, 1000 // 30 units a second
 	}
 	l := loadsOf(items)
 	s := l.suspects(700)
-	entry := ddb.Entry{Key: "S#g", History: shard.History{{At: noon.Add(-time.Hour), Count: 4}}, Max: 4}
+	entry := ddb.Entry{Key: "E#e", History: shard.History{{At: noon.Add(-time.Hour), Count: 4}}, Max: 4}
 	d := Policy{Limit: 1000, Threshold: 0.7, Partitions: 64}.Answer(l.evidence(s[0], false), entry, l.end)
 	if d.Action != Advise {
 		t.Errorf("%+v by %+v", d, l.evidence(s[0], false))

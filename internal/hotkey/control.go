@@ -9,7 +9,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/metrics"
-	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
@@ -83,7 +82,7 @@ func (r *run) answer(ctx context.Context, own *loads, s suspect) {
 // spread tells whether one stream shard alone may not see how hot a key is. Of write
 // shards that are chosen at random each is like the others.
 func (s suspect) spread(entry ddb.Entry) bool {
-	return s.base.Type == schema.Board || entry.History.Newest() > 1 && heat.Share(s.base.Type) != shard.RandomShare
+	return s.base.Type.Indexed() || entry.History.Newest() > 1 && heat.Share(s.base.Type) != shard.RandomShare
 }
 
 // execute makes a decided change, as far as the control setting allows.

@@ -212,6 +212,18 @@ func scored(board, period, player string, at float64, from, to int) write {
 	return write{key: pk, sk: sk, at: at, old: entry(from, 1), image: entry(to, 2)}
 }
 
+// renewals renew n sessions of a group, on one write shard of the index.
+func renewals(group string, shard, n int, at float64) (w writes) {
+	for i := range n {
+		pk, sk := schema.SessionKey(group, fmt.Sprint(i))
+		image := func(ends int) string {
+			return fmt.Sprintf(`{"pk":{"S":%q},"sk":{"S":%q},"session_shard":{"S":%q},"ends_at":{"N":"%d"}}`, pk, sk, schema.SessionShardKey(group, shard), ends)
+		}
+		w = append(w, write{key: pk, sk: sk, at: at, old: image(1), image: image(2)})
+	}
+	return w
+}
+
 type writes []write
 
 func (w writes) json(first int) string {

@@ -66,8 +66,10 @@ func ownSource(table string) Source {
 		if !t.Stream {
 			continue
 		}
-		for _, x := range t.Indexes { // they project all attributes
-			source.Indexes = append(source.Indexes, ddbstream.Index{Name: x.Name, PartitionKey: x.PartitionKey, SortKey: x.SortKey, All: true})
+		for _, x := range t.Indexes {
+			source.Indexes = append(source.Indexes, ddbstream.Index{
+				Name: x.Name, PartitionKey: x.PartitionKey, SortKey: x.SortKey, All: x.Include == nil, Include: x.Include,
+			})
 		}
 	}
 	return source

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/sessions"
 )
 
 // Client is what ingest calls of DynamoDB.
@@ -16,7 +17,7 @@ type Client interface {
 	ddb.CounterClient
 	ddb.EventClient
 	ddb.BoardClient
-	ddb.SessionClient
+	sessions.Client
 	ddb.LimitClient
 }
 
@@ -26,7 +27,7 @@ type Service struct {
 	events   *ddb.EventWriter
 	counter  *ddb.CounterWriter
 	boards   *ddb.Leaderboards
-	sessions *ddb.Sessions
+	sessions *sessions.Store
 	limiter  *ddb.Limiter
 	once     *ddb.Once
 	changer  *ddb.MapChanger
@@ -46,7 +47,7 @@ func New(settings Settings, client Client, log *slog.Logger) (*Service, error) {
 		events:   ddb.NewEventWriter(client, settings.ItemsTable, view, settings.EventRetention, watch),
 		counter:  ddb.NewCounterWriter(client, settings.ItemsTable, view, watch),
 		boards:   ddb.NewLeaderboards(client, settings.ItemsTable, view, watch, settings.BoardRetention),
-		sessions: ddb.NewSessions(client, settings.ItemsTable, view, watch),
+		sessions: sessions.New(client, settings.ItemsTable, view, watch),
 		limiter:  ddb.NewLimiter(client, settings.ItemsTable, view, watch, ddb.LimiterOptions{}),
 		once:     ddb.NewOnce(client, settings.ItemsTable, view, watch),
 		changer:  changer,

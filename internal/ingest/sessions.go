@@ -8,7 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/sessions"
 )
 
 type sessionInput struct {
@@ -42,9 +42,8 @@ func (s *Service) putSession(ctx context.Context, in *sessionInput) (*sessionOut
 	now := s.now()
 	if in.keyed() {
 		answer, err := decideOnce(ctx, s, &in.CallKey, in.RawBody, now, func(ctx context.Context) ([]types.TransactWriteItem, sessionAnswer, error) {
-			// By its own time: the shard count may have changed since the attempt before.
-			actions, put, err := s.sessions.PutTransact(ctx, lease, s.now())
-			return actions, answerOfSession(put), err
+			action, put, err := s.sessions.PutTransact(ctx, lease, s.now())
+			return []types.TransactWriteItem{action}, answerOfSession(put), err
 		})
 		return &sessionOutput{answer}, err
 	}
@@ -55,15 +54,15 @@ func (s *Service) putSession(ctx context.Context, in *sessionInput) (*sessionOut
 	return &sessionOutput{answerOfSession(put)}, nil
 }
 
-func answerOfSession(one ddb.Session) sessionAnswer {
+func answerOfSession(one sessions.Session) sessionAnswer {
 	return sessionAnswer{httpapi.Name(one.Group), httpapi.Name(one.ID), httpapi.FormatTime(one.Started), httpapi.FormatTime(one.Ends)}
 }
 
 // lease reads what the call asks for, and checks it.
-func (in *sessionInput) lease() (ddb.Lease, error) {
-	lease := ddb.Lease{Group: string(in.Body.Group), ID: string(in.Body.ID), TTL: in.Body.TTL.Duration}
+func (in *sessionInput) lease() (sessions.Lease, error) {
+	lease := sessions.Lease{Group: string(in.Body.Group), ID: string(in.Body.ID), TTL: in.Body.TTL.Duration}
 	var faults []error
-	if fault := in.Body.TTL.Within(ddb.MinSessionTTL, ddb.MaxSessionTTL, time.Millisecond); fault != "" {
+	if fault := in.Body.TTL.Within(sessions.MinTTL, sessions.MaxTTL, time.Millisecond); fault != "" {
 		faults = append(faults, &huma.ErrorDetail{Location: "body.ttl", Message: fault, Value: in.Body.TTL.String()})
 	}
 	data, fault := parseData(in.Body.Data.RawMessage)
@@ -90,9 +89,8 @@ func (s *Service) endSession(ctx context.Context, in *endInput) (*struct{}, erro
 	defer cancel()
 	group, id := string(in.Group), string(in.ID)
 	if in.keyed() {
-		_, err := decideOnce(ctx, s, &in.CallKey, in.digested(), s.now(), func(ctx context.Context) ([]types.TransactWriteItem, struct{}, error) {
-			actions, err := s.sessions.EndTransact(ctx, group, id, s.now())
-			return actions, struct{}{}, err
+		_, err := decideOnce(ctx, s, &in.CallKey, in.digested(), s.now(), func(context.Context) ([]types.TransactWriteItem, struct{}, error) {
+			return []types.TransactWriteItem{s.sessions.EndTransact(group, id)}, struct{}{}, nil
 		})
 		return nil, err
 	}

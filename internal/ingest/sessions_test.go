@@ -12,12 +12,13 @@ import (
 
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/sessions"
 )
 
 // active counts a group's sessions as a reader does.
 func (r *rig) active(group string) int {
 	r.t.Helper()
-	reader := ddb.NewSessionReader(r.client, r.names.Items, ddb.NewMap(r.client, r.names.ShardMap))
+	reader := sessions.NewReader(r.client, r.names.Items, ddb.NewMap(r.client, r.names.ShardMap))
 	n, err := reader.Active(r.t.Context(), group, r.service.now())
 	if err != nil {
 		r.t.Fatal(err)

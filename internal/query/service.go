@@ -14,6 +14,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/sessions"
 )
 
 // Settings are the function's environment variables.
@@ -76,7 +77,7 @@ type Service struct {
 	events    *ddb.EventReader
 	counter   *ddb.CounterReader
 	boards    *ddb.BoardReader
-	sessions  *ddb.SessionReader
+	sessions  *sessions.Reader
 	summaries *ddb.CachedSummaries
 	now       func() time.Time
 	named     sync.Once // of others' keys in the shard map
@@ -95,7 +96,7 @@ func New(settings Settings, client Client) (*Service, error) {
 		events:    ddb.NewEventReader(client, settings.ItemsTable, shards),
 		counter:   ddb.NewCounterReader(client, settings.ItemsTable, shards),
 		boards:    ddb.NewBoardReader(client, settings.ItemsTable, shards),
-		sessions:  ddb.NewSessionReader(client, settings.ItemsTable, shards),
+		sessions:  sessions.NewReader(client, settings.ItemsTable, shards),
 		summaries: ddb.NewCachedSummaries(ddb.NewSummaries(client, settings.RollupsTable, shards), settings.SummaryAge),
 		now:       time.Now,
 	}, nil
@@ -133,7 +134,7 @@ func Routes(s *Service) httpapi.Routes {
 		get(api, httpapi.ForCallers, "/v1/leaderboards/rank", "get-rank", "Read a player's rank and neighbours",
 			"Where a player stands. The score is read consistently; as_of tells how fresh the rank is, and rank_error how far off it may be.", s.getRank, http.StatusNotFound)
 		get(api, httpapi.ForCallers, "/v1/sessions", "count-sessions", "Count a group's active sessions",
-			"How many have been started or renewed, and have neither ended nor been ended.", s.countSessions)
+			"How many have been started or renewed, and have neither ended nor been ended: as of an index, which is eventually consistent, so that one of the last second may not be counted as it is yet.", s.countSessions)
 		get(api, httpapi.ForOperators, "/v1/shards", "get-shards", "Read shard counts",
 			"The shard count of one key, with its history; or without type and name a list of all keys that ever had more than one.", s.getShards)
 		get(api, httpapi.ForOperators, "/v1/hot-keys", "list-hot-keys", "Name the hottest keys",

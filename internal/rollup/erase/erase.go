@@ -47,7 +47,7 @@ type Options struct {
 	Settle time.Duration
 	// Wait is for folds that may be on their way. Default 30 s.
 	Wait time.Duration
-	// IndexLag is how old the index of boards may be. Default 30 s.
+	// IndexLag is how old the indexes of boards and sessions may be. Default 30 s.
 	IndexLag time.Duration
 	// ReadUnits is how many read units a second scans take at most. Default
 	// scan.ReadUnits.
@@ -68,12 +68,14 @@ type Options struct {
 const (
 	DefaultSettle     = 30 * time.Second
 	DefaultWait       = 30 * time.Second
+	DefaultIndexLag   = 30 * time.Second
 	DefaultWriteUnits = 250
 	defaultPoll       = 500 * time.Millisecond
 )
 
 func (o Options) withDefaults() (Options, error) {
 	o.Settle, o.Wait = cmp.Or(o.Settle, DefaultSettle), cmp.Or(o.Wait, DefaultWait)
+	o.IndexLag = cmp.Or(o.IndexLag, DefaultIndexLag)
 	o.Poll, o.ReadUnits = cmp.Or(o.Poll, defaultPoll), cmp.Or(o.ReadUnits, scan.ReadUnits)
 	o.WriteUnits = cmp.Or(o.WriteUnits, DefaultWriteUnits)
 	if o.Progress == nil {
@@ -88,8 +90,8 @@ func (o Options) withDefaults() (Options, error) {
 	if o.ReadUnits < 0 || o.WriteUnits < 0 {
 		return o, fmt.Errorf("erase: %d read units, %d write units: want 1 or more", o.ReadUnits, o.WriteUnits)
 	}
-	if o.Settle < 0 || o.Wait < 0 || o.Poll < 0 {
-		return o, fmt.Errorf("erase: settle %v, wait %v, poll %v: want 0 or more", o.Settle, o.Wait, o.Poll)
+	if o.Settle < 0 || o.Wait < 0 || o.Poll < 0 || o.IndexLag < 0 {
+		return o, fmt.Errorf("erase: settle %v, wait %v, poll %v, index lag %v: want 0 or more", o.Settle, o.Wait, o.Poll, o.IndexLag)
 	}
 	return o, nil
 }

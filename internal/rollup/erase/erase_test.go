@@ -14,6 +14,7 @@ import (
 	"github.com/hotshard/hotshard/internal/rollup/erase"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/sessions"
 )
 
 // doomed is in the names of keys that are to go, and in nothing else.
@@ -65,7 +66,7 @@ func (r *rig) fill(t *testing.T, k schema.BaseKey, shards int) {
 		r.putItem(t, r.names.Items, pk, schema.BoardMarkSK(now, "01ARZ3NDEKTSV4RRFFQ69G5FAV", 3))
 	case schema.Sessions:
 		for i := range 10 {
-			if _, err := r.leases.Put(t.Context(), ddb.Lease{Group: k.Name, ID: fmt.Sprint("id", i), TTL: time.Hour}, now); err != nil {
+			if _, err := r.leases.Put(t.Context(), sessions.Lease{Group: k.Name, ID: fmt.Sprint("id", i), TTL: time.Hour}, now); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -24,12 +24,12 @@ const (
 )
 
 // find calls emit, from many goroutines, for each item of the items table that belongs
-// to the key. Reads are consistent: what was there before it began, and still is, is
-// found.
+// to the key: all that was there before it began, and still is. Reads are consistent, but
+// of the index, which is given the time to catch up.
 //
-// Counters and sessions can only be on so many partitions, whatever the shard map says,
-// so those are asked. The others may be at any day, player or window, for which
-// the table is scanned.
+// Counters and groups of sessions can only be on so many partitions, of the table or of the
+// index by_group, whatever the shard map says, so those are asked. The others may be at any
+// day, player or window, for which the table is scanned.
 func (t *task) find(ctx context.Context, emit func(what What, k key) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxReads)
@@ -46,11 +46,20 @@ func (t *task) find(ctx context.Context, emit func(what What, k key) error) erro
 		return nil
 	}
 	switch t.base.Type {
-	case schema.Counter, schema.Sessions:
+	case schema.Counter:
 		for n := range shard.MaxShards {
 			group.Go(func() error {
 				return t.query(ctx, t.o.Names.Items, schema.Key{Base: t.base, Shard: n}.String(), "", seen)
 			})
+		}
+	case schema.Sessions:
+		if !t.o.DryRun { // the index shows what was there when this began
+			if err := pause(ctx, t.o.IndexLag); err != nil {
+				return err
+			}
+		}
+		for n := range shard.MaxShards {
+			group.Go(func() error { return t.queryGroup(ctx, schema.SessionShardKey(t.base.Name, n), seen) })
 		}
 	default:
 		return t.scanner.Table(ctx, t.o.Names.Items, "pk, sk", seen)
@@ -60,8 +69,14 @@ func (t *task) find(ctx context.Context, emit func(what What, k key) error) erro
 
 // match says what an item is to the key; ok is false for those of other keys.
 func (t *task) match(k key) (what What, ok bool) {
-	if t.base.Type == schema.Board {
+	switch t.base.Type {
+	case schema.Board:
 		return t.matchBoard(k)
+	case schema.Sessions: // found by the group's partition keys in the index
+		if _, _, session := schema.ParseSessionKey(k.pk, k.sk); session {
+			return Sessions, true
+		}
+		return Others, true
 	}
 	parsed, err := schema.ParseKey(k.pk)
 	if err != nil || parsed.Base != t.base {
@@ -81,8 +96,6 @@ func (t *task) match(k key) (what What, ok bool) {
 			return Others, true
 		}
 		return Events, true
-	case schema.Sessions:
-		return Sessions, true
 	}
 	return Windows, true
 }
@@ -115,10 +128,23 @@ func (e *Eraser) query(ctx context.Context, table, pk, begin string, seen func([
 		input.KeyConditionExpression = aws.String("pk = :pk AND begins_with(sk, :sk)")
 		input.ExpressionAttributeValues[":sk"] = attribute.Text(begin)
 	}
+	return e.pages(ctx, pk, input, seen)
+}
+
+// queryGroup reads a partition of the index by_group.
+func (e *Eraser) queryGroup(ctx context.Context, place string, seen func([]item) error) error {
+	return e.pages(ctx, place, &dynamodb.QueryInput{
+		TableName: &e.o.Names.Items, IndexName: aws.String(schema.ByGroup),
+		KeyConditionExpression:    aws.String("session_shard = :shard"),
+		ExpressionAttributeValues: item{":shard": attribute.Text(place)},
+	}, seen)
+}
+
+func (e *Eraser) pages(ctx context.Context, of string, input *dynamodb.QueryInput, seen func([]item) error) error {
 	for pages := dynamodb.NewQueryPaginator(e.client, input); pages.HasMorePages(); {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return fmt.Errorf("reading %q: %w", pk, err)
+			return fmt.Errorf("reading %q: %w", of, err)
 		}
 		if err := seen(page.Items); err != nil {
 			return err

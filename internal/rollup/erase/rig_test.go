@@ -19,6 +19,7 @@ import (
 	"github.com/hotshard/hotshard/internal/rollup/erase"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/sessions"
 )
 
 type item = map[string]types.AttributeValue
@@ -31,7 +32,7 @@ type rig struct {
 	counter *ddb.CounterWriter
 	events  *ddb.EventWriter
 	boards  *ddb.Leaderboards
-	leases  *ddb.Sessions
+	leases  *sessions.Store
 	limiter *ddb.Limiter
 	handler *rollup.Handler
 }
@@ -56,7 +57,7 @@ func newRig(t *testing.T) *rig {
 		counter: ddb.NewCounterWriter(db, names.Items, shards, ddb.Unwatched{}),
 		events:  ddb.NewEventWriter(db, names.Items, shards, 720*time.Hour, ddb.Unwatched{}),
 		boards:  ddb.NewLeaderboards(db, names.Items, shards, ddb.Unwatched{}, 720*time.Hour),
-		leases:  ddb.NewSessions(db, names.Items, shards, ddb.Unwatched{}),
+		leases:  sessions.New(db, names.Items, shards, ddb.Unwatched{}),
 		limiter: ddb.NewLimiter(db, names.Items, shards, ddb.Unwatched{}, ddb.LimiterOptions{}),
 	}
 }

@@ -65,6 +65,14 @@ func (f *flaky) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWri
 	return out, err
 }
 
+// faulty is a flaky client whose updates fail too.
+type faulty struct{ *flaky }
+
+func (f faulty) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (out *dynamodb.UpdateItemOutput, err error) {
+	err = f.wrap(func() error { out, err = f.Client.UpdateItem(ctx, in, o...); return err })
+	return out, err
+}
+
 func hot(reasons ...string) error {
 	e := &types.ProvisionedThroughputExceededException{Message: aws.String("over")}
 	for _, r := range reasons {

@@ -18,6 +18,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
+var later = enginetest.Later
+
 // deployment is the tables of one test, and what reads and writes them.
 type deployment struct {
 	client *dynamodb.Client

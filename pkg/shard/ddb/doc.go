@@ -24,8 +24,8 @@
 //
 // # hotshard's tables
 //
-// Counters, events, leaderboards, sessions and rate limits live in tables of hotshard's form, where a Lambda
-// function raises their shard counts and another folds them into summaries. They can
+// Counters, events, leaderboards, rate limits and, in package sessions, sessions live in
+// tables of hotshard's form, where a Lambda function raises their shard counts and another folds them into summaries. They can
 // be used without both; [TableInputs] makes the tables:
 //
 //	shards := ddb.NewMap(client, "hotshard-shard-map")

@@ -158,6 +158,16 @@ func isConflict(err error) bool {
 	return conflict || inProgress
 }
 
+// conditionFailed returns the item that a failed condition of a single write found,
+// where that was asked for.
+func conditionFailed(err error) (there item, ok bool) {
+	failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err)
+	if !ok {
+		return nil, false
+	}
+	return failed.Item, true
+}
+
 func hasReason(e *types.TransactionCanceledException, codes ...string) bool {
 	for _, r := range e.CancellationReasons {
 		for _, code := range codes {

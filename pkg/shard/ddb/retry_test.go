@@ -85,7 +85,6 @@ func TestNobodyWatches(t *testing.T) {
 		"counters": NewCounterWriter(nil, "t", m, nil).watch,
 		"events":   NewEventWriter(nil, "t", m, 0, nil).watch,
 		"once":     NewOnce(nil, "t", nil, nil).told.watch,
-		"sessions": NewSessions(nil, "t", m, nil).watch,
 		"boards":   NewLeaderboards(nil, "t", m, nil, 0).watch,
 		"limits":   NewLimiter(nil, "t", m, nil, LimiterOptions{}).watch,
 	} {

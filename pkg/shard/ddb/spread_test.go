@@ -10,9 +10,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/sessions"
 )
 
 func (d *deployment) spreads() *ddb.SpreadReader {
@@ -184,17 +184,18 @@ func TestSpreadOfABoard(t *testing.T) {
 func TestSpreadOfSessions(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	s, now := d.sessions(d.client, ddb.Unwatched{}), later
+	s, now := sessions.New(d.client, d.names.Items, ddb.NewMap(d.client, d.names.ShardMap), ddb.Unwatched{}), later
 	begin := func(from, to int, ttl time.Duration) {
 		for i := from; i < to; i++ {
-			put(t, s, ddb.Lease{Group: "room", ID: fmt.Sprint("id", i), TTL: ttl}, now)
+			if _, err := s.Put(within(t), sessions.Lease{Group: "room", ID: fmt.Sprint("id", i), TTL: ttl}, now); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	begin(0, 20, time.Hour)
 	now = d.pin(t, "S#room", 3, now)
 	begin(10, 40, time.Hour)   // ten of them move, and twenty are new
 	begin(50, 60, time.Second) // these end
-	d.putItem(t, "S#room#0", schema.ProbeSK, later.Add(time.Hour).Unix())
 	now = now.Add(time.Minute)
 	want := make([]int64, 3)
 	for i := range 40 {

@@ -1,0 +1,174 @@
+package sessions_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/local/limiter"
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/sessions"
+)
+
+// TestWhatSessionsCost by the limiter's count, which leaves out the shard map.
+func TestWhatSessionsCost(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	client, limits := d.limited(t, limiter.Options{Partitions: 64, PartitionWCU: 100_000})
+	s := d.process(client, ddb.Unwatched{})
+	lease := sessions.Lease{Group: "g", ID: "z", TTL: 10 * time.Hour, Data: data("d")}
+	type price struct{ Read, Table, Index float64 }
+	costs := func(what string, want price, do func()) {
+		t.Helper()
+		limits.Reset()
+		do()
+		stats := limits.Stats()
+		got := price{Read: stats.ReadUnits}
+		for _, space := range stats.Spaces {
+			if space.Index == schema.ByGroup {
+				got.Index += space.WriteUnits
+			} else {
+				got.Table += space.WriteUnits
+			}
+		}
+		if got != want {
+			t.Errorf("%s costs %+v, want %+v", what, got, want)
+		}
+	}
+	ended := func(id string) func() {
+		return func() {
+			if err := s.End(within(t), "g", id, later); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	active := func(now time.Time, want int) func() {
+		return func() {
+			if n, err := s.Active(within(t), "g", now); err != nil || n != want {
+				t.Errorf("%d active, %v; want %d", n, err, want)
+			}
+		}
+	}
+	now := later
+	put(t, s, lease, now) // reads the shard map
+	ended("z")()
+	costs("new", price{0, 1, 1}, func() { put(t, s, lease, now) })
+	now = now.Add(time.Second)
+	costs("renewed", price{0, 1, 1}, func() { put(t, s, lease, now) })
+	costs("looked up", price{1, 0, 0}, func() { _, _ = s.Get(within(t), "g", "z", now) })
+	costs("counted", price{0.5, 0, 0}, active(now, 1))
+	costs("ended", price{0, 1, 1}, ended("z"))
+	costs("ended again", price{0, 1, 0}, ended("z"))
+	lease.TTL = time.Second
+	put(t, s, lease, now)
+	now = now.Add(time.Minute)
+	lease.TTL = 10 * time.Hour
+	costs("begun anew, before TTL removed it", price{0, 2, 1}, func() { put(t, s, lease, now) })
+	d.pin(t, "g", 5, now.Add(10*time.Second), ddb.ChangerOptions{})
+	now = now.Add(time.Minute)
+	_, _ = s.Put(within(t), sessions.Lease{Group: "g", ID: "other", TTL: time.Second}, now) // renews the view
+	costs("renewed, first after a change", price{0, 1, 2}, func() { put(t, s, lease, now) })
+	now = now.Add(time.Second)
+	costs("renewed after the change", price{0, 1, 1}, func() { put(t, s, lease, now) })
+	costs("counted after the change", price{2 * 5 * 0.5, 0, 0}, active(now.Add(slowest), 1))
+	now = now.Add(sessions.MaxTTL + time.Hour)
+	costs("counted long after the change", price{5 * 0.5, 0, 0}, active(now, 0))
+}
+
+// TestEachWriteOfASessionIsTold, whatever it takes, as of one request: what is written, and
+// what a full partition of the index refuses, with and without keys.
+func TestEachWriteOfASessionIsTold(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	d.pin(t, "g", 5, later.Add(-time.Hour), ddb.ChangerOptions{})
+	lease := sessions.Lease{Group: "g", ID: "z", TTL: time.Hour}
+	const place, taken, refused = "S#g 4 ", "S#g 4 taken by version 1", "S#g 4 over its limit by version 1"
+	for name, c := range map[string]struct {
+		reason string
+		want   []string
+	}{
+		"taken":             {"", []string{taken}},
+		"a full partition":  {indexHot, []string{refused, taken}},
+		"the session's own": {tableHot, []string{taken}}, // which more write shards don't cure
+		"a full index":      {"IndexWriteMaxOnDemandThroughputExceeded", []string{taken}},
+	} {
+		for what, do := range map[string]func(*faulty, *watched) error{
+			"put": func(client *faulty, w *watched) error {
+				_, err := d.process(client, w).Put(within(t), lease, later)
+				return err
+			},
+			"end": func(client *faulty, w *watched) error { return d.process(client, w).End(within(t), "g", "z", later) },
+		} {
+			w, left := &watched{}, 3
+			client := &faulty{Client: d.client, before: func() error {
+				if left--; c.reason != "" && left > 0 {
+					return hot(c.reason)
+				}
+				return nil
+			}}
+			if err := do(client, w); err != nil || w.requests != 1 || !slices.Equal(w.told(), c.want) {
+				t.Errorf("%s, %s: %v, %d requests, told of %v; want %v", what, name, err, w.requests, w.told(), c.want)
+			}
+		}
+	}
+	for what, action := range map[string]func(context.Context) (types.TransactWriteItem, error){
+		"a keyed put": func(ctx context.Context) (types.TransactWriteItem, error) {
+			action, _, err := d.store().PutTransact(ctx, lease, later)
+			return action, err
+		},
+		"a keyed end": func(context.Context) (types.TransactWriteItem, error) { return d.store().EndTransact("g", "z"), nil },
+	} {
+		w := &watched{}
+		if err := d.once(within(t), d.client, w, what, later, action); err != nil || w.requests != 1 || !slices.Equal(w.told(), []string{taken}) {
+			t.Errorf("%s: %v, %d requests, told of %v", what, err, w.requests, w.told())
+		}
+	}
+}
+
+// TestAHotIndexIsToldWithAndWithoutKeys: behind a limiter whose clock stands still, a
+// group's only index partition is full. No session takes a probe for itself.
+func TestAHotIndexIsToldWithAndWithoutKeys(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	client, _ := d.limited(t, limiter.Options{Partitions: 64, PartitionWCU: 5, PartitionRCU: 1000, Now: func() time.Time { return later }})
+	lease := func(i int) sessions.Lease {
+		return sessions.Lease{Group: "g", ID: fmt.Sprint("id", i), TTL: time.Hour}
+	}
+	fill := d.process(client, ddb.Unwatched{})
+	begun := 0
+	for ; begun < 6; begun++ {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		_, err := fill.Put(ctx, lease(begun), later)
+		cancel()
+		if err != nil {
+			break
+		}
+	}
+	for what, send := range map[string]func(context.Context, ddb.Watcher) error{
+		"a put": func(ctx context.Context, w ddb.Watcher) error {
+			_, err := d.process(client, w).Put(ctx, lease(7), later)
+			return err
+		},
+		"a keyed put": func(ctx context.Context, w ddb.Watcher) error {
+			return d.once(ctx, client, w, "k", later, func(ctx context.Context) (types.TransactWriteItem, error) {
+				action, _, err := d.store().PutTransact(ctx, lease(8), later)
+				return action, err
+			})
+		},
+	} {
+		ctx, cancel := context.WithCancel(within(t))
+		w := &watched{refusal: cancel} // nothing will be free again
+		err := send(ctx, w)
+		cancel()
+		if !errors.Is(err, ddb.ErrThrottled) || !slices.Contains(w.told(), "S#g 0 over its limit by version 0") {
+			t.Errorf("%s: %v, told of %v", what, err, w.told())
+		}
+	}
+	check(t, d.reader(d.client), "g", later, begun)
+}

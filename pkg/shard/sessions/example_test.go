@@ -1,0 +1,41 @@
+package sessions_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/sessions"
+)
+
+// A session that is put again is renewed. One that has ended is not counted, however
+// late TTL removes its item.
+func Example() {
+	ctx, now := context.Background(), time.Now()
+	client := enginetest.ForExamples()
+	for _, table := range ddb.TableInputs("hotshard-") {
+		if _, err := client.CreateTable(ctx, table); err != nil {
+			fmt.Println(err)
+		}
+	}
+	kept := sessions.New(client, "hotshard-items", ddb.NewMap(client, "hotshard-shard-map"), ddb.Unwatched{})
+	var ends time.Time
+	for _, id := range []string{"u-17", "u-42", "u-17"} {
+		one, err := kept.Put(ctx, sessions.Lease{Group: "shop", ID: id, TTL: 30 * time.Minute}, now)
+		if err != nil {
+			fmt.Println(err)
+		}
+		ends = one.Ends
+	}
+	fmt.Println(kept.Active(ctx, "shop", now))
+	fmt.Println(kept.End(ctx, "shop", "u-42", now))
+	fmt.Println(kept.Active(ctx, "shop", now))
+	fmt.Println(kept.Active(ctx, "shop", ends))
+	// Output:
+	// 2 <nil>
+	// <nil>
+	// 1 <nil>
+	// 0 <nil>
+}

@@ -1,0 +1,145 @@
+package sessions
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+// ReaderClient is what a Reader calls of DynamoDB.
+type ReaderClient interface {
+	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
+	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
+}
+
+// Reader is the part of a [Store] that reads.
+type Reader struct {
+	client ReaderClient
+	table  string
+	shards *ddb.Map
+}
+
+// NewReader returns a Reader over the items table.
+func NewReader(client ReaderClient, table string, shards *ddb.Map) *Reader {
+	return &Reader{client: client, table: table, shards: shards}
+}
+
+// Get returns a session that is active at now, read consistently, or an error of kind
+// ErrNotFound.
+func (r *Reader) Get(ctx context.Context, group, id string, now time.Time) (Session, error) {
+	one, err := r.read(ctx, group, id)
+	if err == nil && !one.active(now) {
+		err = ddb.ErrNotFound
+	}
+	if err != nil {
+		return Session{}, fmt.Errorf("session %q of group %q: %w", id, group, err)
+	}
+	return one, nil
+}
+
+// Active counts a group's sessions that are active at now: those that IDs yields.
+func (r *Reader) Active(ctx context.Context, group string, now time.Time) (n int, err error) {
+	for _, err := range r.IDs(ctx, group, now) {
+		if err != nil {
+			return 0, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+// IDs yields the ids of a group's sessions that are active at now, each once, in the order
+// of their text. It ends with the first error.
+//
+// It reads the index, which is eventually consistent: what was put or ended within about
+// a second may come as it was before. It is no snapshot, but a session that is active all
+// the while comes once, also when its row moves to another write shard meanwhile. One that
+// begins or ends meanwhile may come or not.
+func (r *Reader) IDs(ctx context.Context, group string, now time.Time) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		fail := func(err error) { yield("", fmt.Errorf("reading sessions of group %q: %w", group, err)) }
+		entry, err := r.shards.Read(ctx, baseKey(group))
+		if err != nil {
+			fail(err)
+			return
+		}
+		scan := scan{Reader: r, group: group, now: now, shards: entry.Most(), moving: !entry.Effective().Before(now.Add(-MaxTTL))}
+		for low := lowest; low != ""; {
+			keys, next, err := scan.chunk(ctx, low)
+			if err != nil {
+				fail(err)
+				return
+			}
+			for _, key := range keys {
+				if !yield(strings.TrimPrefix(key, schema.SessionPrefix), nil) {
+					return
+				}
+			}
+			low = next
+		}
+	}
+}
+
+// read reads a session's item consistently, active or not; the zero Session for none.
+func (r *Reader) read(ctx context.Context, group, id string) (one Session, err error) {
+	err = ddb.Persist(ctx, func(ctx context.Context) error {
+		out, err := r.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &r.table, Key: itemKey(group, id), ConsistentRead: aws.Bool(true)}, once)
+		if err != nil || out.Item[schema.SessionEnds] == nil { // without an end it is nobody's of ours
+			return err
+		}
+		one, err = parse(group, id, out.Item)
+		return err
+	})
+	return one, err
+}
+
+// active tells whether the session is active at a time; the zero Session never is.
+func (s Session) active(at time.Time) bool { return s.Ends.UnixMilli() > at.UnixMilli() }
+
+type item = map[string]types.AttributeValue
+
+// parse reads a session's item.
+func parse(group, id string, it item) (Session, error) {
+	one := Session{Group: group, ID: id}
+	if m, ok := it[schema.SessionData].(*types.AttributeValueMemberM); ok {
+		one.Data = m.Value
+	}
+	for name, into := range map[string]*time.Time{
+		schema.SessionStarted: &one.Started, schema.SessionRenewed: &one.Renewed, schema.SessionEnds: &one.Ends,
+	} {
+		n, ok := it[name].(*types.AttributeValueMemberN)
+		if !ok {
+			return Session{}, fmt.Errorf("session %q: it has no number %s", id, name)
+		}
+		at, err := strconv.ParseInt(n.Value, 10, 64)
+		if err != nil {
+			return Session{}, fmt.Errorf("session %q: %s: %w", id, name, err)
+		}
+		*into = time.UnixMilli(at).UTC()
+	}
+	return one, nil
+}
+
+// millis is a time as it is stored.
+func millis(t time.Time) time.Time { return time.UnixMilli(t.UnixMilli()).UTC() }
+
+func itemKey(group, id string) item {
+	pk, sk := schema.SessionKey(group, id)
+	return item{schema.PK: text(pk), schema.SK: text(sk)}
+}
+
+func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
+func number(n int64) types.AttributeValue {
+	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
+}

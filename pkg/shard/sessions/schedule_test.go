@@ -1,0 +1,215 @@
+package sessions_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotshard/hotshard/internal/lane"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/sessions"
+)
+
+// schedule plays processes whose clocks differ by up to a second against each other, while
+// the shard count changes, writes are refused and answers are lost, and knows what must come
+// out.
+type schedule struct {
+	*deployment
+	t         testing.TB
+	random    *rand.Rand
+	now       time.Time
+	group     string
+	processes []*process
+	model     map[string]sessions.Session
+}
+
+type process struct {
+	skew    time.Duration
+	client  *faulty
+	store   *sessions.Store
+	changer *ddb.MapChanger
+	once    *ddb.Once
+}
+
+func newSchedule(t testing.TB, d *deployment, seed uint64) *schedule {
+	s := &schedule{
+		deployment: d, t: t, random: rand.New(rand.NewPCG(seed, 0)), now: later,
+		group: fmt.Sprintf("group-%d", seed), model: map[string]sessions.Session{},
+	}
+	for range 3 {
+		view := d.view()
+		client := &faulty{Client: d.client, before: sometimes(s.random, 20, hot(indexHot))}
+		s.processes = append(s.processes, &process{
+			skew:    time.Duration(s.random.IntN(1000)-500) * time.Millisecond,
+			client:  client,
+			store:   sessions.New(client, d.names.Items, view, ddb.Unwatched{}),
+			changer: ddb.NewMapChanger(d.client, view, ddb.ChangerOptions{}),
+			once:    ddb.NewOnce(client, d.names.Items, view, ddb.Unwatched{}),
+		})
+	}
+	return s
+}
+
+// step does one of what comes to a group.
+func (s *schedule) step(i int) error {
+	p := s.processes[s.random.IntN(len(s.processes))]
+	now := s.now.Add(p.skew)
+	id := fmt.Sprint("id", s.random.IntN(12))
+	switch n := s.random.IntN(20); {
+	case n < 8:
+		return s.put(p, id, now, i)
+	case n < 11:
+		return s.end(p, id, now, i)
+	case n < 12:
+		count := 1 + s.random.IntN(12)
+		return insist(s.t, func(ctx context.Context) error {
+			_, err := p.changer.Pin(ctx, "S#"+s.group, count, ddb.Note{By: "test", Why: "to see it"}, now)
+			if errors.Is(err, ddb.ErrNoChange) {
+				err = nil
+			}
+			return err
+		})
+	case n < 14:
+		return s.check(p, now)
+	}
+	pauses := []time.Duration{time.Millisecond, 300 * time.Millisecond, time.Second, 4 * time.Second, 9500 * time.Millisecond, 20 * time.Second, 3 * time.Minute, 20 * time.Minute}
+	s.now = s.now.Add(pauses[s.random.IntN(len(pauses))])
+	return nil
+}
+
+func (s *schedule) put(p *process, id string, now time.Time, i int) error {
+	l := sessions.Lease{Group: s.group, ID: id, TTL: time.Duration(1+s.random.IntN(1800)) * time.Second}
+	if s.random.IntN(3) == 0 {
+		l.Data = data(fmt.Sprint(i))
+	}
+	got, err := s.lease(p, l, now, i)
+	if err != nil {
+		return err
+	}
+	want, held := s.model[id]
+	if !held || !want.Ends.After(got.Renewed) {
+		want = sessions.Session{Group: s.group, ID: id, Started: got.Renewed}
+	}
+	if l.Data != nil {
+		want.Data = l.Data
+	}
+	want.Renewed, want.Ends = got.Renewed, got.Renewed.Add(l.TTL)
+	if diff := cmp.Diff(show(want), show(got)); diff != "" {
+		return fmt.Errorf("put %s at %s: want -, got +\n%s", id, now, diff)
+	}
+	s.model[id] = want
+	return nil
+}
+
+// lease puts a session with or without a key.
+func (s *schedule) lease(p *process, l sessions.Lease, now time.Time, i int) (got sessions.Session, err error) {
+	if s.random.IntN(3) > 0 {
+		return p.store.Put(s.t.Context(), l, now)
+	}
+	call := ddb.Call{Key: fmt.Sprint(s.group, i), Digest: []byte("d"), Answer: []byte("a")}
+	_, err = p.once.Do(s.t.Context(), call, now, func(ctx context.Context) (actions []types.TransactWriteItem, err error) {
+		var action types.TransactWriteItem
+		action, got, err = p.store.PutTransact(ctx, l, now)
+		return []types.TransactWriteItem{action}, err
+	})
+	return got, err
+}
+
+func (s *schedule) end(p *process, id string, now time.Time, i int) (err error) {
+	delete(s.model, id)
+	if s.random.IntN(2) == 0 { // and its answer is lost
+		lost := false
+		p.client.after = func() error {
+			if lost {
+				return nil
+			}
+			lost = true
+			return lostAnswer{}
+		}
+		defer func() { p.client.after = nil }()
+	}
+	if s.random.IntN(3) > 0 {
+		return p.store.End(s.t.Context(), s.group, id, now)
+	}
+	call := ddb.Call{Key: fmt.Sprint(s.group, i), Digest: []byte("d"), Answer: []byte("a")}
+	_, err = p.once.Do(s.t.Context(), call, now, func(context.Context) ([]types.TransactWriteItem, error) {
+		return []types.TransactWriteItem{p.store.EndTransact(s.group, id)}, nil
+	})
+	return err
+}
+
+// check compares all ways of reading with what must be there.
+func (s *schedule) check(p *process, now time.Time) error {
+	want, got := map[string]string{}, map[string]string{}
+	for id, one := range s.model {
+		if one.Ends.After(now) {
+			want[id] = show(one)
+		}
+	}
+	for id, err := range p.store.IDs(s.t.Context(), s.group, now) {
+		if err != nil || got[id] != "" {
+			return fmt.Errorf("%q again, or %w", id, err)
+		}
+		one, err := p.store.Get(s.t.Context(), s.group, id, now)
+		if err != nil {
+			return err
+		}
+		got[id] = show(one)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		return fmt.Errorf("at %s: want -, got +\n%s", now, diff)
+	}
+	if n, err := p.store.Active(s.t.Context(), s.group, now); err != nil || n != len(want) {
+		return fmt.Errorf("%d active, %w; want %d", n, err, len(want))
+	}
+	for id := range s.model {
+		if one, err := p.store.Get(s.t.Context(), s.group, id, now); want[id] == "" && !errors.Is(err, ddb.ErrNotFound) {
+			return fmt.Errorf("%s is %v, %w; it has ended", id, one, err)
+		}
+	}
+	return nil
+}
+
+// show is what two sessions are compared by.
+func show(s sessions.Session) string {
+	return fmt.Sprintf("%s/%s from %s, renewed %s, to %s: %q", s.Group, s.ID,
+		s.Started.Format(time.StampMilli), s.Renewed.Format(time.StampMilli), s.Ends.Format(time.StampMilli), text(s.Data, "text"))
+}
+
+// slowStep is how much a step's own time may add to what the clocks differ by.
+const slowStep = 500 * time.Millisecond
+
+// play takes steps and compares. A step that took the machine long moves the clocks of
+// all processes: a put in it was made by as much later.
+func (s *schedule) play(steps int) error {
+	for i := range steps {
+		begin := time.Now()
+		if err := s.step(i); err != nil {
+			return fmt.Errorf("step %d: %w", i, err)
+		}
+		if took := time.Since(begin); took > slowStep {
+			s.now = s.now.Add(took)
+		}
+	}
+	return s.check(s.processes[0], s.now.Add(s.processes[0].skew))
+}
+
+// TestSessionsAreRightWhateverChanges plays random schedules.
+func TestSessionsAreRightWhateverChanges(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	first := uint64(time.Now().UnixNano())
+	seeds := uint64(lane.Runs(5, 15))
+	t.Logf("seeds %d and the %d after it", first, seeds-1)
+	for seed := first; seed < first+seeds; seed++ {
+		if err := newSchedule(t, d, seed).play(80); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/ddb"
+)
+
+// call is one call that writes a session, in as many attempts as it takes.
+type call struct {
+	*Store
+	request ddb.Request
+	group   string
+	id      string
+	began   time.Time // by this machine's clock
+}
+
+var seed = maphash.MakeSeed()
+
+// call begins one, and tells the watcher.
+func (s *Store) call(group, id string, now time.Time) *call {
+	c := &call{Store: s, group: group, id: id, began: time.Now().Round(0)}
+	c.request = ddb.Request{Key: baseKey(group), ID: maphash.String(seed, id), At: now}
+	s.watch.Requested(c.request)
+	return c
+}
+
+// now is the call's time, later by what it has taken. It is by the wall clock: that of a
+// frozen process stands still otherwise.
+func (c *call) now() time.Time { return c.request.At.Add(time.Now().Round(0).Sub(c.began)) }
+
+// put makes one attempt: most sessions are active or new. One that has ended and is still
+// there begins anew.
+func (c *call) put(ctx context.Context, l Lease) (Session, error) {
+	at := c.now()
+	n, entry := c.place(ctx, l.Group, l.ID, at)
+	attempt := ddb.Attempt{Key: c.request.Key, Request: c.request.ID, Entry: entry, Shard: n, At: at}
+	for _, u := range []*types.Update{c.renew(l, n, at), c.start(l, n, at)} {
+		out, err := c.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+			TableName: u.TableName, Key: u.Key, UpdateExpression: u.UpdateExpression, ConditionExpression: u.ConditionExpression,
+			ExpressionAttributeNames: u.ExpressionAttributeNames, ExpressionAttributeValues: u.ExpressionAttributeValues,
+			ReturnValues: types.ReturnValueAllNew,
+		}, once)
+		ddb.Tell(ctx, c.watch, attempt, err, ddb.IndexKeyRange)
+		if err == nil {
+			return parse(l.Group, l.ID, out.Attributes)
+		}
+		if _, refused := errors.AsType[*types.ConditionalCheckFailedException](err); !refused {
+			return Session{}, err
+		}
+	}
+	return Session{}, fmt.Errorf("%w: it began or ended meanwhile", ddb.ErrContended)
+}
+
+// end makes one attempt.
+func (c *call) end(ctx context.Context) error {
+	at := c.now()
+	n, entry := c.place(ctx, c.group, c.id, at)
+	_, err := c.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &c.table, Key: itemKey(c.group, c.id)}, once)
+	ddb.Tell(ctx, c.watch, ddb.Attempt{Key: c.request.Key, Request: c.request.ID, Entry: entry, Shard: n, At: at}, err, ddb.IndexKeyRange)
+	return err
+}
+
+// place is the write shard in the index to which a session belongs by the newest count,
+// and what the shard map says of the group.
+func (s *Store) place(ctx context.Context, group, id string, at time.Time) (n int, entry ddb.Entry) {
+	entry, count := s.shards.Newest(ctx, baseKey(group), at)
+	return shard.Calculated(id, count), entry
+}
+
+// renew is the write of a session that is active, or new.
+func (s *Store) renew(l Lease, n int, at time.Time) *types.Update {
+	return s.update(l, n, at, "attribute_not_exists(pk) OR ends_at > :now", "if_not_exists(started_at, :now)", "")
+}
+
+// start is the write of a session that is new, or has ended: of that it keeps nothing.
+func (s *Store) start(l Lease, n int, at time.Time) *types.Update {
+	return s.update(l, n, at, "NOT ends_at > :now", ":now", " REMOVE #data")
+}
+
+// update is the write of a session whose row in the index goes to write shard n. Otherwise
+// is what it does about the data when the lease has none.
+func (s *Store) update(l Lease, n int, at time.Time, condition, started, otherwise string) *types.Update {
+	ends := at.Add(l.TTL)
+	u := &types.Update{
+		TableName: &s.table, Key: itemKey(l.Group, l.ID), ConditionExpression: &condition,
+		ExpressionAttributeValues: item{
+			":now": number(at.UnixMilli()), ":ends": number(ends.UnixMilli()), ":expires": number(ceilSecond(ends)),
+			":shard": text(schema.SessionShardKey(l.Group, n)),
+		},
+	}
+	if l.Data != nil {
+		u.ExpressionAttributeValues[":data"] = &types.AttributeValueMemberM{Value: l.Data}
+		otherwise = ", #data = :data"
+	}
+	if otherwise != "" {
+		u.ExpressionAttributeNames = map[string]string{"#data": schema.SessionData}
+	}
+	u.UpdateExpression = aws.String("SET ends_at = :ends, expires_at = :expires, renewed_at = :now, session_shard = :shard, started_at = " + started + otherwise)
+	return u
+}
+
+// unchanged makes a write conditional on the session that was read.
+func unchanged(u *types.Update, held Session) *types.Update {
+	u.ConditionExpression = aws.String("started_at = :started AND renewed_at = :renewed AND ends_at = :ended")
+	for name, at := range map[string]time.Time{":started": held.Started, ":renewed": held.Renewed, ":ended": held.Ends} {
+		u.ExpressionAttributeValues[name] = number(at.UnixMilli())
+	}
+	return u
+}
+
+// ceilSecond is a time in Unix seconds, rounded up.
+func ceilSecond(t time.Time) int64 { return t.Add(time.Second - 1).Unix() }
+
+// once turns the SDK's own retries off: see the comment of package ddb.
+func once(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }
