@@ -7,74 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/ddbstream"
 	"github.com/hotshard/hotshard/internal/topk"
 )
-
-// Bounds of the keys in a window's state, as topk counts them: the table's, and
-// those of its indexes. The state may have 1 MB at Lambda, and base64 makes four
-// bytes of three.
-const (
-	maxKeyBytes      = 550_000
-	maxIndexKeyBytes = 200_000
-)
-
-// window counts the records that were made in a time.
-type window struct {
-	start   time.Time // UTC
-	length  time.Duration
-	first   string // sequence number of the first record that came, counted or not
-	last    string // of the last one before this delivery
-	records uint64
-	sketch  *topk.Sketch // write units by partition key of the table
-	indexes *topk.Sketch // by partition key of an index, as appendPartition has it
-	text    []byte       // room for the text of a partition
-
-	incomplete bool // records may be missing from the counts
-}
-
-func newWindow(start time.Time, length time.Duration, limits topk.Limits) *window {
-	return &window{
-		start: start.UTC(), length: length,
-		sketch: topk.New(limits), indexes: topk.New(indexLimits(limits)),
-	}
-}
-
-func indexLimits(table topk.Limits) topk.Limits {
-	return topk.Limits{Entries: table.Entries, Bytes: maxIndexKeyBytes}
-}
-
-// add counts a record. What it wrote to local indexes, which have no name, comes on
-// top of its own units.
-func (w *window) add(key []byte, units int, writes []ddbstream.IndexWrite, rec *ddbstream.Record) {
-	if w.first == "" {
-		w.first = string(rec.Sequence)
-	}
-	w.records++
-	for _, x := range writes {
-		if x.Index == "" {
-			units += x.Units
-			continue
-		}
-		w.text = appendPartition(w.text[:0], x.Index, x.Key)
-		w.indexes.AddBytes(w.text, uint64(x.Units), rec.Created.Unix())
-	}
-	w.sketch.AddBytes(key, uint64(units), rec.Created.Unix())
-}
-
-// miss notes a record that could not be counted.
-func (w *window) miss(sequence string) {
-	w.incomplete = true
-	if w.first == "" {
-		w.first = sequence
-	}
-}
-
-// follows is false for a record that came in an earlier delivery. Sequence numbers of
-// a stream shard rise, and have no leading zeros, or all the same length.
-func (w *window) follows(sequence []byte) bool {
-	return len(sequence) > len(w.last) || len(sequence) == len(w.last) && string(sequence) > w.last
-}
 
 // The window's state: its version, in base64 the counts and, where there are any, the
 // counts of indexes; and the last record's sequence number.
@@ -95,7 +29,7 @@ func (w *window) state() map[string]string {
 	b = binary.AppendUvarint(b, w.records)
 	b = binary.AppendUvarint(b, uint64(len(w.first)))
 	b = append(b, w.first...)
-	b = w.sketch.AppendBinary(b)
+	b = w.table.AppendBinary(b)
 	state := map[string]string{versionField: stateVersion, windowField: base64.StdEncoding.EncodeToString(b)}
 	if w.indexes.Len() > 0 {
 		state[indexesField] = base64.StdEncoding.EncodeToString(w.indexes.AppendBinary(nil))
@@ -128,7 +62,7 @@ func resume(state map[string]string, start time.Time, length time.Duration, limi
 	if b, err = w.header(b); err != nil {
 		return nil, fmt.Errorf("hotkey: window state: %w", err)
 	}
-	if w.sketch, err = topk.Decode(b, limits); err != nil {
+	if w.table, err = topk.Decode(b, limits); err != nil {
 		return nil, fmt.Errorf("hotkey: window state: %w", err)
 	}
 	if w.indexes, err = resumeIndexes(state[indexesField], indexLimits(limits)); err != nil {
