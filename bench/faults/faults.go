@@ -1,50 +1,40 @@
-// Command faults measures what a request that is wrong in as many ways as it has room
-// for costs: time, CPU, and bytes of the refusal.
-//
-//	go run ./internal/experiment/faults > docs/performance/faults.txt
-//
-// The requests go to the real handler of the writes, in the process; none gets as far as
-// the service. CPU is that of the whole process, the garbage collector's included.
-package main
+// Package faults measures what a request that is wrong in as many ways as it has room
+// for costs: time, CPU, and bytes of the refusal. The requests go to the real handler of
+// the writes, in the process; none gets as far as the service. CPU is that of the whole
+// process, the garbage collector's included.
+package faults
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"runtime"
 	"strings"
-	"syscall"
 	"time"
 
+	"github.com/hotshard/hotshard/bench/rig"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/ingest"
 )
 
-func main() {
-	most := flag.Int("members", 300_000, "unknown members of the largest request; about 3 MB")
-	flag.Parse()
-	if flag.NArg() > 0 || *most < 1 {
-		flag.Usage()
-		os.Exit(2)
+// Program is the experiment.
+var Program = rig.Program{Name: "faults", About: "what requests that are wrong cost", Flags: func(f *flag.FlagSet) func(context.Context, *rig.Run) error {
+	most := f.Int("members", 300_000, "unknown members of the largest request; about 3 MB")
+	return func(_ context.Context, r *rig.Run) error {
+		fmt.Fprint(r, columns)
+		handler := httpapi.New(rig.Silent, ingest.Routes(nil))
+		for _, c := range calls(*most) {
+			c.measure(r, handler)
+		}
+		return nil
 	}
-	measureAll(os.Stdout, *most)
-}
+}}
 
 // call is one request.
 type call struct{ name, path, body string }
-
-func measureAll(w io.Writer, most int) {
-	fmt.Fprintf(w, "go run ./internal/experiment/faults -members %d\n%s, %s, %d cores\n\n%s",
-		most, time.Now().UTC().Format("2006-01-02T15:04Z"), runtime.Version(), runtime.NumCPU(), columns)
-	handler := httpapi.New(slog.New(slog.DiscardHandler), ingest.Routes(nil))
-	for _, c := range calls(most) {
-		c.measure(w, handler)
-	}
-}
 
 const columns = `| request | body | wall | CPU | status | refusal |
 | --- | ---: | ---: | ---: | ---: | ---: |
@@ -86,19 +76,8 @@ func (c call) measure(w io.Writer, handler http.Handler) {
 	request.Header.Set("Content-Type", "application/json")
 	answer := httptest.NewRecorder()
 	runtime.GC()
-	began, used := time.Now(), cpu()
+	began, used := time.Now(), rig.CPU()
 	handler.ServeHTTP(answer, request)
 	fmt.Fprintf(w, "| %s | %d KB | %.0f ms | %.0f ms | %d | %d B |\n",
-		c.name, len(c.body)/1024, ms(time.Since(began)), ms(cpu()-used), answer.Code, answer.Body.Len())
-}
-
-func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
-// cpu is what the process has used so far.
-func cpu() time.Duration {
-	var use syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {
-		panic(err) // it takes no other arguments
-	}
-	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
+		c.name, len(c.body)/1024, rig.Millis(time.Since(began)), rig.Millis(rig.CPU()-used), answer.Code, answer.Body.Len())
 }

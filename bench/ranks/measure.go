@@ -1,4 +1,4 @@
-package main
+package ranks
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/hotshard/hotshard/bench/rig"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 )
 
@@ -65,10 +66,7 @@ func (s *simulated) report(w io.Writer, m method) error {
 		slices.Sort(list)
 	}
 	_, err := fmt.Fprintf(w, "| %d | %s | %.0f | %.0f | %.0f | %.3f %% | %.0f | %.1f | %.1f | %.0f | %.0f | %s |\n", s.n, m.name,
-		at(errors, 0.5), at(errors, 0.99), errors[len(errors)-1], 100*at(errors, 0.99)/float64(s.n), at(stated, 0.99),
-		total, at(units, 0.99), bytes, m.writes, m.fresh)
+		rig.Quantile(errors, 0.5), rig.Quantile(errors, 0.99), errors[len(errors)-1], 100*rig.Quantile(errors, 0.99)/float64(s.n), rig.Quantile(stated, 0.99),
+		total, rig.Quantile(units, 0.99), bytes, m.writes, m.fresh)
 	return err
 }
-
-// at returns a quantile of a sorted list.
-func at(sorted []float64, q float64) float64 { return sorted[int(q*float64(len(sorted)-1))] }

@@ -1,4 +1,4 @@
-package main
+package scatter
 
 import (
 	"context"
@@ -6,10 +6,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/guregu/dynamo/v2"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/bench/rig"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
@@ -17,14 +17,14 @@ import (
 // way reads all sort keys in order.
 type way struct {
 	name string
-	read func(ctx context.Context, r *rig) ([]string, error)
+	read func(ctx context.Context, s *store) ([]string, error)
 }
 
 var ways = []way{
 	{"hotshard, merged stream", merged},
 	{"sequential loop, bare SDK, sorted", sequential},
-	{"guregu/dynamo, sequential, sorted", func(ctx context.Context, r *rig) ([]string, error) { return guregu(ctx, r, 1) }},
-	{"guregu/dynamo, parallel, sorted", func(ctx context.Context, r *rig) ([]string, error) { return guregu(ctx, r, 16) }},
+	{"guregu/dynamo, sequential, sorted", func(ctx context.Context, s *store) ([]string, error) { return guregu(ctx, s, 1) }},
+	{"guregu/dynamo, parallel, sorted", func(ctx context.Context, s *store) ([]string, error) { return guregu(ctx, s, 16) }},
 }
 
 // order is an item as all ways decode it.
@@ -35,19 +35,12 @@ type order struct {
 }
 
 func decode(it ddb.Item) order {
-	text := func(name string) string {
-		s, _ := it[name].(*types.AttributeValueMemberS)
-		if s == nil {
-			return ""
-		}
-		return s.Value
-	}
-	return order{text("pk"), text("sk"), text("data")}
+	return order{rig.Text(it["pk"]), rig.Text(it["sk"]), rig.Text(it["data"])}
 }
 
-func merged(ctx context.Context, r *rig) ([]string, error) {
+func merged(ctx context.Context, s *store) ([]string, error) {
 	var keys []string
-	for it, err := range r.table().Query(ctx, "acme", ddb.Span{}) {
+	for it, err := range s.table().Query(ctx, "acme", ddb.Span{}) {
 		if err != nil {
 			return nil, err
 		}
@@ -56,12 +49,12 @@ func merged(ctx context.Context, r *rig) ([]string, error) {
 	return keys, nil
 }
 
-func sequential(ctx context.Context, r *rig) ([]string, error) {
+func sequential(ctx context.Context, s *store) ([]string, error) {
 	var keys []string
-	for n := range r.n {
-		pages := dynamodb.NewQueryPaginator(r.client, &dynamodb.QueryInput{
-			TableName: aws.String("orders"), KeyConditionExpression: aws.String("pk = :pk"),
-			ExpressionAttributeValues: ddb.Item{":pk": &types.AttributeValueMemberS{Value: shard.Hash.Join("acme", n)}},
+	for n := range s.n {
+		pages := dynamodb.NewQueryPaginator(s.Meter.Client, &dynamodb.QueryInput{
+			TableName: &s.Names.Rollups, KeyConditionExpression: aws.String("pk = :pk"),
+			ExpressionAttributeValues: ddb.Item{":pk": rig.S(shard.Hash.Join("acme", n))},
 		})
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(ctx)
@@ -78,9 +71,9 @@ func sequential(ctx context.Context, r *rig) ([]string, error) {
 }
 
 // guregu reads so many write shards at a time.
-func guregu(ctx context.Context, r *rig, parallel int) ([]string, error) {
-	table := dynamo.NewFromIface(r.client).Table("orders")
-	parts := make([][]order, r.n)
+func guregu(ctx context.Context, s *store, parallel int) ([]string, error) {
+	table := dynamo.NewFromIface(s.Meter.Client).Table(s.Names.Rollups)
+	parts := make([][]order, s.n)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)
 	for n := range parts {

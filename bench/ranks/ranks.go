@@ -1,40 +1,31 @@
-// Command ranks compares ways to tell a player's rank on boards too large to count,
+// Package ranks compares ways to tell a player's rank on boards too large to count,
 // by simulation: how far off they are, what they read and write, and how fresh they
-// are.
-//
-//	go run ./internal/experiment/ranks > docs/performance/ranks.txt
-//
-// A board is a list of scores, drawn with a seed; what is asked for is the rank of
+// are. A board is a list of scores, drawn with a seed; what is asked for is the rank of
 // players drawn from it. Sizes are those of the stored forms, units those that AWS
 // charges for them.
-package main
+package ranks
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"time"
+
+	"github.com/hotshard/hotshard/bench/rig"
 )
 
-func main() {
-	most := flag.Int("players", 10_000_000, "players of the largest board; at least 10000")
-	seed := flag.Uint64("seed", 1, "of the scores")
-	flag.Parse()
-	if flag.NArg() > 0 || *most < 10_000 {
-		flag.Usage()
-		os.Exit(2)
-	}
-	if err := compareAll(os.Stdout, *most, *seed); err != nil {
-		fmt.Fprintln(os.Stderr, "ranks:", err)
-		os.Exit(1)
-	}
-}
+// Program is the experiment.
+var Program = rig.Program{Name: "ranks", About: "ways to tell a rank, simulated", Flags: func(f *flag.FlagSet) func(context.Context, *rig.Run) error {
+	most := f.Int("players", 10_000_000, "players of the largest board; at least 10000")
+	seed := f.Uint64("seed", 1, "of the scores")
+	return func(_ context.Context, r *rig.Run) error { return compareAll(r, *most, *seed) }
+}}
 
 // compareAll prints a table for each distribution.
 func compareAll(w io.Writer, most int, seed uint64) error {
 	began := time.Now()
-	fmt.Fprintf(w, "go run ./internal/experiment/ranks -players %d -seed %d\n%s\n\n%s", most, seed, began.UTC().Format("2006-01-02T15:04Z"), head)
+	fmt.Fprint(w, head)
 	for _, d := range distributions {
 		fmt.Fprintf(w, "\n%s\n\n%s", d.name, columns)
 		for n := 10_000; n <= most; n *= 10 {
