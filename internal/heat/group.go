@@ -4,7 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
@@ -16,12 +15,6 @@ type Siblings struct {
 	Low  float64 // these took at least so much together
 	High float64 // and at most so much
 	Rest float64 // at most so much more went to any one of all
-}
-
-// skewed tells whether a write shard of this rate is far hotter than the other n-1,
-// even by what those took at most.
-func (s Siblings) skewed(rate float64, n int) bool {
-	return s.Seen > 0 && growth.Skewed(rate, s.High+float64(n)*s.Rest-rate, n)
 }
 
 // groupID names the write shards of one base key in one window.

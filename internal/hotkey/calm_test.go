@@ -25,11 +25,9 @@ func hidden(streamShards int, at time.Time) (items []heat.Item) {
 // peak is what a key with write shards is taken for by items, in units a second.
 func peak(base schema.BaseKey, writeShards int, items []heat.Item) float64 {
 	c := candidate{ddb.Entry{Key: base.String(), History: shard.History{{At: noon.Add(-48 * time.Hour), Count: writeShards}}}, base}
-	h := newHighest([]candidate{c})
-	for _, item := range items {
-		h.add(item)
-	}
-	return h.calm(c, items[0].Start, items[0].End()).Peak
+	all := newCalms([]candidate{c}, func(candidate) time.Time { return items[0].Start })
+	all.see(items, items[0].End())
+	return all[base].Peak
 }
 
 // TestPeakOfManyStreamShards: what a key may have taken that no item lists does not rise with

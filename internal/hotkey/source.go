@@ -84,15 +84,6 @@ func (s Source) of(table string) Source {
 	return Source{Table: table, PartitionKey: s.PartitionKey}
 }
 
-// foreign is the table that heat items name as theirs: none where keys are taken for
-// hotshard's.
-func (r *run) foreign() string {
-	if r.deps.Source.Own {
-		return ""
-	}
-	return r.source.Table
-}
-
 func describe(table *types.TableDescription) (s Source, err error) {
 	if table == nil || table.StreamSpecification == nil || !aws.ToBool(table.StreamSpecification.StreamEnabled) {
 		return s, errors.New("it has no stream")
