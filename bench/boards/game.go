@@ -4,6 +4,7 @@
 package boards
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/bench/rig"
 	"github.com/hotshard/hotshard/internal/local"
@@ -60,11 +60,8 @@ func (g *game) ranked() []int {
 		all[i] = i
 	}
 	slices.SortFunc(all, func(a, b int) int {
-		if x, y := g.entries[a], g.entries[b]; x.points != y.points {
-			return y.points - x.points
-		} else {
-			return x.rev - y.rev
-		}
+		x, y := g.entries[a], g.entries[b]
+		return cmp.Or(y.points-x.points, x.rev-y.rev)
 	})
 	return all
 }
@@ -115,22 +112,18 @@ func (g *game) settle(ctx context.Context, size int) error {
 // fill writes all entries.
 func (g *game) fill(ctx context.Context) error {
 	const most = 25 // of one call
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(8)
-	for first := 0; first < len(g.entries); first += most {
-		group.Go(func() error {
-			var requests []types.WriteRequest
-			for i := first; i < min(first+most, len(g.entries)); i++ {
-				requests = append(requests, types.WriteRequest{PutRequest: &types.PutRequest{Item: g.item(i)}})
-			}
-			out, err := g.DB.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{g.Names.Items: requests}})
-			if err == nil && len(out.UnprocessedItems) > 0 {
-				err = fmt.Errorf("%d items were left", len(out.UnprocessedItems))
-			}
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
+	err := rig.Together(ctx, (len(g.entries)+most-1)/most, func(ctx context.Context, n int) error {
+		var requests []types.WriteRequest
+		for i := n * most; i < min((n+1)*most, len(g.entries)); i++ {
+			requests = append(requests, types.WriteRequest{PutRequest: &types.PutRequest{Item: g.item(i)}})
+		}
+		out, err := g.DB.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{g.Names.Items: requests}})
+		if err == nil && len(out.UnprocessedItems) > 0 {
+			err = fmt.Errorf("%d items were left", len(out.UnprocessedItems))
+		}
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("writing entries: %w", err)
 	}
 	return nil

@@ -54,7 +54,7 @@ func (s *sortedSet) stop() {
 
 // fill puts a game's players in. Equal scores are in the order of names there, the
 // last first, so earlier players get the higher member.
-func (s *sortedSet) fill(g *standings) error {
+func (s *sortedSet) fill(g *game) error {
 	if _, err := s.conn.Do("DEL", name); err != nil {
 		return err
 	}

@@ -34,7 +34,8 @@ var Standings = rig.Program{Name: "standings", About: "reads of leaderboards, be
 		defer store.stop()
 		fmt.Fprintf(r, standingsHead, shards)
 		for players := 1000; players <= *most; players = next(players) {
-			if err := compare(ctx, r, r.Endpoint, store, players); err != nil {
+			err := rig.With(ctx, r.Endpoint, limiter.Options{}, func(t *rig.Tables) error { return compare(ctx, r, t, store, players) })
+			if err != nil {
 				return fmt.Errorf("%d players: %w", players, err)
 			}
 		}
@@ -74,17 +75,12 @@ type standings struct {
 	api    handler
 }
 
-func compare(ctx context.Context, w io.Writer, endpoint string, store *sortedSet, players int) (err error) {
-	t, err := rig.NewTables(ctx, endpoint, limiter.Options{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, t.Close()) }()
+func compare(ctx context.Context, w io.Writer, t *rig.Tables, store *sortedSet, players int) error {
 	r, err := newStandings(ctx, t, players)
 	if err != nil {
 		return err
 	}
-	if err := store.fill(r); err != nil {
+	if err := store.fill(r.game); err != nil {
 		return err
 	}
 	naive := scatter{t.Meter.Client, t.Names.Items}

@@ -39,7 +39,10 @@ var Program = rig.Program{Name: "detection", About: "how soon a hot key is named
 		}
 		fmt.Fprintf(r, "A key is hot from %.0f write units a second, a window is %v.\n\n%s", hotRate, window, columns)
 		for _, batching := range batchings {
-			if err := measure(ctx, r, r.Endpoint, batching, time.Duration(*seconds)*time.Second); err != nil {
+			err := rig.With(ctx, r.Endpoint, limiter.Options{}, func(t *rig.Tables) error {
+				return measure(ctx, r, t, batching, time.Duration(*seconds)*time.Second)
+			})
+			if err != nil {
 				return fmt.Errorf("batching window of %v: %w", batching, err)
 			}
 		}
@@ -84,12 +87,7 @@ func detector(ctx context.Context, t *rig.Tables, w *watch, batching time.Durati
 }
 
 // measure makes one run, and prints a row for each key.
-func measure(ctx context.Context, out io.Writer, endpoint string, batching, lasting time.Duration) (err error) {
-	t, err := rig.NewTables(ctx, endpoint, limiter.Options{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, t.Close()) }()
+func measure(ctx context.Context, out io.Writer, t *rig.Tables, batching, lasting time.Duration) error {
 	w := newWatch()
 	mapping, err := detector(ctx, t, w, batching)
 	if err != nil {

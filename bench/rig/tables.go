@@ -89,6 +89,15 @@ func NewTables(ctx context.Context, endpoint string, limits limiter.Options) (t 
 	return t, nil
 }
 
+// With does something with tables of its own.
+func With(ctx context.Context, endpoint string, limits limiter.Options, do func(*Tables) error) error {
+	t, err := NewTables(ctx, endpoint, limits)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(t), t.Close())
+}
+
 // Close deletes the tables.
 func (t *Tables) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
