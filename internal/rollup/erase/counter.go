@@ -12,7 +12,7 @@ import (
 type counter struct{ plain }
 
 func (c counter) match(k key) (what What, ok bool) {
-	what, ok = c.plain.match(k)
+	_, ok = c.plain.match(k)
 	if ok && k.sk == schema.SoleSK {
 		return WriteShards, true
 	}

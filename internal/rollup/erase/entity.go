@@ -27,7 +27,7 @@ type entity struct {
 }
 
 func (e *entity) match(k key) (what What, ok bool) {
-	what, ok = e.plain.match(k)
+	_, ok = e.plain.match(k)
 	if _, _, err := schema.ParseEventSortKey(k.sk); ok && k.sk != schema.ProbeSK && err == nil {
 		return Events, true
 	}
