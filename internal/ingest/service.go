@@ -10,16 +10,6 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
-// Client is what ingest calls of DynamoDB.
-type Client interface {
-	ddb.ChangerClient
-	ddb.CounterClient
-	ddb.EventClient
-	ddb.BoardClient
-	ddb.SessionClient
-	ddb.LimitClient
-}
-
 // Service writes what callers send.
 type Service struct {
 	settings Settings
