@@ -11,7 +11,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/function"
 	"github.com/hotshard/hotshard/internal/hotkey"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 func main() { function.Run("hotkeys", build) }
@@ -36,10 +35,8 @@ func build(ctx context.Context, settings hotkey.Settings, log *slog.Logger) (any
 	if err != nil {
 		return nil, err
 	}
-	view := ddb.NewMapWith(db, settings.ShardMapTable, settings.MapOptions())
-	changer := ddb.NewMapChanger(db, view, ddb.ChangerOptions{Keep: ddb.HistoryKept(settings.EventRetention)})
 	return hotkey.New(settings, hotkey.Deps{
-		Source: source, Heat: db, Shards: changer, Partitions: hotkey.OpenShards(streams),
+		Source: source, Heat: db, Shards: hotkey.OpenShards(db, settings), Partitions: hotkey.CountPartitions(streams),
 		Metrics: sink, Log: log, Now: time.Now,
 	})
 }

@@ -1,13 +1,23 @@
 // Package grants says what each function may do to which table, and why. The stack
-// makes the functions' roles of it; a test compares it with what their code can call
-// (package calls), so that a grant is neither missing nor idle.
+// makes the functions' roles of it. The actions are the operations of the interfaces that the
+// functions' packages declare, one for each table: their clients are made of these, so that
+// code which calls something else does not compile.
 //
 //	for _, g := range grants.Of(grants.Query) {
 //		allow(g.Actions, arnOf(g.Table, g.Index))
 //	}
 package grants
 
-import "slices"
+import (
+	"reflect"
+	"slices"
+
+	"github.com/hotshard/hotshard/internal/hotkey"
+	"github.com/hotshard/hotshard/internal/ingest"
+	"github.com/hotshard/hotshard/internal/query"
+	"github.com/hotshard/hotshard/internal/rollup"
+	"github.com/hotshard/hotshard/internal/schema"
+)
 
 // The functions, as their folders are called.
 const (
@@ -31,8 +41,8 @@ const (
 
 // ByRank and ByGroup are the indexes of the items table.
 const (
-	ByRank  = "by_rank"
-	ByGroup = "by_group"
+	ByRank  = schema.ByRank
+	ByGroup = schema.ByGroup
 )
 
 // Grant allows a function some actions of DynamoDB on one table, or on one index.
@@ -47,26 +57,34 @@ type Grant struct {
 // All are the grants on tables. A transaction needs the actions of its parts, and
 // none of its own.
 var All = []Grant{
-	{Ingest, Items, "", []string{"BatchGetItem", "BatchWriteItem", "DeleteItem", "GetItem", "PutItem", "UpdateItem"},
+	{Ingest, Items, "", operations[ingest.ItemsClient](),
 		"writes of all kinds; boards' settings and entries are read in batches, and a session that a keyed call puts"},
-	{Ingest, ShardMap, "", []string{"GetItem", "PutItem", "Query"},
+	{Ingest, ShardMap, "", operations[ingest.ShardMapClient](),
 		"the view of shard counts, and changes"},
 
-	{Query, Items, "", []string{"BatchGetItem", "GetItem", "Query"}, "events, strong reads of counters, boards' settings and entries"},
-	{Query, Items, ByRank, []string{"Query"}, "ranks and neighbours"},
-	{Query, Items, ByGroup, []string{"Query"}, "active sessions"},
-	{Query, Rollups, "", []string{"BatchGetItem", "GetItem", "Query"}, "summaries"},
-	{Query, Heat, "", []string{"Query"}, "what the detector counted"},
-	{Query, ShardMap, "", []string{"GetItem", "Query"}, "the view of shard counts"},
+	{Query, Items, "", operations[query.ItemsClient](), "events, strong reads of counters, boards' settings and entries"},
+	{Query, Items, ByRank, operations[query.RanksClient](), "ranks and neighbours"},
+	{Query, Items, ByGroup, operations[query.GroupsClient](), "active sessions"},
+	{Query, Rollups, "", operations[query.RollupsClient](), "summaries"},
+	{Query, Heat, "", operations[query.HeatClient](), "what the detector counted"},
+	{Query, ShardMap, "", operations[query.ShardMapClient](), "the view of shard counts"},
 
-	{Hotkeys, Heat, "", []string{"PutItem", "Query", "UpdateItem"}, "heat items, its own and those of other stream shards; summaries of hours; the budget of metric names"},
-	{Hotkeys, Source, "", []string{"DescribeTable"}, "keys and indexes of a table that the deployment is attached to"},
-	{Hotkeys, ShardMap, "", []string{"GetItem", "PutItem", "Query"}, "the view of shard counts, and changes"},
+	{Hotkeys, Heat, "", operations[hotkey.HeatTable](), "heat items, its own and those of other stream shards; summaries of hours; the budget of metric names"},
+	{Hotkeys, Source, "", operations[hotkey.Describer](), "keys and indexes of a table that the deployment is attached to"},
+	{Hotkeys, ShardMap, "", operations[hotkey.ShardMapTable](), "the view of shard counts, and changes"},
 
-	{Aggregator, Items, "", []string{"BatchGetItem", "GetItem"}, "boards' settings and entries, and whether a removed write shard is gone"},
-	{Aggregator, Items, ByRank, []string{"Query"}, "a top is made from the index when it has lost entries"},
-	{Aggregator, Rollups, "", []string{"DeleteItem", "GetItem", "PutItem", "Query", "Scan", "UpdateItem"}, "folds, failures and the compaction"},
-	{Aggregator, ShardMap, "", []string{"GetItem"}, "how many write shards a board ever had"},
+	{Aggregator, Items, "", operations[rollup.ItemsClient](), "boards' settings and entries, and whether a removed write shard is gone"},
+	{Aggregator, Items, ByRank, operations[rollup.RanksClient](), "a top is made from the index when it has lost entries"},
+	{Aggregator, Rollups, "", operations[rollup.RollupsClient](), "folds, failures and the compaction"},
+	{Aggregator, ShardMap, "", operations[rollup.ShardMapClient](), "how many write shards a board ever had"},
+}
+
+// operations are the methods of an interface, which are called as DynamoDB's actions are.
+func operations[Client any]() (names []string) {
+	for method := range reflect.TypeFor[Client]().Methods() {
+		names = append(names, method.Name)
+	}
+	return names
 }
 
 // Metrics are the functions that may send metrics, by PutMetricData, which can be

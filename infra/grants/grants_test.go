@@ -2,173 +2,102 @@ package grants
 
 import (
 	"fmt"
-	"os"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
-	"github.com/hotshard/hotshard/infra/calls"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/ingest"
+	"github.com/hotshard/hotshard/internal/query"
+	"github.com/hotshard/hotshard/internal/rollup"
 )
 
 const root = "../.." // of the core module
 
-var code = sync.OnceValues(func() (*calls.Code, error) { return calls.Load(root, nil) })
-
-// needed is what a function's code can call, as granted returns it.
-func needed(t *testing.T, c *calls.Code, function string) []string {
-	t.Helper()
-	list, err := c.Of("functions/" + function)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var texts []string
-	for _, call := range list {
-		texts = append(texts, text(call.Service, call.Action, call.Table, call.Index))
-	}
-	slices.Sort(texts)
-	return texts
-}
-
-func granted(function string, grants []Grant) []string {
-	var texts []string
-	for _, g := range grants {
+// granted are a function's grants on tables, as text has them.
+func granted(function string) (texts []string) {
+	for _, g := range Of(function) {
 		for _, action := range g.Actions {
-			if g.Function == function {
-				texts = append(texts, text("dynamodb", action, g.Table, g.Index))
-			}
+			texts = append(texts, text(action, g.Table, g.Index))
 		}
 	}
-	if slices.Contains(Metrics, function) {
-		texts = append(texts, text("cloudwatch", "PutMetricData", "", ""))
-	}
-	if slices.Contains(Streams, function) {
-		texts = append(texts, text("dynamodbstreams", "DescribeStream", "", ""))
-	}
-	slices.Sort(texts)
 	return texts
 }
 
-func text(service, action, table, index string) string {
-	return strings.TrimRight(fmt.Sprintf("%s:%s %s %s", service, action, table, index), " ")
+func text(action, table, index string) string {
+	return strings.TrimRight(fmt.Sprintf("%s %s %s", action, table, index), " ")
 }
 
-// compare says what is called and not granted, and the reverse.
-func compare(needed, granted []string) (faults []string) {
-	for _, n := range needed {
-		if !slices.Contains(granted, n) {
-			faults = append(faults, "not granted: "+n)
-		}
-	}
-	for _, g := range granted {
-		if !slices.Contains(needed, g) {
-			faults = append(faults, "granted for nothing: "+g)
-		}
-	}
-	return faults
-}
-
-func TestGrantsAreWhatTheCodeCalls(t *testing.T) {
-	c, err := code()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, function := range Functions {
-		for _, fault := range compare(needed(t, c, function), granted(function, All)) {
-			t.Errorf("%s: %s", function, fault)
-		}
-	}
-}
-
-// TestWithoutAGrant takes each grant away, and adds one, and expects that to be found.
-func TestWithoutAGrant(t *testing.T) {
-	c, err := code()
-	if err != nil {
-		t.Fatal(err)
-	}
-	lists := map[string][]string{}
-	for _, function := range Functions {
-		lists[function] = needed(t, c, function)
-	}
-	for at, g := range All {
-		for n, action := range g.Actions {
-			fewer := slices.Clone(All)
-			fewer[at].Actions = slices.Delete(slices.Clone(g.Actions), n, n+1)
-			want := "not granted: " + text("dynamodb", action, g.Table, g.Index)
-			if faults := compare(lists[g.Function], granted(g.Function, fewer)); !slices.Equal(faults, []string{want}) {
-				t.Errorf("%s: found %q, want %q", g.Function, faults, want)
-			}
-		}
-	}
-	more := append(slices.Clone(All), Grant{Function: Query, Table: Items, Actions: []string{"PutItem"}})
-	want := "granted for nothing: dynamodb:PutItem HOTSHARD_ITEMS_TABLE"
-	if faults := compare(lists[Query], granted(Query, more)); !slices.Equal(faults, []string{want}) {
-		t.Errorf("found %q, want %q", faults, want)
-	}
-}
-
-// TestWithOtherCalls changes the code, and expects that to be found.
-func TestWithOtherCalls(t *testing.T) {
-	const read = "out, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.settings.ItemsTable,"
-	const send = "_, err := c.client.PutMetricData(ctx, &cloudwatch.PutMetricDataInput{Namespace: &namespace, MetricData: batch})"
-	for _, c := range []struct{ name, file, from, to, function, want string }{
-		{
-			"a call through another interface", "internal/query/boards.go", read, `_, _ = s.client.(interface {
-				PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
-			}).PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.settings.RollupsTable}); ` + read,
-			Query, "not granted: dynamodb:PutItem HOTSHARD_ROLLUPS_TABLE",
-		},
-		{
-			"another table for the same calls", "functions/aggregator/main.go", "return rollup.New(",
-			"settings.RollupsTable = settings.ShardMapTable; return rollup.New(",
-			Aggregator, "not granted: dynamodb:Scan HOTSHARD_SHARD_MAP_TABLE",
-		},
-		{
-			"an index for the table", "internal/hotkey/recent.go", "TableName: &h.settings.HeatTable,",
-			`TableName: &h.settings.HeatTable, IndexName: aws.String("by_heat"),`,
-			Hotkeys, "not granted: dynamodb:Query HOTSHARD_HEAT_TABLE by_heat",
-		},
-		{
-			"the stream left alone", "functions/hotkeys/main.go", "Partitions: hotkey.OpenShards(streams),", "Partitions: func() func(context.Context, string) (int, error) { _ = streams; return nil }(),",
-			Hotkeys, "granted for nothing: dynamodbstreams:DescribeStream",
-		},
-		{
-			"a call that is gone", "internal/metrics/cloudwatch.go", send, "_, err := namespace, error(nil)",
-			Hotkeys, "granted for nothing: cloudwatch:PutMetricData",
-		},
+// TestClientsAreTheirTables: a function's client has the operations of its tables' interfaces,
+// which are DynamoDB's, and transactions, whose parts are what is granted.
+func TestClientsAreTheirTables(t *testing.T) {
+	sdk := reflect.TypeFor[*dynamodb.Client]()
+	for function, client := range map[string]reflect.Type{
+		Ingest: reflect.TypeFor[ingest.Client](), Query: reflect.TypeFor[query.Client](), Aggregator: reflect.TypeFor[rollup.Client](),
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			code, err := calls.Load(root, overlay(t, c.file, c.from, c.to))
-			if err != nil {
-				t.Fatal(err)
+		var operations []string
+		for _, g := range Of(function) {
+			operations = append(operations, g.Actions...)
+		}
+		for method := range client.Methods() {
+			if method.Name != "TransactWriteItems" && !slices.Contains(operations, method.Name) {
+				t.Errorf("%s may call %s on no table", function, method.Name)
 			}
-			if faults := compare(needed(t, code, c.function), granted(c.function, All)); !slices.Contains(faults, c.want) {
-				t.Errorf("found %q, want %q", faults, c.want)
+		}
+	}
+	for _, g := range All {
+		for _, action := range g.Actions {
+			if _, ok := sdk.MethodByName(action); !ok || strings.HasPrefix(action, "Transact") {
+				t.Errorf("%s: %s is no action of DynamoDB's", g.Function, action)
 			}
-		})
+		}
+		if len(g.Actions) == 0 {
+			t.Errorf("%+v grants nothing", g)
+		}
 	}
 }
 
-func overlay(t *testing.T, file, from, to string) map[string][]byte {
-	t.Helper()
-	path, err := filepath.Abs(filepath.Join(root, file))
-	if err != nil {
-		t.Fatal(err)
+// TestGuard: what is not granted, on the table, on its index, as part of a batch or of a
+// transaction, does not get through.
+func TestGuard(t *testing.T) {
+	reached := 0
+	engine := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached++ }))
+	t.Cleanup(engine.Close)
+	g := newGuard(t, []string{"GetItem " + Items, "PutItem " + Items, "BatchGetItem " + Items, "Query " + Items + " " + ByRank}, engine.URL, map[string]string{"t-items": Items, "t-rollups": Rollups})
+	for _, c := range []struct {
+		operation, body, denied string
+	}{
+		{"GetItem", `{"TableName":"t-items"}`, ""},
+		{"GetItem", `{"TableName":"t-rollups"}`, "GetItem " + Rollups},
+		{"UpdateItem", `{"TableName":"t-items"}`, "UpdateItem " + Items},
+		{"Query", `{"TableName":"t-items","IndexName":"by_rank"}`, ""},
+		{"Query", `{"TableName":"t-items"}`, "Query " + Items},
+		{"GetItem", `{"TableName":"other"}`, "GetItem"},
+		{"BatchGetItem", `{"RequestItems":{"t-items":{}}}`, ""},
+		{"BatchGetItem", `{"RequestItems":{"t-items":{},"t-rollups":{}}}`, "BatchGetItem " + Rollups},
+		{"TransactWriteItems", `{"TransactItems":[{"Put":{"TableName":"t-items"}}]}`, ""},
+		{"TransactWriteItems", `{"TransactItems":[{"Put":{"TableName":"t-items"}},{"Delete":{"TableName":"t-items"}}]}`, "DeleteItem " + Items},
+		{"TransactWriteItems", `{"TransactItems":[{"ConditionCheck":{"TableName":"t-items"}}]}`, "ConditionCheckItem " + Items},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(c.body))
+		r.Header.Set("X-Amz-Target", "DynamoDB_20120810."+c.operation)
+		g.denied, reached = nil, 0
+		g.ServeHTTP(httptest.NewRecorder(), r)
+		if got := strings.Join(g.denied, ", "); got != c.denied || reached != 0 == (c.denied != "") {
+			t.Errorf("%s %s: denied %q, %d calls got through; want %q", c.operation, c.body, got, reached, c.denied)
+		}
 	}
-	bytes, err := os.ReadFile(path)
-	content := string(bytes)
-	if err != nil || strings.Count(content, from) != 1 {
-		t.Fatalf("%s does not have %q once, %v", file, from, err)
+	if got := g.unseen(); len(got) != 0 {
+		t.Errorf("unseen %q", got)
 	}
-	return map[string][]byte{path: []byte(strings.Replace(content, from, to, 1))}
 }
 
-func TestFunctionsAndIndexes(t *testing.T) {
-	if ByRank != schema.ByRank || ByGroup != schema.ByGroup {
-		t.Errorf("the indexes are called %q and %q", schema.ByRank, schema.ByGroup)
-	}
+func TestFunctions(t *testing.T) {
 	folders, err := filepath.Glob(filepath.Join(root, "functions", "*", "main.go"))
 	if err != nil || len(folders) != len(Functions) {
 		t.Errorf("there are %q, %v", folders, err)

@@ -9,17 +9,19 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 )
 
-// guard stands before the engine for one function and lets through what it is
-// granted, as IAM does.
+// guard stands before the engine for one function, or for the command line, and lets
+// through what it is granted, as IAM does.
 type guard struct {
 	url     string
-	granted []string          // as granted returns it
+	granted []string          // as text has them
+	key     string            // the access key that the engine is to see; "" for the caller's
 	tables  map[string]string // the variables, by the tables' names
 	proxy   *httputil.ReverseProxy
 
@@ -28,14 +30,14 @@ type guard struct {
 	denied []string
 }
 
-func newGuard(t *testing.T, function, engine string, tables map[string]string) *guard {
+func newGuard(t *testing.T, granted []string, engine string, tables map[string]string) *guard {
 	t.Helper()
 	to, err := url.Parse(engine)
 	if err != nil {
 		t.Fatal(err)
 	}
 	g := &guard{
-		granted: granted(function, All), tables: tables, proxy: httputil.NewSingleHostReverseProxy(to), seen: map[string]bool{},
+		granted: granted, tables: tables, proxy: httputil.NewSingleHostReverseProxy(to), seen: map[string]bool{},
 	}
 	server := httptest.NewServer(g)
 	t.Cleanup(server.Close)
@@ -50,6 +52,9 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
+	if g.key != "" {
+		r.Header.Set("Authorization", credential.ReplaceAllString(r.Header.Get("Authorization"), "Credential="+g.key+"/"))
+	}
 	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	for _, call := range g.asked(operation, body) {
 		if !g.allow(call) {
@@ -60,6 +65,8 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	g.proxy.ServeHTTP(w, r)
 }
+
+var credential = regexp.MustCompile("Credential=[^/]*/")
 
 func (g *guard) allow(call string) bool {
 	g.mu.Lock()
@@ -86,20 +93,20 @@ func (g *guard) asked(operation string, body []byte) (list []string) {
 		return []string{err.Error()}
 	}
 	for table := range in.RequestItems {
-		list = append(list, text("dynamodb", operation, g.tables[table], ""))
+		list = append(list, text(operation, g.tables[table], ""))
 	}
 	for _, item := range in.TransactItems {
 		for part, of := range item {
-			list = append(list, text("dynamodb", parts[part], g.tables[of.TableName], ""))
+			list = append(list, text(parts[part], g.tables[of.TableName], ""))
 		}
 	}
 	if list == nil {
-		list = []string{text("dynamodb", operation, g.tables[in.TableName], in.IndexName)}
+		list = []string{text(operation, g.tables[in.TableName], in.IndexName)}
 	}
 	return list
 }
 
-// unseen are the grants on tables that were not used.
+// unseen are the grants that were not used.
 func (g *guard) unseen() []string {
-	return slices.DeleteFunc(slices.Clone(g.granted), func(call string) bool { return g.seen[call] || !strings.HasPrefix(call, "dynamodb:") })
+	return slices.DeleteFunc(slices.Clone(g.granted), func(call string) bool { return g.seen[call] })
 }

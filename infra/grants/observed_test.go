@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,6 +38,7 @@ type system struct {
 	names     schema.Names
 	guards    map[string]*guard
 	functions map[string]*runtimeapi.Function
+	cli       string // the command line's binary
 }
 
 func start(t *testing.T) *system {
@@ -53,14 +56,12 @@ func start(t *testing.T) *system {
 	t.Cleanup(watch.Close)
 	bin := t.TempDir()
 	tables := map[string]string{s.names.Items: Items, s.names.Rollups: Rollups, s.names.ShardMap: ShardMap, s.names.Heat: Heat}
+	s.cli = build(t, filepath.Join(bin, "hotshard"), "./cmd/hotshard")
+	s.guards[cli] = newGuard(t, append(example(t), "ListTables"), enginetest.Endpoint(t), tables) // by which it sees that this is an engine
+	s.guards[cli].key = keys.AccessKeyID
 	for _, name := range Functions {
-		binary := filepath.Join(bin, name, "bootstrap")
-		cmd := exec.CommandContext(t.Context(), "go", "build", "-tags", "lambda.norpc", "-o", binary, "./functions/"+name)
-		cmd.Dir = root
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("building %s: %v\n%s", name, err, out)
-		}
-		s.guards[name] = newGuard(t, name, enginetest.Endpoint(t), tables)
+		binary := build(t, filepath.Join(bin, name, "bootstrap"), "./functions/"+name)
+		s.guards[name] = newGuard(t, granted(name), enginetest.Endpoint(t), tables)
 		env := append(runtimeapi.Env(s.guards[name].url, keys.AccessKeyID, watch.URL, s.names),
 			"AWS_REGION="+local.Region, "HOME="+bin, "HOTSHARD_PARTITION_WCU=1", "HOTSHARD_THRESHOLD=0.5", "HOTSHARD_WINDOW=1s")
 		f, err := runtimeapi.Start(t.Context(), runtimeapi.Options{Binary: binary, Env: env, Log: t.Output()})
@@ -71,6 +72,16 @@ func start(t *testing.T) *system {
 		s.functions[name] = f
 	}
 	return s
+}
+
+func build(t *testing.T, binary, folder string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-tags", "lambda.norpc", "-o", binary, folder)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("building %s: %v\n%s", folder, err, out)
+	}
+	return binary
 }
 
 // call sends a request as API Gateway does, and wants the status 200.
@@ -202,15 +213,95 @@ func TestGrantsAreEnough(t *testing.T) {
 	s.invoke(Aggregator, compact.Task)
 	s.invoke(Aggregator, rollup.BoardsTask)
 	s.read(at)
+	s.command("rebuild", "--all")
+	s.command("replay")
+	s.command("audit", "--repair")
+	s.command("shards", "check", "--type", "counter", "--name", "viral", "--watch", "1s")
+	s.command("shards", "check", "--type", "board", "--name", "game")
+	s.command("delete", "--type", "board", "--name", "game", "--yes", "--settle", "1s", "--wait", "1s", "--index-lag", "1s")
+	s.command("delete", "--type", "counter", "--name", "viral", "--yes", "--settle", "1s", "--wait", "1s", "--index-lag", "1s")
 	for name, g := range s.guards {
 		g.mu.Lock()
 		if len(g.denied) > 0 {
 			t.Errorf("%s was denied %q", name, g.denied)
 		}
-		if len(g.seen) < len(g.unseen()) {
-			t.Errorf("%s used %d of its grants, and not %q: that proves little", name, len(g.seen), g.unseen())
+		for _, grant := range g.unseen() {
+			if why := seldom[name][grant]; why != "" {
+				t.Logf("%s did not use %q, which is %s", name, grant, why)
+			} else {
+				t.Errorf("%s did not use %q: an idle grant, or the test lacks what it is for", name, grant)
+			}
 		}
-		t.Logf("%s did not use %q", name, g.unseen())
 		g.mu.Unlock()
+	}
+}
+
+// seldom are grants that a run may do without, and what they are for.
+var seldom = map[string]map[string]string{
+	Ingest: {
+		"DeleteItem " + Items: "for an entry of a board that moves to another write shard, and sessions that end",
+	},
+	Hotkeys: {
+		"DescribeTable " + Source: "for a deployment that is attached to a table",
+	},
+	Query: {
+		"GetItem " + Items:              "for a board whose settings are not in the cache",
+		"Query " + Items + " " + ByRank: "for ranks beyond the kept top",
+	},
+	Aggregator: {
+		"GetItem " + Items:              "for tombstones of removed write shards",
+		"Query " + Items + " " + ByRank: "for a top that has lost entries",
+		"DeleteItem " + Rollups:         "for the compaction, and failures that are over",
+		"GetItem " + ShardMap:           "for a top that has lost entries, too",
+	},
+	cli: {
+		"UpdateItem " + Items:     "for repairs of boards' entries and removed write shards",
+		"BatchGetItem " + Rollups: "for summaries that are looked at again",
+	},
+}
+
+// cli is the command line, whose grants are an example in docs/deploy.md.
+const cli = "cli"
+
+// example are the grants of the command line in docs/deploy.md.
+func example(t *testing.T) (texts []string) {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(root, "docs", "deploy.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables := map[string]string{"items": Items, "rollups": Rollups, "shard-map": ShardMap}
+	for _, block := range regexp.MustCompile("(?s)```json\n(\\{\"Version.*?)```").FindAllStringSubmatch(string(content), -1) {
+		var policy struct {
+			Statement []struct{ Action, Resource any }
+		}
+		if err := json.Unmarshal([]byte(block[1]), &policy); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range policy.Statement {
+			actions, _ := s.Action.([]any)
+			resource, _ := s.Resource.(string)
+			_, table, _ := strings.Cut(resource, ":table/hotshard-")
+			table, index, _ := strings.Cut(table, "/index/")
+			for _, action := range actions {
+				texts = append(texts, text(strings.TrimPrefix(action.(string), "dynamodb:"), tables[table], index))
+			}
+		}
+	}
+	if len(texts) == 0 {
+		t.Fatal("docs/deploy.md has no policy for the command line")
+	}
+	return texts
+}
+
+// command runs the command line behind its guard. What it finds does not matter here.
+func (s *system) command(args ...string) {
+	s.t.Helper()
+	prefix := strings.TrimSuffix(s.names.Items, "items")
+	cmd := exec.CommandContext(s.t.Context(), s.cli, append(args, "--endpoint", s.guards[cli].url, "--prefix", prefix)...)
+	out, err := cmd.CombinedOutput()
+	s.t.Logf("%q: %v\n%s", args, err, out)
+	if strings.Contains(string(out), "Usage:") || strings.Contains(string(out), "unknown flag") {
+		s.t.Errorf("%q is no command", args)
 	}
 }

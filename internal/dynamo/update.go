@@ -10,11 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Updater is the UpdateItem of a DynamoDB client.
-type Updater interface {
-	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
-}
-
 // ErrOutrun is the error, by errors.Is, of a guarded update that was refused in each of
 // its rounds: others were faster.
 var ErrOutrun = errors.New("others were faster")

@@ -13,13 +13,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/schema"
 )
-
-// Updater is what the budget of metric names needs of the heat table.
-type Updater interface {
-	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
-}
 
 const (
 	claimPause = 10 * time.Second // after a call that failed, in which no name is new
@@ -36,7 +32,7 @@ type digest [12]byte
 // container asks once for each name that is new to it, and no more when the hour's
 // are spent, which it learns from an answer.
 type budget struct {
-	client Updater
+	client dynamo.Updater
 	table  string
 	limit  int
 
@@ -46,7 +42,7 @@ type budget struct {
 	pause time.Time       // no calls before
 }
 
-func newBudget(s Settings, client Updater) *budget {
+func newBudget(s Settings, client dynamo.Updater) *budget {
 	return &budget{client: client, table: s.HeatTable, limit: s.MetricKeys}
 }
 

@@ -3,9 +3,8 @@
 // window's heaviest keys, with certified rates, as a heat item and as metrics.
 //
 //	source, err := hotkey.FindSource(ctx, client, settings)
-//	changer := ddb.NewMapChanger(client, ddb.NewMapWith(client, settings.ShardMapTable, settings.MapOptions()), ddb.ChangerOptions{Keep: ddb.HistoryKept(settings.EventRetention)})
 //	handler, err := hotkey.New(settings, hotkey.Deps{
-//		Source: source, Heat: client, Shards: changer, Partitions: hotkey.OpenShards(streams),
+//		Source: source, Heat: client, Shards: hotkey.OpenShards(client, settings), Partitions: hotkey.CountPartitions(streams),
 //		Metrics: sink, Log: log, Now: time.Now,
 //	})
 //	lambda.Start(handler)
@@ -36,21 +35,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/hotshard/hotshard/internal/ddbstream"
-	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/heat/windows"
 	"github.com/hotshard/hotshard/internal/metrics"
 	"github.com/hotshard/hotshard/internal/schedule"
 )
-
-// HeatTable is what the detector needs of the heat table.
-type HeatTable interface {
-	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
-	Updater
-	dynamo.Querier
-}
 
 // Deps are what a Handler works with. All are required, but Partitions, and but Shards for
 // a table that is not hotshard's own.
@@ -63,7 +52,7 @@ type Deps struct {
 	Now     func() time.Time
 
 	// Partitions returns how many partitions the table has whose stream this is; nil
-	// where nobody can tell. See [OpenShards].
+	// where nobody can tell. See [CountPartitions].
 	Partitions func(ctx context.Context, streamARN string) (int, error)
 }
 

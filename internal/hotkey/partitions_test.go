@@ -55,11 +55,11 @@ func TestOpenShards(t *testing.T) {
 				want++
 			}
 		}
-		if n, err := hotkey.OpenShards(fakeStream{closed: closed})(t.Context(), "arn"); err != nil || n != want {
+		if n, err := hotkey.CountPartitions(fakeStream{closed: closed})(t.Context(), "arn"); err != nil || n != want {
 			t.Errorf("%v: %d, %v", closed, n, err)
 		}
 	}
-	if _, err := hotkey.OpenShards(fakeStream{fail: errPut})(t.Context(), "arn:x"); err == nil || !strings.Contains(err.Error(), "describing stream arn:x") {
+	if _, err := hotkey.CountPartitions(fakeStream{fail: errPut})(t.Context(), "arn:x"); err == nil || !strings.Contains(err.Error(), "describing stream arn:x") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -104,7 +104,7 @@ func TestPartitionsAreNoted(t *testing.T) {
 func TestPartitionsUnknown(t *testing.T) {
 	f := newFixture(settings())
 	deps := f.deps()
-	deps.Partitions = hotkey.OpenShards(fakeStream{fail: errPut})
+	deps.Partitions = hotkey.CountPartitions(fakeStream{fail: errPut})
 	f.handler, _ = hotkey.New(settings(), deps)
 	f.must(t, batch{writes: repeat("C#a#0", 1, 1), first: 1}.payload())
 	f.shards.failNote = errPut

@@ -166,11 +166,6 @@ func (s Settings) Validate() error {
 	return errors.Join(faults...)
 }
 
-// MapOptions are the times of the shard map.
-func (s Settings) MapOptions() ddb.MapOptions {
-	return ddb.MapOptions{ViewAge: s.ViewAge, EventAhead: s.EventAhead}
-}
-
 // policy is what these settings make of the controller.
 func (s Settings) policy() Policy {
 	return Policy{Limit: float64(s.PartitionWCU), Threshold: s.Threshold, Partitions: growth.Partitions}

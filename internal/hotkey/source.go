@@ -36,11 +36,6 @@ type Source struct {
 	Own bool
 }
 
-// Describer is what [FindSource] needs of DynamoDB.
-type Describer interface {
-	DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
-}
-
 // FindSource returns the table of the settings. Hotshard's own is known; any other
 // is described by DynamoDB, once, so that an index made later is counted from the
 // next start on. A table without a stream is an error.

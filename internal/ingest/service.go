@@ -11,16 +11,6 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
 )
 
-// Client is what ingest calls of DynamoDB.
-type Client interface {
-	ddb.ChangerClient
-	ddb.CounterClient
-	ddb.EventClient
-	ddb.BoardClient
-	sessions.Client
-	ddb.LimitClient
-}
-
 // Service writes what callers send.
 type Service struct {
 	settings Settings

@@ -24,14 +24,6 @@ import (
 // maxFolds bounds the calls under way for one batch.
 const maxFolds = 16
 
-// Client is what a Handler calls of DynamoDB. Folds write by UpdateItem only; the
-// rest is for reading boards, and for the tasks.
-type Client interface {
-	compact.Client
-	ddb.BoardClient
-	ddb.MapClient
-}
-
 // Handler answers the deliveries of the items table's stream.
 type Handler struct {
 	folder    *folder

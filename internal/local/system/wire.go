@@ -16,7 +16,6 @@ import (
 	"github.com/hotshard/hotshard/internal/metrics"
 	"github.com/hotshard/hotshard/internal/query"
 	"github.com/hotshard/hotshard/internal/rollup"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // Bounds of what a client may leave open, of the API and of the limiter's proxy.
@@ -70,10 +69,9 @@ func (s *System) detector() (*hotkey.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	view := ddb.NewMapWith(s.functions, s.names.ShardMap, o.MapOptions())
 	deps := hotkey.Deps{
 		Heat:    s.functions,
-		Shards:  ddb.NewMapChanger(s.functions, view, ddb.ChangerOptions{Keep: ddb.HistoryKept(o.EventRetention)}),
+		Shards:  hotkey.OpenShards(s.functions, o),
 		Metrics: metrics.NewMemory(maxMetrics), Log: s.options.Log, Now: time.Now,
 	}
 	if s.limiter != nil { // the engine has one stream shard, whatever the limiter has

@@ -1,3 +1,0 @@
-module github.com/aws/aws-sdk-go-v2
-
-go 1.26
