@@ -29,7 +29,7 @@ func tallies(ctx context.Context, w io.Writer, endpoint string) error {
 | --- | ---: | ---: | ---: | ---: |
 `, increments)
 	for _, n := range []ddb.Fixed{1, 10, 100} {
-		if err := with(ctx, endpoint, limiter.Options{}, func(t *rig.Tables) error { return tally(ctx, w, t, n) }); err != nil {
+		if err := rig.With(ctx, endpoint, limiter.Options{}, func(t *rig.Tables) error { return tally(ctx, w, t, n) }); err != nil {
 			return fmt.Errorf("a tally of %d: %w", n, err)
 		}
 	}
@@ -40,7 +40,7 @@ func tally(ctx context.Context, w io.Writer, tables *rig.Tables, n ddb.Fixed) er
 	m := tables.Meter
 	t := ddb.Tally{Client: m.Client, Table: tables.Names.Rollups, PartitionKey: "pk", SortKey: "sk", Sort: rig.S("-"), Value: "n", Shards: n}
 	writes, err := m.Cost(func() error {
-		return together(ctx, increments, func(ctx context.Context, _ int) error { return t.Add(ctx, "home", 1) })
+		return rig.Together(ctx, increments, func(ctx context.Context, _ int) error { return t.Add(ctx, "home", 1) })
 	})
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ A leaderboard of %d players in one period; its index is sharded.
 | --- | ---: | ---: | ---: |
 `, players)
 	for _, n := range []int{1, 10} {
-		if err := with(ctx, endpoint, limiter.Options{}, func(t *rig.Tables) error { return board(ctx, w, t, n) }); err != nil {
+		if err := rig.With(ctx, endpoint, limiter.Options{}, func(t *rig.Tables) error { return board(ctx, w, t, n) }); err != nil {
 			return fmt.Errorf("a board of %d: %w", n, err)
 		}
 	}
@@ -184,7 +184,7 @@ func herd(ctx context.Context, endpoint string, most time.Duration) (refused int
 		}
 	}
 	slices.Sort(delays)
-	err = with(ctx, endpoint, limits, func(t *rig.Tables) error {
+	err = rig.With(ctx, endpoint, limits, func(t *rig.Tables) error {
 		for i, d := range delays {
 			now = start.Add(d)
 			_, err := t.Meter.PutItem(ctx, &dynamodb.PutItemInput{TableName: &t.Names.Rollups, Item: rig.Key(fmt.Sprint("client-", i), "-")},

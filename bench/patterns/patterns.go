@@ -6,14 +6,11 @@ package patterns
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"strings"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/bench/rig"
 	"github.com/hotshard/hotshard/internal/local/limiter"
@@ -39,25 +36,6 @@ var Program = rig.Program{Name: "patterns", About: "what each sharding pattern c
 
 // start is when the items begin: two hours, two of the hour buckets.
 var start = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
-
-// with makes tables for a measurement.
-func with(ctx context.Context, endpoint string, limits limiter.Options, do func(*rig.Tables) error) error {
-	t, err := rig.NewTables(ctx, endpoint, limits)
-	if err != nil {
-		return err
-	}
-	return errors.Join(do(t), t.Close())
-}
-
-// together makes so many calls, sixteen at a time.
-func together(ctx context.Context, calls int, do func(ctx context.Context, i int) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(16)
-	for i := range calls {
-		group.Go(func() error { return do(ctx, i) })
-	}
-	return group.Wait()
-}
 
 // pattern is a way to shard a table.
 type pattern struct {
@@ -105,7 +83,7 @@ hour, all, a COUNT of all, one item.
 func (s store) all(ctx context.Context, w io.Writer) error {
 	fmt.Fprintf(w, itemsHead, s.items)
 	for _, p := range patterns {
-		err := with(ctx, s.endpoint, limiter.Options{}, func(t *rig.Tables) error { return s.measure(ctx, w, t, p) })
+		err := rig.With(ctx, s.endpoint, limiter.Options{}, func(t *rig.Tables) error { return s.measure(ctx, w, t, p) })
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
@@ -117,7 +95,7 @@ func (s store) measure(ctx context.Context, w io.Writer, tables *rig.Tables, p p
 	m := tables.Meter
 	t := &ddb.Table{Client: m.Client, Name: tables.Names.Rollups, PartitionKey: "pk", SortKey: "sk", Shards: p.shards, Layout: p.layout}
 	writes, err := m.Cost(func() error {
-		return together(ctx, s.items, func(ctx context.Context, i int) error { return t.Put(ctx, s.item(i, p.names)) })
+		return rig.Together(ctx, s.items, func(ctx context.Context, i int) error { return t.Put(ctx, s.item(i, p.names)) })
 	})
 	if err != nil {
 		return err

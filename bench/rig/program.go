@@ -54,13 +54,12 @@ func (p Program) Start(ctx context.Context, w io.Writer, args []string) (err err
 		flags.Usage()
 		return errors.New("wrong arguments")
 	}
+	if err := shareCache(); err != nil {
+		return err
+	}
 	r := &Run{Writer: w, Args: flags.Args()}
 	if p.HeapMB > 0 {
-		cache, err := filepath.Abs(filepath.Join(Root, ".cache"))
-		if err != nil {
-			return err
-		}
-		engine, err := local.StartEngine(ctx, local.Options{CacheDir: cache, HeapMB: p.HeapMB, Notice: os.Stderr})
+		engine, err := local.StartEngine(ctx, local.Options{HeapMB: p.HeapMB, Notice: os.Stderr})
 		if err != nil {
 			return err
 		}
@@ -69,6 +68,19 @@ func (p Program) Start(ctx context.Context, w io.Writer, args []string) (err err
 	}
 	fmt.Fprintf(w, "%s\n%s\n\n", p.command(flags), p.machine())
 	return run(ctx, r)
+}
+
+// shareCache has engines come from where the product's own commands keep them.
+func shareCache() error {
+	const name = "HOTSHARD_CACHE"
+	if os.Getenv(name) != "" {
+		return nil
+	}
+	dir, err := filepath.Abs(filepath.Join(Root, ".cache"))
+	if err != nil {
+		return err
+	}
+	return os.Setenv(name, dir)
 }
 
 // command is the line that repeats the run.

@@ -48,6 +48,7 @@ func TestStart(t *testing.T) {
 			return err
 		}
 	}}
+	t.Setenv("HOTSHARD_CACHE", t.TempDir())
 	var out bytes.Buffer
 	if err := p.Start(t.Context(), &out, []string{"-n", "3"}); err != nil {
 		t.Fatal(err)

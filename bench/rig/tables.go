@@ -16,10 +16,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/caarlos0/env/v11"
 
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/limiter"
 	"github.com/hotshard/hotshard/internal/rollup"
+	"github.com/hotshard/hotshard/internal/runtimeapi"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
@@ -87,6 +89,15 @@ func NewTables(ctx context.Context, endpoint string, limits limiter.Options) (t 
 	return t, nil
 }
 
+// With does something with tables of its own.
+func With(ctx context.Context, endpoint string, limits limiter.Options, do func(*Tables) error) error {
+	t, err := NewTables(ctx, endpoint, limits)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(t), t.Close())
+}
+
 // Close deletes the tables.
 func (t *Tables) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -149,13 +160,20 @@ func (t *Tables) FailureFile(mapping string) string {
 // Silent drops all messages.
 var Silent = slog.New(slog.DiscardHandler)
 
-// Rules are those of rollups, unless an experiment has others: all entities by the hour.
-const Rules = `[{"every":"1h"}]`
+// Environment is a function's, with its settings; more are further ones.
+func (t *Tables) Environment(more ...string) []string {
+	return append(runtimeapi.Env(t.Endpoint, t.Access, t.Endpoint, t.Names), more...)
+}
 
-// Aggregator is one container of it.
-func (t *Tables) Aggregator(client rollup.Client, rules string) (*rollup.Handler, error) {
-	settings := rollup.Settings{ItemsTable: t.Names.Items, RollupsTable: t.Names.Rollups, ShardMapTable: t.Names.ShardMap, BoardRecheck: time.Minute}
-	if err := settings.Rules.UnmarshalText([]byte(rules)); err != nil {
+// Settings are those that a function reads from such an environment.
+func Settings[T any](t *Tables, more ...string) (T, error) {
+	return env.ParseAsWithOptions[T](env.Options{Environment: env.ToMap(t.Environment(more...))})
+}
+
+// Aggregator is one container of it. More settings are as those of Environment.
+func (t *Tables) Aggregator(client rollup.Client, more ...string) (*rollup.Handler, error) {
+	settings, err := Settings[rollup.Settings](t, more...)
+	if err != nil {
 		return nil, err
 	}
 	return rollup.New(settings, client, Silent)

@@ -5,15 +5,12 @@ package scatter
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/bench/rig"
 	"github.com/hotshard/hotshard/internal/local/limiter"
@@ -54,18 +51,16 @@ type store struct {
 }
 
 func compare(ctx context.Context, w io.Writer, endpoint string, n, rounds int) error {
-	tables, err := rig.NewTables(ctx, endpoint, limiter.Options{})
-	if err != nil {
-		return err
-	}
-	s := &store{Tables: tables, n: n}
-	err = s.fill(ctx)
-	for _, delay := range []time.Duration{0, 5 * time.Millisecond} {
-		if err == nil {
-			err = s.measure(ctx, w, delay, rounds)
+	return rig.With(ctx, endpoint, limiter.Options{}, func(t *rig.Tables) error {
+		s := &store{Tables: t, n: n}
+		err := s.fill(ctx)
+		for _, delay := range []time.Duration{0, 5 * time.Millisecond} {
+			if err == nil {
+				err = s.measure(ctx, w, delay, rounds)
+			}
 		}
-	}
-	return errors.Join(err, tables.Close())
+		return err
+	})
 }
 
 func (s *store) table() *ddb.Table {
@@ -73,16 +68,12 @@ func (s *store) table() *ddb.Table {
 }
 
 func (s *store) fill(ctx context.Context) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(16)
 	for i := range items {
-		sk := fmt.Sprintf("2026-01-05#%06d", i)
-		s.want = append(s.want, sk)
-		group.Go(func() error {
-			return s.table().Put(ctx, ddb.Item{"pk": rig.S("acme"), "sk": rig.S(sk), "data": rig.S(strings.Repeat("x", 150))})
-		})
+		s.want = append(s.want, fmt.Sprintf("2026-01-05#%06d", i))
 	}
-	return group.Wait()
+	return rig.Together(ctx, items, func(ctx context.Context, i int) error {
+		return s.table().Put(ctx, ddb.Item{"pk": rig.S("acme"), "sk": rig.S(s.want[i]), "data": rig.S(strings.Repeat("x", 150))})
+	})
 }
 
 // measure prints a row for each way. They take turns, after one round that warms up.

@@ -36,7 +36,7 @@ var Program = rig.Program{
 			if err != nil {
 				return err
 			}
-			env := append(runtimeapi.Env(r.Endpoint, t.Access, r.Endpoint, t.Names), "HOME="+os.TempDir())
+			env := t.Environment("HOME=" + os.TempDir())
 			fmt.Fprintln(r, "| folder | function | size | fastest | median | p90 |\n| --- | --- | ---: | ---: | ---: | ---: |")
 			for _, name := range []string{"ingest", "hotkeys", "aggregator", "query"} {
 				if err := measure(ctx, r, env, name, r.Args, *runs); err != nil {

@@ -5,10 +5,10 @@ import "strings"
 // ownClocks are the folders and files of tests that look at the machine's clock for what
 // the time is, and why they must. They reckon with no days: enginetest.Yesterday does.
 var ownClocks = map[string]string{
+	"bench/herd/":                         "in a bubble, further up",
 	"cmd/hotshard/":                       "programs take the machine's time",
 	"functions/":                          "functions take the machine's time",
 	"infra/":                              "so do deployed ones",
-	"internal/experiment/herd/":           "in a bubble, further up",
 	"internal/hotkey/source_test.go":      "records of a stream have the engine's time",
 	"internal/load/fakeboard_test.go":     "a stand-in for a service, which takes the machine's time",
 	"internal/local/":                     "records of a stream have the engine's time",
