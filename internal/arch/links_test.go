@@ -9,7 +9,8 @@ import (
 )
 
 var (
-	linked  = regexp.MustCompile(`\]\(([^()\s]+)\)`)
+	linked  = regexp.MustCompile(`(?m)\]\(([^()\s]+)\)|^\[[^\]\n]+\]: (\S+)$`)
+	labels  = regexp.MustCompile(`\]\[([^\]]+)\]`)
 	heading = regexp.MustCompile(`(?m)^#+ +(.+)$`)
 	fenced  = regexp.MustCompile("(?ms)^ *```.*?^ *```")
 	notSlug = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
@@ -20,18 +21,25 @@ var (
 func TestLinksLeadSomewhere(t *testing.T) {
 	links, named := 0, 0
 	for path, text := range pages(t) {
-		for _, match := range linked.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {
-			if strings.Contains(match[1], "://") || strings.HasPrefix(match[1], "mailto:") {
+		text = fenced.ReplaceAllString(text, "")
+		for _, match := range labels.FindAllStringSubmatch(text, -1) {
+			if !strings.Contains(text, "\n["+match[1]+"]: ") {
+				t.Errorf("%s links by the label %q, which it does not define", path, match[1])
+			}
+		}
+		for _, match := range linked.FindAllStringSubmatch(text, -1) {
+			link := match[1] + match[2]
+			if strings.Contains(link, "://") || strings.HasPrefix(link, "mailto:") {
 				continue
 			}
 			links++
-			file, part, _ := strings.Cut(match[1], "#")
+			file, part, _ := strings.Cut(link, "#")
 			target := path
 			if file != "" {
 				target = filepath.Join(filepath.Dir(path), file)
 			}
 			if _, err := os.Stat(target); err != nil {
-				t.Errorf("%s links to %s, which is not there", path, match[1])
+				t.Errorf("%s links to %s, which is not there", path, link)
 				continue
 			}
 			if part == "" || filepath.Ext(target) != ".md" {
@@ -39,7 +47,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 			}
 			named++
 			if !slugs(t, target)[part] {
-				t.Errorf("%s links to %s, which has no such heading", path, match[1])
+				t.Errorf("%s links to %s, which has no such heading", path, link)
 			}
 		}
 	}
