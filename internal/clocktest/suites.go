@@ -24,7 +24,8 @@ type suite struct {
 
 var suites = []suite{
 	{"pkg/shard", ""},
-	{"pkg/shard/ddb", "^(TestSpreadOf.*|TestRange.*|TestEvents.*|TestStreamOfEvents|TestReadsAfter.*|TestForgottenKeys|TestASessionsLife|TestSessionsMove.*|TestWindows|TestALimitOfOne.*|TestTheStoredForm|TestRevsRise|TestPins|TestSummaries.*|Example.*)$"},
+	{"pkg/shard/ddb", "^(TestSpreadOf.*|TestRange.*|TestEvents.*|TestStreamOfEvents|TestReadsAfter.*|TestForgottenKeys|TestWindows|TestALimitOfOne.*|TestTheStoredForm|TestRevsRise|TestPins|TestSummaries.*|Example.*)$"},
+	{"pkg/shard/sessions", "^(TestASessionsLife|TestAChangeMovesNobody|TestSessionsAreRight.*|Example.*)$"},
 	{"internal/schema", ""},
 	{"internal/heat", ""},
 	{"internal/metrics", ""},

@@ -1,3 +1,4 @@
+// Package dynamo is what all code that calls DynamoDB has in common.
 package dynamo
 
 import (

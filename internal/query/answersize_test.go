@@ -94,7 +94,7 @@ func TestManyRollupsAreRefused(t *testing.T) {
 		values[fmt.Sprint(i, strings.Repeat(`"`, partial.MaxFieldName-2))] = "12345.6789"
 	}
 	for hour := range 300 {
-		part := partial.Partial{Sequence: "1"}.Clone()
+		part := partial.Partial{}.Clone()
 		part.Add(values)
 		item := part.Attributes()
 		pk, sk := schema.RollupKey("e", shard.Hour, start.Add(time.Duration(hour)*time.Hour), "s")

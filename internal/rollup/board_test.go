@@ -118,7 +118,7 @@ func TestSummariesOfPeriodsExpire(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, _ := numberIn(out.Item)(schema.ExpiresAt); sk == schema.TopSK && got != ttl.want {
+			if got := attribute.DigitsOf(out.Item, schema.ExpiresAt); sk == schema.TopSK && got != ttl.want {
 				t.Errorf("step %d: %s expires at %q, want %q", i, sk, got, ttl.want)
 			} else if sk != schema.TopSK && (got == "") != (ttl.more == "") {
 				t.Errorf("step %d: %s expires at %q", i, sk, got)

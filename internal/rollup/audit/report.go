@@ -63,6 +63,12 @@ func (f *Finding) describe(t schema.Target) {
 	}
 }
 
+func (r Result) describe(t schema.Target) {
+	for i := range r.Findings {
+		r.Findings[i].describe(t)
+	}
+}
+
 // compare orders findings by what they are about.
 func (f Finding) compare(g Finding) int {
 	byName := cmp.Or(cmp.Compare(f.Type, g.Type), cmp.Compare(f.Name, g.Name), cmp.Compare(f.Bucket, g.Bucket), cmp.Compare(f.Period, g.Period))

@@ -22,6 +22,15 @@ func StoredTop(item map[string]types.AttributeValue) (*Top, error) {
 	return ParseTop(places.Value, whole.Value)
 }
 
+// Attributes is the histogram as a part of it is stored, without its keys, its sequence
+// number and its times.
+func (h Histogram) Attributes() map[string]types.AttributeValue {
+	return map[string]types.AttributeValue{
+		schema.Version:        &types.AttributeValueMemberN{Value: schema.BoardVersion},
+		schema.HistogramCells: &types.AttributeValueMemberB{Value: h.Bytes()},
+	}
+}
+
 // StoredHistogram reads a stream shard's part of a histogram out of its item.
 func StoredHistogram(item map[string]types.AttributeValue) (Histogram, error) {
 	if err := readable(item); err != nil {

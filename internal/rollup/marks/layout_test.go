@@ -1,4 +1,4 @@
-package audit
+package marks
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -27,7 +28,7 @@ type layout struct {
 	streamShard func(pk, sk string) string
 
 	mu      sync.Mutex
-	acks    []item
+	acks    []dynamo.Item
 	put     []string
 	deleted []string
 }
@@ -62,14 +63,15 @@ func (l *layout) DeleteItem(_ context.Context, in *dynamodb.DeleteItemInput, _ .
 	return &dynamodb.DeleteItemOutput{}, nil
 }
 
+func (l *layout) marker() *Marker {
+	return New(Options{Names: schema.NamesFor("x"), Wait: time.Minute, Poll: time.Microsecond, Now: func() time.Time { return anHour }}, l)
+}
+
 // settled runs the proof for an hour on some partition keys, and returns the stream
 // shards that acknowledged, and how many marks it took.
 func (l *layout) settled(t rapid.TB, b parts.Bucket, places []string) (why string, acknowledged map[string]bool, marks int) {
-	a, err := New(Options{Names: schema.NamesFor("x"), Wait: time.Minute, Poll: time.Microsecond}, l)
+	proof, err := l.marker().Around(context.Background(), b, places)
 	if err != nil {
-		t.Fatal(err)
-	}
-	if _, why, err = a.settle(context.Background(), b, places); err != nil {
 		t.Fatal(err)
 	}
 	acknowledged = map[string]bool{}
@@ -81,14 +83,15 @@ func (l *layout) settled(t rapid.TB, b parts.Bucket, places []string) (why strin
 	if !slices.Equal(l.put, l.deleted) {
 		t.Fatalf("%d marks were put and %d deleted", len(l.put), len(l.deleted))
 	}
-	return why, acknowledged, len(l.put)
+	return proof.Missing, acknowledged, len(l.put)
 }
 
 var anHour = time.Date(2026, 1, 5, 13, 0, 0, 0, time.UTC)
 
 func placesOf(b parts.Bucket, n int) (list []string) {
 	for i := range n {
-		list = append(list, placeOf(b, i))
+		base := schema.BaseKey{Type: schema.Entity, Name: b.Entity}
+		list = append(list, schema.Key{Base: base, Bucket: schema.EventBucket.Label(b.Start, 0), Shard: i}.String())
 	}
 	return list
 }
@@ -161,12 +164,8 @@ func TestNoProof(t *testing.T) {
 	n := 0
 	var mu sync.Mutex
 	l = &layout{streamShard: func(string, string) string { mu.Lock(); defer mu.Unlock(); n++; return fmt.Sprint(n) }}
-	a, err := New(Options{Names: schema.NamesFor("x"), Wait: time.Minute, Poll: time.Microsecond}, l)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, why, err := a.settle(t.Context(), b, placesOf(b, 1)); err != nil || !strings.Contains(why, "more than 4096 marks") {
-		t.Errorf("a stream shard for each mark: %q, %v", why, err)
+	if proof, err := l.marker().Around(t.Context(), b, placesOf(b, 1)); err != nil || !strings.Contains(proof.Missing, "more than 4096 marks") {
+		t.Errorf("a stream shard for each mark: %q, %v", proof.Missing, err)
 	}
 	if why, _, marks := (&layout{}).settled(t, b, nil); why != "" || marks != 0 {
 		t.Errorf("no events: %q, %d marks", why, marks)

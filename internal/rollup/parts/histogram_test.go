@@ -1,4 +1,4 @@
-package histogram_test
+package parts_test
 
 import (
 	"errors"
@@ -12,39 +12,42 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/internal/rollup/histogram"
+	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 )
+
+var period = parts.Period{Board: "b", Label: "all"}
 
 type item = map[string]types.AttributeValue
 
 func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 
-// rig is a table with a store over it.
-type rig struct {
+// cellsRig is a table with a store over it.
+type cellsRig struct {
 	*testing.T
-	*histogram.Store
+	*parts.Store[board.Histogram]
 	db    *dynamodb.Client
 	table string
 	now   time.Time
 }
 
-func newRig(t *testing.T) *rig {
+func newCellsRig(t *testing.T) *cellsRig {
 	t.Helper()
 	db := enginetest.Client(t)
-	r := &rig{T: t, db: db, table: enginetest.Tables(t, db).Rollups, now: enginetest.Later}
-	r.Store = histogram.New(db, r.table, func() time.Time { return r.now })
+	r := &cellsRig{T: t, db: db, table: enginetest.Tables(t, db).Rollups, now: enginetest.Later}
+	r.Store = parts.NewHistograms(db, r.table, func() time.Time { return r.now })
 	return r
 }
 
 // put stores a part with n entries at one score; more are further attributes, nil for
 // those that it lacks.
-func (r *rig) put(streamShard, sequence string, n int64, more item) {
+func (r *cellsRig) put(streamShard, sequence string, n int64, more item) {
 	r.Helper()
-	p := histogram.Part{Sequence: sequence}
-	p.Cells.Add(7, n)
-	stored := p.Attributes()
+	var h board.Histogram
+	h.Add(7, n)
+	stored := h.Attributes()
+	stored["seq"] = text(sequence)
 	stored["pk"], stored["sk"] = text(schema.BoardRollupKey("b", "all")), text(schema.HistogramPrefix+streamShard)
 	maps.Copy(stored, more)
 	maps.DeleteFunc(stored, func(_ string, v types.AttributeValue) bool { return v == nil })
@@ -53,9 +56,9 @@ func (r *rig) put(streamShard, sequence string, n int64, more item) {
 	}
 }
 
-func (r *rig) read() []histogram.Part {
+func (r *cellsRig) read() []parts.Part[board.Histogram] {
 	r.Helper()
-	list, err := r.Read(r.Context(), "b", "all")
+	list, err := r.Read(r.Context(), period.Key())
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -63,35 +66,35 @@ func (r *rig) read() []histogram.Part {
 }
 
 // replace puts n entries in the place of all parts that were read.
-func (r *rig) replace(read []histogram.Part, n int64, floors map[string]string) error {
-	total := histogram.Part{}
-	total.Cells.Add(7, n)
-	_, err := r.Replace(r.Context(), "b", "all", read, total, floors)
+func (r *cellsRig) replace(read []parts.Part[board.Histogram], n int64, floors map[string]string) error {
+	var total board.Histogram
+	total.Add(7, n)
+	_, err := r.Replace(r.Context(), period.Key(), read, total, 0, floors)
 	return err
 }
 
 // list has all parts, each as its stream shard, its sequence number and its entries.
-func (r *rig) list() string {
+func (r *cellsRig) list() string {
 	r.Helper()
 	var list []string
 	for _, p := range r.read() {
 		if p.StreamShard == schema.MergedPart && len(p.Sequence) > 9 { // it is made of the time
 			p.Sequence = ""
 		}
-		list = append(list, fmt.Sprintf("%s %s %d", p.StreamShard, p.Sequence, p.Cells.Total()))
+		list = append(list, fmt.Sprintf("%s %s %d", p.StreamShard, p.Sequence, p.Value.Total()))
 	}
 	return strings.Join(list, "\n")
 }
 
-func (r *rig) want(want ...string) {
+func (r *cellsRig) want(want ...string) {
 	r.Helper()
 	if got := r.list(); got != strings.Join(want, "\n") {
 		r.Errorf("%s\nwant %q", got, want)
 	}
 }
 
-func TestFloors(t *testing.T) {
-	r := newRig(t)
+func TestFloorsOfHistograms(t *testing.T) {
+	r := newCellsRig(t)
 	for _, s := range []string{"a 05", "b 05", "c 05~", "d 05~"} {
 		name, sequence, _ := strings.Cut(s, " ")
 		r.put(name, sequence, 1, nil)
@@ -108,7 +111,7 @@ func TestFloors(t *testing.T) {
 
 // TestWhatChangedMeanwhile refuses all, whichever part it is.
 func TestWhatChangedMeanwhile(t *testing.T) {
-	r := newRig(t)
+	r := newCellsRig(t)
 	broken := item{schema.HistogramCells: text("x")}
 	change := map[string]func(){
 		"a fold":                func() { r.put("a", "02", 3, nil) },
@@ -136,7 +139,7 @@ func TestWhatChangedMeanwhile(t *testing.T) {
 	}
 }
 
-func (r *rig) remove(streamShard string) {
+func (r *cellsRig) remove(streamShard string) {
 	r.Helper()
 	key := item{"pk": text(schema.BoardRollupKey("b", "all")), "sk": text(schema.HistogramPrefix + streamShard)}
 	if _, err := r.db.DeleteItem(r.Context(), &dynamodb.DeleteItemInput{TableName: &r.table, Key: key}); err != nil {
@@ -145,8 +148,8 @@ func (r *rig) remove(streamShard string) {
 }
 
 // TestDamagedParts are replaced with their sequence number, or a floor.
-func TestDamagedParts(t *testing.T) {
-	r := newRig(t)
+func TestDamagedHistograms(t *testing.T) {
+	r := newCellsRig(t)
 	r.put("a", "05", 1, item{schema.HistogramCells: text("x")})
 	r.put("b", "05~", 1, item{schema.HistogramCells: nil})
 	r.put("c", "05", 1, item{schema.Version: text("2"), schema.AsOf: text("x")})
@@ -176,15 +179,15 @@ func TestDamagedParts(t *testing.T) {
 	r.want("a 05~ 0", "b 05~~ 0", "c 05~ 0", "d 05~ 0", "e 06~ 0", "f "+strings.Repeat("0", 40)+"~ 0", "~merged  8")
 }
 
-func TestMoreThanATransactionTakes(t *testing.T) {
-	r := newRig(t)
+func TestMoreHistogramsThanATransactionTakes(t *testing.T) {
+	r := newCellsRig(t)
 	for i := range parts.MaxReplaced + 1 {
 		r.put(fmt.Sprintf("s%03d", i), "05", 1, nil)
 	}
-	if err := r.replace(r.read(), 9, nil); !errors.Is(err, histogram.ErrTooMany) {
+	if err := r.replace(r.read(), 9, nil); !errors.Is(err, parts.ErrTooMany) {
 		t.Errorf("got %v", err)
 	}
-	some := histogram.Choose(r.read(), r.now, func(histogram.Part) bool { return true })
+	some := r.Choose(r.read(), func(parts.Part[board.Histogram]) bool { return true })
 	if len(some) != parts.MaxReplaced {
 		t.Errorf("%d chosen", len(some))
 	}
@@ -193,24 +196,26 @@ func TestMoreThanATransactionTakes(t *testing.T) {
 // TestSum has the longest lifetime of what counts.
 func TestSum(t *testing.T) {
 	now := time.Unix(1000, 0)
-	part := func(n, expires int64) histogram.Part {
-		p := histogram.Part{Sequence: "1", ExpiresAt: expires}
-		p.Cells.Add(7, n)
+	part := func(n, expires int64) parts.Part[board.Histogram] {
+		p := parts.Part[board.Histogram]{Sequence: "1", ExpiresAt: expires}
+		p.Value.Add(7, n)
 		return p
 	}
 	emptied := part(0, 9e9)
 	emptied.Sequence += schema.EmptiedSuffix
 	for _, c := range []struct {
-		list       []histogram.Part
+		list       []parts.Part[board.Histogram]
 		n, expires int64
 	}{
-		{nil, 0, now.Add(schema.EmptiedLifetime).Unix()},
-		{[]histogram.Part{part(1, 2000), part(2, 3000), part(4, 999), emptied}, 3, 3000},
-		{[]histogram.Part{part(1, 2000), part(2, 0), part(4, 3000)}, 7, 0},
-		{[]histogram.Part{part(4, 999), {Sequence: "1", Damage: errors.New("x")}}, 0, now.Add(schema.EmptiedLifetime).Unix()},
+		{nil, 0, 0},
+		{[]parts.Part[board.Histogram]{part(1, 2000), part(2, 3000), part(4, 999), emptied}, 3, 3000},
+		{[]parts.Part[board.Histogram]{part(1, 2000), part(2, 0), part(4, 3000)}, 7, 0},
+		{[]parts.Part[board.Histogram]{part(4, 999), {Sequence: "1", Damage: errors.New("x")}}, 0, 0},
 	} {
-		if got := histogram.Sum(c.list, now); got.Cells.Total() != c.n || got.ExpiresAt != c.expires {
-			t.Errorf("%+v: %d entries until %d", c, got.Cells.Total(), got.ExpiresAt)
+		store := parts.NewHistograms(nil, "", func() time.Time { return now })
+		expires, some := parts.Last(c.list, now)
+		if got := store.Sum(c.list); got.Total() != c.n || expires != c.expires || some != (c.n > 0) {
+			t.Errorf("%+v: %d entries until %d", c, got.Total(), expires)
 		}
 	}
 }
