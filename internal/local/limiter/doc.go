@@ -50,7 +50,7 @@
 // indexes once: indexes follow when it is done. A client token used again costs
 // transactional reads instead. A transaction whose condition failed costs twice the
 // units of each existing item, at least 2 an action. AWS documents neither; both
-// were measured there (docs/decisions/0046). What a conflict costs is not known: here a
+// were measured there (docs/decisions/local-aws.md). What a conflict costs is not known: here a
 // transaction's is as a failed condition, and a write's what it would have cost in its
 // table.
 //
