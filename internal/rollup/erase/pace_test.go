@@ -26,7 +26,7 @@ type stale struct {
 
 func (s *stale) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	out := &dynamodb.QueryOutput{}
-	if pk, _ := in.ExpressionAttributeValues[":shard"].(*types.AttributeValueMemberS); pk != nil && pk.Value == "S#g#7" {
+	if pk, _ := in.ExpressionAttributeValues[":pk"].(*types.AttributeValueMemberS); pk != nil && pk.Value == "S#g#7" {
 		for n := range s.sessions {
 			out.Items = append(out.Items, item{"pk": str(fmt.Sprint("S#g#", n)), "sk": str(fmt.Sprint("s#", n))})
 		}
