@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 
+	"github.com/hotshard/hotshard/pkg/shard/plan"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -47,12 +48,12 @@ func (c *PlanCmd) Validate() error {
 	return err
 }
 
-func (c *PlanCmd) plan() (shard.Plan, error) {
-	p, err := shard.NewPlan(shard.Demand{
+func (c *PlanCmd) plan() (plan.Plan, error) {
+	p, err := plan.New(plan.Demand{
 		WriteUnits: c.PeakWCU, Rate: c.Rate, ItemBytes: c.ItemBytes, Safety: c.Safety,
 		TableWriteUnits: c.WCU, TableReadUnits: c.RCU, TableGB: c.GB, LoadFactor: c.LoadFactor, ReadItems: c.ReadItems,
 	}, c.prices())
-	if fault, ok := errors.AsType[*shard.DemandError](err); ok {
+	if fault, ok := errors.AsType[*plan.DemandError](err); ok {
 		return p, fmt.Errorf("%s %v: %s", demandFlags[fault.Field], fault.Value, fault.Reason)
 	}
 	return p, err
@@ -66,8 +67,8 @@ var demandFlags = map[string]string{
 	"ProvisionedWrite": "--provisioned-write", "ProvisionedRead": "--provisioned-read", "Storage": "--storage",
 }
 
-func (f *priceFlags) prices() shard.Prices {
-	p := shard.DefaultPrices()
+func (f *priceFlags) prices() plan.Prices {
+	p := plan.DefaultPrices()
 	given := 0
 	for _, price := range []struct {
 		flag *float64
@@ -162,7 +163,7 @@ func (c *PlanCmd) Run(_ context.Context, std streams) error {
 }
 
 // cents rounds amounts to what can be paid.
-func cents(c shard.Cost) cost {
+func cents(c plan.Cost) cost {
 	round := func(x float64) float64 { return math.Round(x*100) / 100 }
 	return cost{round(c.Write), round(c.Read), round(c.Storage), round(c.Total)}
 }

@@ -9,9 +9,9 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/internal/function"
 	"github.com/hotshard/hotshard/internal/hotkey"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 func main() { function.Run("hotkeys", build) }
@@ -36,8 +36,8 @@ func build(ctx context.Context, settings hotkey.Settings, log *slog.Logger) (any
 	if err != nil {
 		return nil, err
 	}
-	view := ddb.NewMapWith(db, settings.ShardMapTable, settings.MapOptions())
-	changer := ddb.NewMapChanger(db, view, ddb.ChangerOptions{Keep: ddb.HistoryKept(settings.EventRetention)})
+	view := shardmap.New(db, settings.ShardMapTable, settings.MapOptions())
+	changer := shardmap.NewChanger(db, view, shardmap.ChangerOptions{Keep: shardmap.HistoryKept(settings.EventRetention)})
 	return hotkey.New(settings, hotkey.Deps{
 		Source: source, Heat: db, Shards: changer, Partitions: hotkey.OpenShards(streams),
 		Metrics: sink, Log: log, Now: time.Now,

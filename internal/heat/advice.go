@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/hotshard/hotshard/pkg/shard/plan"
 	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -15,9 +16,9 @@ import (
 // limits, that of calculated ones for events, leaderboard entries and sessions.
 func Share(t schema.Type) float64 {
 	if t == schema.Counter || t == schema.Limit {
-		return shard.RandomShare
+		return plan.RandomShare
 	}
-	return shard.CalculatedShare
+	return plan.CalculatedShare
 }
 
 // largeWrite is how many units a write takes, on average, from which on an advice
@@ -80,7 +81,7 @@ func (r *Row) wanted(t schema.Type, shards int) int {
 	if r.Siblings.Seen < shards {
 		rate = max(rate, r.WriteUnitsPerSecond*float64(shards))
 	}
-	return shard.Grown(shards, shard.Needed(rate, r.Limit, Share(t)))
+	return plan.Grown(shards, plan.Needed(rate, r.Limit, Share(t)))
 }
 
 // large says what large items have to do with it.

@@ -7,20 +7,20 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hotshard/hotshard/pkg/shard/plan"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/metrics"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
-// Shards is what the controller needs of the shard map; a [*ddb.MapChanger] has it.
+// Shards is what the controller needs of the shard map; a [*shardmap.Changer] has it.
 type Shards interface {
-	Lookup(ctx context.Context, key string, now time.Time) (ddb.Entry, error)
-	Entries(ctx context.Context, now time.Time) ([]ddb.Entry, error)
+	Lookup(ctx context.Context, key string, now time.Time) (shardmap.Entry, error)
+	Entries(ctx context.Context, now time.Time) ([]shardmap.Entry, error)
 	Partitions(now time.Time) int
-	GrowFrom(ctx context.Context, seen ddb.Entry, count int, note ddb.Note, now time.Time) (ddb.Entry, error)
-	ShrinkFrom(ctx context.Context, seen ddb.Entry, count int, note ddb.Note, now time.Time) (ddb.Entry, error)
+	GrowFrom(ctx context.Context, seen shardmap.Entry, count int, note shardmap.Note, now time.Time) (shardmap.Entry, error)
+	ShrinkFrom(ctx context.Context, seen shardmap.Entry, count int, note shardmap.Note, now time.Time) (shardmap.Entry, error)
 	NotePartitions(ctx context.Context, n int, now time.Time) error
 }
 
@@ -82,12 +82,12 @@ func (r *run) answer(ctx context.Context, own *loads, s suspect) {
 
 // spread tells whether one stream shard alone may not see how hot a key is. Of write
 // shards that are chosen at random each is like the others.
-func (s suspect) spread(entry ddb.Entry) bool {
-	return s.base.Type == schema.Board || entry.History.Newest() > 1 && heat.Share(s.base.Type) != shard.RandomShare
+func (s suspect) spread(entry shardmap.Entry) bool {
+	return s.base.Type == schema.Board || entry.History.Newest() > 1 && heat.Share(s.base.Type) != plan.RandomShare
 }
 
 // execute makes a decided change, as far as the control setting allows.
-func (r *run) execute(ctx context.Context, seen ddb.Entry, d Decision) (changed bool) {
+func (r *run) execute(ctx context.Context, seen shardmap.Entry, d Decision) (changed bool) {
 	log := r.deps.Log.With("key", r.shown(seen.Key), "from", d.From, "to", d.To, "why", d.Why)
 	if d.Action == Advise {
 		log.WarnContext(ctx, "hot key not grown")
@@ -106,7 +106,7 @@ func (r *run) execute(ctx context.Context, seen ddb.Entry, d Decision) (changed 
 	case err == nil:
 		log.InfoContext(ctx, "shard count changed", "action", string(d.Action), "effective", entry.Effective())
 		r.events("ShardCountChanges", 1)
-	case errors.Is(err, ddb.ErrNoChange), errors.Is(err, ddb.ErrPinned):
+	case errors.Is(err, shardmap.ErrNoChange), errors.Is(err, shardmap.ErrPinned):
 		log.InfoContext(ctx, "shard count left alone", "action", string(d.Action), "error", err)
 	default:
 		log.ErrorContext(ctx, "shard count not changed", "action", string(d.Action), "error", err)
@@ -118,8 +118,8 @@ func (r *run) execute(ctx context.Context, seen ddb.Entry, d Decision) (changed 
 // change changes a count at the time of the change itself, which is not that of what led
 // to it. It goes by what was seen, so that what ingest answered meanwhile is neither
 // answered twice nor undone.
-func (r *run) change(ctx context.Context, seen ddb.Entry, d Decision) (ddb.Entry, error) {
-	note := ddb.Note{By: "hotkeys", Why: d.Why}
+func (r *run) change(ctx context.Context, seen shardmap.Entry, d Decision) (shardmap.Entry, error) {
+	note := shardmap.Note{By: "hotkeys", Why: d.Why}
 	if d.Action == Shrink {
 		return r.deps.Shards.ShrinkFrom(ctx, seen, d.To, note, r.deps.Now())
 	}

@@ -3,7 +3,7 @@
 // with certified rates, as a heat item and as metrics.
 //
 //	source, err := hotkey.FindSource(ctx, client, settings)
-//	changer := ddb.NewMapChanger(client, ddb.NewMapWith(client, settings.ShardMapTable, settings.MapOptions()), ddb.ChangerOptions{Keep: ddb.HistoryKept(settings.EventRetention)})
+//	changer := shardmap.NewChanger(client, shardmap.New(client, settings.ShardMapTable, settings.MapOptions()), shardmap.ChangerOptions{Keep: shardmap.HistoryKept(settings.EventRetention)})
 //	handler, err := hotkey.New(settings, hotkey.Deps{
 //		Source: source, Heat: client, Shards: changer, Partitions: hotkey.OpenShards(streams),
 //		Metrics: sink, Log: log, Now: time.Now,

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hotshard/hotshard/pkg/shard/plan"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // Policy decides on shard counts. It is a value and does nothing by itself: what
@@ -67,7 +67,7 @@ func (l *Load) add(m Load) {
 // already, by whoever made that change, and what is older than two windows may be over:
 // neither counts. If a few write shards are hot among much cooler ones, more of them
 // would stand idle too: that is advised.
-func (p Policy) Answer(e Evidence, entry ddb.Entry, now time.Time) Decision {
+func (p Policy) Answer(e Evidence, entry shardmap.Entry, now time.Time) Decision {
 	n := entry.History.Newest()
 	hottest, unseen := e.hottest(n), e.unseen(n)
 	total := e.total(unseen)
@@ -86,7 +86,7 @@ func (p Policy) Answer(e Evidence, entry ddb.Entry, now time.Time) Decision {
 		return d.none("too long ago: " + figures)
 	case e.Past:
 		return d.advise("events of past days, whose write shards are fixed: " + figures)
-	case unseen > 0 && heat.Share(e.Base.Type) != shard.RandomShare:
+	case unseen > 0 && heat.Share(e.Base.Type) != plan.RandomShare:
 		return d.none("its other write shards are yet to be heard of: " + figures)
 	case unseen == 0 && e.skewed(hottest, n):
 		return d.advise("skew among write shards, which more of them don't cure: " + figures)
@@ -94,13 +94,13 @@ func (p Policy) Answer(e Evidence, entry ddb.Entry, now time.Time) Decision {
 		return d.advise(fmt.Sprintf("no more than %d write shards help on the table's %d partitions, which are the limit: %s", bound, p.Partitions, figures))
 	}
 	d.Action, d.Why = Grow, figures
-	d.To = min(shard.Grown(n, p.needed(e.Base, total)), bound)
+	d.To = min(plan.Grown(n, p.needed(e.Base, total)), bound)
 	return d
 }
 
 // answered is until when evidence is answered: by the newest change, from when on it is
 // in force, or by a reset.
-func answered(entry ddb.Entry) time.Time {
+func answered(entry shardmap.Entry) time.Time {
 	if len(entry.History) == 0 {
 		return entry.Updated
 	}
@@ -174,7 +174,7 @@ func (e Evidence) skewed(hottest float64, n int) bool {
 
 // needed is how many write shards a key needs at a rate.
 func (p Policy) needed(base schema.BaseKey, rate float64) int {
-	return shard.Needed(rate, p.Limit, heat.Share(base.Type))
+	return plan.Needed(rate, p.Limit, heat.Share(base.Type))
 }
 
 // Calm is what is known of a key's load over a time up to now.
@@ -188,7 +188,7 @@ type Calm struct {
 // Relax decides whether a key is to shrink: when its load was low all the time, and half
 // of its write shards or fewer are enough for the heaviest window. It goes down to what
 // that needs; the share of a partition's limit that is planned leaves room.
-func (p Policy) Relax(c Calm, entry ddb.Entry) Decision {
+func (p Policy) Relax(c Calm, entry shardmap.Entry) Decision {
 	n := entry.History.Newest()
 	d := Decision{From: n, To: n}
 	switch {
@@ -210,6 +210,6 @@ func (p Policy) Relax(c Calm, entry ddb.Entry) Decision {
 }
 
 // low tells whether half of a key's write shards would have been enough.
-func (p Policy) low(c Calm, entry ddb.Entry) bool {
+func (p Policy) low(c Calm, entry shardmap.Entry) bool {
 	return 2*p.needed(c.Base, c.Peak) <= entry.History.Newest()
 }

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hotshard/hotshard/pkg/shard/plan"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // ShrinkTask is the payload that a schedule hands to [Handler.Invoke] every
@@ -59,7 +59,7 @@ const day = 24 * time.Hour
 
 // quietFrom is the begin of a key's quiet time.
 func (s Settings) quietFrom(base schema.BaseKey, now time.Time) time.Time {
-	if heat.Share(base.Type) == shard.RandomShare {
+	if heat.Share(base.Type) == plan.RandomShare {
 		return now.Add(-s.Quiet)
 	}
 	return s.settled(now).Add(-day)
@@ -67,12 +67,12 @@ func (s Settings) quietFrom(base schema.BaseKey, now time.Time) time.Time {
 
 // candidate is a key that may shrink: it has several write shards, since a time.
 type candidate struct {
-	ddb.Entry
+	shardmap.Entry
 	base schema.BaseKey
 }
 
 // candidates are the keys that are neither pinned nor about to change.
-func candidates(entries []ddb.Entry, now time.Time) (list []candidate) {
+func candidates(entries []shardmap.Entry, now time.Time) (list []candidate) {
 	for _, e := range entries {
 		base, err := schema.ParseBaseKey(e.Key)
 		if err == nil && !e.Pinned && e.History.Newest() > 1 && !e.Effective().After(now) {

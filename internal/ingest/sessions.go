@@ -7,8 +7,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/hotshard/hotshard/pkg/shard/sessions"
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 type sessionInput struct {
@@ -55,15 +55,15 @@ func (s *Service) putSession(ctx context.Context, in *sessionInput) (*sessionOut
 	return &sessionOutput{answerOfSession(put)}, nil
 }
 
-func answerOfSession(one ddb.Session) sessionAnswer {
+func answerOfSession(one sessions.Session) sessionAnswer {
 	return sessionAnswer{httpapi.Name(one.Group), httpapi.Name(one.ID), httpapi.FormatTime(one.Started), httpapi.FormatTime(one.Ends)}
 }
 
 // lease reads what the call asks for, and checks it.
-func (in *sessionInput) lease() (ddb.Lease, error) {
-	lease := ddb.Lease{Group: string(in.Body.Group), ID: string(in.Body.ID), TTL: in.Body.TTL.Duration}
+func (in *sessionInput) lease() (sessions.Lease, error) {
+	lease := sessions.Lease{Group: string(in.Body.Group), ID: string(in.Body.ID), TTL: in.Body.TTL.Duration}
 	var faults []error
-	if fault := in.Body.TTL.Within(ddb.MinSessionTTL, ddb.MaxSessionTTL, time.Millisecond); fault != "" {
+	if fault := in.Body.TTL.Within(sessions.MinTTL, sessions.MaxTTL, time.Millisecond); fault != "" {
 		faults = append(faults, &huma.ErrorDetail{Location: "body.ttl", Message: fault, Value: in.Body.TTL.String()})
 	}
 	data, fault := parseData(in.Body.Data.RawMessage)

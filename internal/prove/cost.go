@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/hotshard/hotshard/pkg/shard"
+
+	"github.com/hotshard/hotshard/pkg/shard/plan"
 )
 
 // Units are what AWS bills, in its units.
@@ -42,7 +43,7 @@ type Prices struct {
 // DefaultPrices are those of docs/deploy.md and of hotshard plan: us-east-1, published in 2025,
 // from memory.
 func DefaultPrices() Prices {
-	p := shard.DefaultPrices()
+	p := plan.DefaultPrices()
 	return Prices{WriteUnits: p.OnDemandWrite, ReadUnits: p.OnDemandRead, Requests: 1, Invocations: 0.2, GBSecond: 0.0000133334, Standing: 0.25}
 }
 

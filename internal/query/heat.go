@@ -11,8 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/heat"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // maxHotRows is how many of the hottest keys are told apart while a day's heat items
@@ -142,7 +142,7 @@ func (p *heatPages) fill(ctx context.Context) error {
 	for len(p.items) == 0 && p.pages.HasMorePages() {
 		page, err := p.pages.NextPage(ctx)
 		if err != nil {
-			return fmt.Errorf("reading heat items of %q: %w", p.pk, ddb.Kind(err))
+			return fmt.Errorf("reading heat items of %q: %w", p.pk, dynamo.Kind(err))
 		}
 		for _, attributes := range page.Items {
 			item, err := heat.Parse(attributes)

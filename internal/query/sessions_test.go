@@ -6,19 +6,21 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+
+	"github.com/hotshard/hotshard/pkg/shard/sessions"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 func TestActiveSessions(t *testing.T) {
 	r := newRig(t)
-	sessions := ddb.NewSessions(r.client, r.names.Items, ddb.NewMap(r.client, r.names.ShardMap), ddb.Unwatched{})
+	store := sessions.New(r.client, r.names.Items, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}), sessions.Options{})
 	const group = "shop/ü#1&b"
 	for i := range 7 {
 		now := r.now
 		if i%2 == 1 {
 			now = now.Add(-2 * time.Second) // it has ended
 		}
-		if _, err := sessions.Put(t.Context(), ddb.Lease{Group: group, ID: fmt.Sprint(i), TTL: time.Second + time.Hour*time.Duration((i+1)%2)}, now); err != nil {
+		if _, err := store.Put(t.Context(), sessions.Lease{Group: group, ID: fmt.Sprint(i), TTL: time.Second + time.Hour*time.Duration((i+1)%2)}, now); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/rollup/board"
@@ -73,7 +74,7 @@ func (a *arena) resize(size int) {
 // fill has everybody enter.
 func (a *arena) fill() {
 	for i := range a.players {
-		s := board.State{Place: schema.Place{Player: fmt.Sprintf("p#%d", i), Score: a.score(), At: a.clock}, Rev: 1, Present: true}
+		s := board.State{Place: boards.Place{Player: fmt.Sprintf("p#%d", i), Score: a.score(), At: a.clock}, Rev: 1, Present: true}
 		s.At = time.UnixMilli(s.At.UnixMilli()).UTC()
 		a.put(s)
 	}

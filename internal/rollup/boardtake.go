@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/internal/rollup/board"
-	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // turned folds a standing's turns.
@@ -49,12 +49,12 @@ func (f *topFolder) take(ctx context.Context, s *standing, top *board.Top, playe
 		return nil
 	}
 	entries, err := f.boards.Entries(ctx, s.board, s.period, players, f.now())
-	damaged, some := errors.AsType[ddb.DamagedEntries](err)
+	damaged, some := errors.AsType[boards.DamagedEntries](err)
 	if err != nil && !some {
 		return f.damaged(ctx, err)
 	}
 	for _, player := range players {
-		state := board.State{Place: schema.Place{Player: player}}
+		state := board.State{Place: boards.Place{Player: player}}
 		if e, ok := entries[player]; ok {
 			state = board.State{Place: e.Place, Rev: e.Rev, Present: true}
 			s.lifetime = s.lifetime.with(lifetime{true, e.Expires})
@@ -67,7 +67,7 @@ func (f *topFolder) take(ctx context.Context, s *standing, top *board.Top, playe
 
 // passing tells errors of reading a board that may pass from those of damaged items.
 func passing(ctx context.Context, err error) bool {
-	return ctx.Err() != nil || errors.Is(err, ddb.ErrThrottled) || errors.Is(err, ddb.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
+	return ctx.Err() != nil || errors.Is(err, shard.ErrThrottled) || errors.Is(err, shard.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // damaged marks an error that would come again with the same records.
@@ -112,7 +112,7 @@ func (f *topFolder) widen(ctx context.Context, s *standing, top *board.Top, size
 
 // index reads the first n places, and the last of them, or nil when there are no
 // more than these.
-func (f *topFolder) index(ctx context.Context, s *standing, n int) (places []schema.Place, last *schema.Place, err error) {
+func (f *topFolder) index(ctx context.Context, s *standing, n int) (places []boards.Place, last *boards.Place, err error) {
 	places, err = f.boards.Top(ctx, s.board, s.period, n, f.now())
 	if err != nil {
 		return nil, nil, f.damaged(ctx, err)

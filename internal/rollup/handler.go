@@ -14,10 +14,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/internal/ddbstream"
 	"github.com/hotshard/hotshard/internal/rollup/compact"
 	"github.com/hotshard/hotshard/internal/schedule"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // maxFolds bounds the calls under way for one batch.
@@ -27,8 +28,8 @@ const maxFolds = 16
 // rest is for reading boards, and for the tasks.
 type Client interface {
 	compact.Client
-	ddb.BoardClient
-	ddb.MapClient
+	boards.Client
+	shardmap.Client
 }
 
 // Handler answers the deliveries of the items table's stream.
@@ -57,13 +58,13 @@ func New(settings Settings, client Client, log *slog.Logger) (*Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	view := ddb.NewMap(client, settings.ShardMapTable)
-	boards := ddb.NewLeaderboards(client, settings.ItemsTable, view, ddb.Unwatched{}, 0)
+	view := shardmap.New(client, settings.ShardMapTable, shardmap.Options{})
+	rankings := boards.New(client, settings.ItemsTable, view, boards.Options{})
 	return &Handler{
 		compactor: compactor,
 		folder:    newFolder(client, settings.RollupsTable, time.Now),
 		events:    newEventFolder(client, settings, time.Now),
-		tops:      newTopFolder(client, settings, boards, time.Now, log),
+		tops:      newTopFolder(client, settings, rankings, time.Now, log),
 		cells:     newCellsFolder(client, settings, time.Now),
 		rules:     settings.Rules,
 		client:    client,

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -46,15 +47,15 @@ type game struct {
 
 func player(i int) string { return fmt.Sprintf("player-%06d", i) }
 
-func (g *game) place(i int) schema.Place {
+func (g *game) place(i int) boards.Place {
 	e := g.entries[i]
-	score, _ := schema.ParseScore(strconv.Itoa(e.points)) // a whole number is one
-	return schema.Place{Player: player(i), Score: score, At: time.UnixMilli(e.millis()).UTC()}
+	score, _ := boards.ParseScore(strconv.Itoa(e.points)) // a whole number is one
+	return boards.Place{Player: player(i), Score: score, At: time.UnixMilli(e.millis()).UTC()}
 }
 
 // ranked returns all places in rank.
-func (g *game) ranked() []schema.Place {
-	list := make([]schema.Place, len(g.entries))
+func (g *game) ranked() []boards.Place {
+	list := make([]boards.Place, len(g.entries))
 	for i := range g.entries {
 		list[i] = g.place(i)
 	}

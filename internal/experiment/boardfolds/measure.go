@@ -19,6 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/limiter"
 	"github.com/hotshard/hotshard/internal/rollup"
@@ -150,7 +151,7 @@ func (s setting) settle(ctx context.Context, g *game) error {
 	pk, sk := schema.SettingsKey(name)
 	_, err := g.db.PutItem(ctx, &dynamodb.PutItemInput{TableName: &g.table, Item: map[string]types.AttributeValue{
 		schema.PK: &types.AttributeValueMemberS{Value: pk}, schema.SK: &types.AttributeValueMemberS{Value: sk},
-		schema.BoardMode: &types.AttributeValueMemberS{Value: string(schema.Latest)},
+		schema.BoardMode: &types.AttributeValueMemberS{Value: string(boards.Latest)},
 		schema.BoardSize: &types.AttributeValueMemberN{Value: fmt.Sprint(s.size)}, schema.BoardPeriods: &types.AttributeValueMemberS{Value: "all"},
 	}})
 	return err

@@ -13,16 +13,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/pkg/shard/counters"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // compare holds each counter's summary against the sum of its write shards, and
 // that against the books; then the events; and wants that nothing was given up.
 func (r *rig) compare(ctx context.Context) error {
-	view := ddb.NewMap(r.db, r.names.ShardMap)
-	strong := ddb.NewCounterReader(r.db, r.names.Items, view)
-	summaries := ddb.NewSummaries(r.db, r.names.Rollups, view)
+	view := shardmap.New(r.db, r.names.ShardMap, shardmap.Options{})
+	strong := counters.NewReader(r.db, r.names.Items, view)
+	summaries := counters.NewSummaries(r.db, r.names.Rollups, view)
 	b := r.books
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -15,9 +15,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // options are those of one run.
@@ -50,7 +50,7 @@ type rig struct {
 	names   schema.Names
 	source  *local.Stream
 	virtual atomic.Pointer[local.Virtual]
-	changer *ddb.MapChanger
+	changer *shardmap.Changer
 	dir     string // for the failure file
 	poison  []poison
 	began   time.Time
@@ -98,7 +98,7 @@ func (r *rig) start(ctx context.Context, access string) (err error) {
 	if err := r.planOn(local.VirtualPlan{}); err != nil {
 		return err
 	}
-	r.changer = ddb.NewMapChanger(r.db, ddb.NewMap(r.db, r.names.ShardMap), ddb.ChangerOptions{})
+	r.changer = shardmap.NewChanger(r.db, shardmap.New(r.db, r.names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{})
 	if r.ingest, err = newPool(r.startIngest, func(p *process) *life { return p.life }); err != nil {
 		return err
 	}

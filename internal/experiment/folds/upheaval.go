@@ -11,8 +11,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // Bounds of what happens to the system as a whole in one run.
@@ -97,8 +98,8 @@ func (r *rig) changeCount(ctx context.Context) error {
 	case 1, 2:
 		base = schema.BaseKey{Type: schema.Entity, Name: entityName(r.faults.intN(r.o.Entities))}
 	}
-	_, err := r.changer.Pin(ctx, base.String(), count, ddb.Note{By: "harness", Why: "on purpose"}, time.Now())
-	if errors.Is(err, ddb.ErrNoChange) || errors.Is(err, ddb.ErrUnavailable) {
+	_, err := r.changer.Pin(ctx, base.String(), count, shardmap.Note{By: "harness", Why: "on purpose"}, time.Now())
+	if errors.Is(err, shardmap.ErrNoChange) || errors.Is(err, shard.ErrUnavailable) {
 		return nil // a change that takes over a second is abandoned, or was made
 	}
 	if err == nil {

@@ -34,7 +34,7 @@ type increment struct {
 
 func newWatch(r *rig) *watch {
 	w := &watch{rig: r, pending: map[string][]increment{}}
-	for _, name := range counters {
+	for _, name := range names {
 		w.keys = append(w.keys, map[string]types.AttributeValue{
 			schema.PK: &types.AttributeValueMemberS{Value: schema.SummaryKey(name, 0)},
 			schema.SK: &types.AttributeValueMemberS{Value: schema.SoleSK},

@@ -11,10 +11,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/pkg/shard/counters"
+	"github.com/hotshard/hotshard/pkg/shard/events"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/rollup"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // breadth says how one key is spread.
@@ -133,15 +135,15 @@ func (r *rig) spread(ctx context.Context, b breadth) error {
 
 // writer makes increments or events, one at a time.
 func (r *rig) writer(b breadth) func(ctx context.Context, i int) error {
-	view := ddb.NewMap(r.db, r.names.ShardMap)
+	view := shardmap.New(r.db, r.names.ShardMap, shardmap.Options{})
 	if b.Type == schema.Counter {
-		writer := ddb.NewCounterWriter(r.db, r.names.Items, view, ddb.Unwatched{})
+		writer := counters.NewWriter(r.db, r.names.Items, view, counters.Options{})
 		return func(ctx context.Context, _ int) error { return writer.Add(ctx, wideName, 1, time.Now()) }
 	}
-	writer := ddb.NewEventWriter(r.db, r.names.Items, view, 0, ddb.Unwatched{})
+	writer := events.NewWriter(r.db, r.names.Items, view, events.Options{})
 	return func(ctx context.Context, i int) error {
 		now := time.Now()
-		return writer.Put(ctx, []ddb.Event{{
+		return writer.Put(ctx, []events.Event{{
 			Entity: wideName, ID: strconv.Itoa(i), Time: now,
 			Data: map[string]types.AttributeValue{"temperature": &types.AttributeValueMemberN{Value: strconv.Itoa(i % 40)}},
 		}}, now)[0]

@@ -8,9 +8,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+	"github.com/hotshard/hotshard/pkg/shard/table"
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 const increments = 2000
@@ -22,7 +24,7 @@ func (r *rig) counters(ctx context.Context, w io.Writer) error {
 | tally | hottest key's share | write units an increment | strong sum | eventual sum |
 | --- | ---: | ---: | ---: | ---: |
 `, increments)
-	for _, n := range []ddb.Fixed{1, 10, 100} {
+	for _, n := range []table.Fixed{1, 10, 100} {
 		if err := r.tally(ctx, w, n); err != nil {
 			return fmt.Errorf("a tally of %d: %w", n, err)
 		}
@@ -30,7 +32,7 @@ func (r *rig) counters(ctx context.Context, w io.Writer) error {
 	return r.board(ctx, w)
 }
 
-func (r *rig) tally(ctx context.Context, w io.Writer, n ddb.Fixed) error {
+func (r *rig) tally(ctx context.Context, w io.Writer, n table.Fixed) error {
 	m, err := r.meter(unlimited)
 	if err != nil {
 		return err
@@ -38,7 +40,7 @@ func (r *rig) tally(ctx context.Context, w io.Writer, n ddb.Fixed) error {
 	if err := m.table(ctx, "counts"); err != nil {
 		return err
 	}
-	t := ddb.Tally{Client: m.client, Table: "counts", PartitionKey: "pk", SortKey: "sk", Sort: text("-"), Value: "n", Shards: n}
+	t := table.Tally{Client: m.client, Table: "counts", PartitionKey: "pk", SortKey: "sk", Sort: text("-"), Value: "n", Shards: n}
 	writes, err := m.cost(func() error {
 		group, ctx := errgroup.WithContext(ctx)
 		group.SetLimit(16)
@@ -96,19 +98,19 @@ func (r *rig) boardOf(ctx context.Context, w io.Writer, n int) error {
 	if err := local.CreateTables(ctx, m.client, names); err != nil {
 		return err
 	}
-	shards := ddb.NewMap(m.client, names.ShardMap)
+	shards := shardmap.New(m.client, names.ShardMap, shardmap.Options{})
 	if n > 1 {
-		note := ddb.Note{By: "patterns", Why: "measured"}
-		if _, err := ddb.NewMapChanger(m.client, shards, ddb.ChangerOptions{}).Pin(ctx, "L#game", n, note, start); err != nil {
+		note := shardmap.Note{By: "patterns", Why: "measured"}
+		if _, err := shardmap.NewChanger(m.client, shards, shardmap.ChangerOptions{}).Pin(ctx, "L#game", n, note, start); err != nil {
 			return err
 		}
 	}
-	boards := ddb.NewLeaderboards(m.client, names.Items, shards, ddb.Unwatched{}, 0)
-	writes, err := m.cost(func() error { return submit(ctx, boards) })
+	rankings := boards.New(m.client, names.Items, shards, boards.Options{})
+	writes, err := m.cost(func() error { return submit(ctx, rankings) })
 	if err != nil {
 		return err
 	}
-	reads, err := m.cost(func() error { _, err := boards.Top(ctx, "game", ddb.AllTime.Label(start), 100, start); return err })
+	reads, err := m.cost(func() error { _, err := rankings.Top(ctx, "game", boards.AllTime.Label(start), 100, start); return err })
 	if err != nil {
 		return err
 	}
@@ -129,14 +131,14 @@ func (r *rig) boardOf(ctx context.Context, w io.Writer, n int) error {
 	return nil
 }
 
-func submit(ctx context.Context, boards *ddb.Leaderboards) error {
-	var scores []ddb.PlayerScore
+func submit(ctx context.Context, rankings *boards.Boards) error {
+	var scores []boards.PlayerScore
 	for i := range players {
-		score, err := ddb.ParseScore(fmt.Sprint(i * 7919 % players))
+		score, err := boards.ParseScore(fmt.Sprint(i * 7919 % players))
 		if err != nil {
 			return err
 		}
-		scores = append(scores, ddb.PlayerScore{Player: fmt.Sprintf("player-%d", i), Score: score})
+		scores = append(scores, boards.PlayerScore{Player: fmt.Sprintf("player-%d", i), Score: score})
 	}
-	return errors.Join(boards.Submit(ctx, "game", scores, start)...)
+	return errors.Join(rankings.Submit(ctx, "game", scores, start)...)
 }

@@ -10,37 +10,38 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+	"github.com/hotshard/hotshard/pkg/shard/table"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // pattern is a way to shard a table.
 type pattern struct {
 	name   string
-	layout ddb.Layout
-	shards ddb.Counts
+	layout table.Layout
+	shards table.Counts
 	names  int // that share the items
 }
 
 // storm is a count that is 20 for ten minutes, and 2 before and after.
 type storm struct{}
 
-func (storm) Lookup(context.Context, string, time.Time) (ddb.Entry, error) {
-	return ddb.Entry{Version: 3, Max: 20, History: shard.History{
+func (storm) Lookup(context.Context, string, time.Time) (shardmap.Entry, error) {
+	return shardmap.Entry{Version: 3, Max: 20, History: shard.History{
 		{At: start.Add(-time.Hour), Count: 2}, {At: start.Add(30 * time.Minute), Count: 20}, {At: start.Add(40 * time.Minute), Count: 2},
 	}}, nil
 }
 
 var patterns = []pattern{
-	{"unsharded", ddb.Unsharded{}, ddb.Fixed(1), 1},
-	{"random suffix, N = 10", ddb.RandomSuffix{}, ddb.Fixed(10), 1},
-	{"calculated suffix, N = 10", ddb.CalculatedSuffix{}, ddb.Fixed(10), 1},
-	{"over-sharded: random suffix, N = 200", ddb.RandomSuffix{}, ddb.Fixed(200), 1},
-	{"hour buckets, N = 10", ddb.TimeBuckets{Bucket: shard.Hour, By: "sk"}, ddb.Fixed(10), 1},
-	{"minute buckets, N = 10", ddb.TimeBuckets{Bucket: shard.Minute, By: "sk"}, ddb.Fixed(10), 1},
-	{"over-sharded: hour buckets, N = 20", ddb.TimeBuckets{Bucket: shard.Hour, By: "sk"}, ddb.Fixed(20), 1},
-	{"dynamic: hour buckets, N = 20 for ten minutes, else 2", ddb.TimeBuckets{Bucket: shard.Hour, By: "sk"}, storm{}, 1},
-	{"hybrid day buckets, N = 10, 100 names", ddb.HybridBuckets{Bucket: shard.Day}, ddb.Fixed(10), 100},
+	{"unsharded", table.Unsharded{}, table.Fixed(1), 1},
+	{"random suffix, N = 10", table.RandomSuffix{}, table.Fixed(10), 1},
+	{"calculated suffix, N = 10", table.CalculatedSuffix{}, table.Fixed(10), 1},
+	{"over-sharded: random suffix, N = 200", table.RandomSuffix{}, table.Fixed(200), 1},
+	{"hour buckets, N = 10", table.TimeBuckets{Bucket: shard.Hour, By: "sk"}, table.Fixed(10), 1},
+	{"minute buckets, N = 10", table.TimeBuckets{Bucket: shard.Minute, By: "sk"}, table.Fixed(10), 1},
+	{"over-sharded: hour buckets, N = 20", table.TimeBuckets{Bucket: shard.Hour, By: "sk"}, table.Fixed(20), 1},
+	{"dynamic: hour buckets, N = 20 for ten minutes, else 2", table.TimeBuckets{Bucket: shard.Hour, By: "sk"}, storm{}, 1},
+	{"hybrid day buckets, N = 10, 100 names", table.HybridBuckets{Bucket: shard.Day}, table.Fixed(10), 100},
 }
 
 func (r *rig) tables(ctx context.Context, w io.Writer) error {
@@ -67,7 +68,7 @@ func (r *rig) measure(ctx context.Context, w io.Writer, p pattern) error {
 	if err := m.table(ctx, "items"); err != nil {
 		return err
 	}
-	t := &ddb.Table{Client: m.client, Name: "items", PartitionKey: "pk", SortKey: "sk", Shards: p.shards, Layout: p.layout}
+	t := &table.Table{Client: m.client, Name: "items", PartitionKey: "pk", SortKey: "sk", Shards: p.shards, Layout: p.layout}
 	writes, err := m.cost(func() error { return r.write(ctx, t, p.names) })
 	if err != nil {
 		return err
@@ -90,7 +91,7 @@ func (r *rig) measure(ctx context.Context, w io.Writer, p pattern) error {
 }
 
 // write puts the items, evenly over two hours.
-func (r *rig) write(ctx context.Context, t *ddb.Table, names int) error {
+func (r *rig) write(ctx context.Context, t *table.Table, names int) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(16)
 	for i := range r.items {
@@ -99,9 +100,9 @@ func (r *rig) write(ctx context.Context, t *ddb.Table, names int) error {
 	return group.Wait()
 }
 
-func (r *rig) item(i, names int) ddb.Item {
+func (r *rig) item(i, names int) table.Item {
 	at := start.Add(2 * time.Hour * time.Duration(i) / time.Duration(r.items))
-	return ddb.Item{
+	return table.Item{
 		"pk":   text(fmt.Sprintf("name-%d", i%names)),
 		"sk":   text(shard.Millis.Key(at, "#", fmt.Sprintf("%08d", i))),
 		"data": text(strings.Repeat("x", 150)),
@@ -109,10 +110,10 @@ func (r *rig) item(i, names int) ddb.Item {
 }
 
 // reads are those that are measured, of the name-0.
-func (r *rig) reads(ctx context.Context, t *ddb.Table) []func() error {
+func (r *rig) reads(ctx context.Context, t *table.Table) []func() error {
 	end := start.Add(2 * time.Hour)
-	all := ddb.During(shard.Millis, start, end)
-	stream := func(s ddb.Span) func() error {
+	all := table.During(shard.Millis, start, end)
+	stream := func(s table.Span) func() error {
 		return func() error {
 			for _, err := range t.Query(ctx, "name-0", s) {
 				if err != nil {
@@ -123,8 +124,8 @@ func (r *rig) reads(ctx context.Context, t *ddb.Table) []func() error {
 		}
 	}
 	return []func() error{
-		stream(ddb.During(shard.Millis, end.Add(-10*time.Minute), end)),
-		stream(ddb.During(shard.Millis, end.Add(-time.Hour), end)),
+		stream(table.During(shard.Millis, end.Add(-10*time.Minute), end)),
+		stream(table.During(shard.Millis, end.Add(-time.Hour), end)),
 		stream(all),
 		func() error { _, err := t.Count(ctx, "name-0", all); return err },
 		func() error { _, err := t.Get(ctx, r.item(0, 1)); return err },

@@ -16,9 +16,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/pkg/shard/table"
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/limiter"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 const items = 2000
@@ -64,8 +64,8 @@ func newRig(ctx context.Context, endpoint string, n int) (*rig, error) {
 	return r, r.fill(ctx)
 }
 
-func (r *rig) table() *ddb.Table {
-	return &ddb.Table{Client: r.client, Name: "orders", PartitionKey: "pk", SortKey: "sk", Shards: ddb.Fixed(r.n), Layout: ddb.CalculatedSuffix{}}
+func (r *rig) table() *table.Table {
+	return &table.Table{Client: r.client, Name: "orders", PartitionKey: "pk", SortKey: "sk", Shards: table.Fixed(r.n), Layout: table.CalculatedSuffix{}}
 }
 
 func (r *rig) fill(ctx context.Context) error {
@@ -75,7 +75,7 @@ func (r *rig) fill(ctx context.Context) error {
 		sk := fmt.Sprintf("2026-01-05#%06d", i)
 		r.want = append(r.want, sk)
 		group.Go(func() error {
-			return r.table().Put(ctx, ddb.Item{
+			return r.table().Put(ctx, table.Item{
 				"pk": &types.AttributeValueMemberS{Value: "acme"}, "sk": &types.AttributeValueMemberS{Value: sk},
 				"data": &types.AttributeValueMemberS{Value: strings.Repeat("x", 150)},
 			})

@@ -10,8 +10,8 @@ import (
 	"github.com/guregu/dynamo/v2"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/pkg/shard/table"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // way reads all sort keys in order.
@@ -34,7 +34,7 @@ type order struct {
 	Data string `dynamo:"data"`
 }
 
-func decode(it ddb.Item) order {
+func decode(it table.Item) order {
 	text := func(name string) string {
 		s, _ := it[name].(*types.AttributeValueMemberS)
 		if s == nil {
@@ -47,7 +47,7 @@ func decode(it ddb.Item) order {
 
 func merged(ctx context.Context, r *rig) ([]string, error) {
 	var keys []string
-	for it, err := range r.table().Query(ctx, "acme", ddb.Span{}) {
+	for it, err := range r.table().Query(ctx, "acme", table.Span{}) {
 		if err != nil {
 			return nil, err
 		}
@@ -61,7 +61,7 @@ func sequential(ctx context.Context, r *rig) ([]string, error) {
 	for n := range r.n {
 		pages := dynamodb.NewQueryPaginator(r.client, &dynamodb.QueryInput{
 			TableName: aws.String("orders"), KeyConditionExpression: aws.String("pk = :pk"),
-			ExpressionAttributeValues: ddb.Item{":pk": &types.AttributeValueMemberS{Value: shard.Hash.Join("acme", n)}},
+			ExpressionAttributeValues: table.Item{":pk": &types.AttributeValueMemberS{Value: shard.Hash.Join("acme", n)}},
 		})
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(ctx)

@@ -12,8 +12,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/internal/local"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // writes is how many scores are watched, one after the other; the first does not
@@ -67,8 +68,8 @@ func (r *rig) mapping(ctx context.Context, endpoint string) (*local.Mapping, fun
 	return m, func() { _ = os.RemoveAll(dir) }, err
 }
 
-func (r *rig) boards() *ddb.Leaderboards {
-	return ddb.NewLeaderboards(r.db, r.names.Items, ddb.NewMap(r.db, r.names.ShardMap), ddb.Unwatched{}, 0)
+func (r *rig) boards() *boards.Boards {
+	return boards.New(r.db, r.names.Items, shardmap.New(r.db, r.names.ShardMap, shardmap.Options{}), boards.Options{})
 }
 
 func leader(n int) string { return fmt.Sprintf("leader-%02d", n) }
@@ -107,12 +108,12 @@ func (r *rig) lead(ctx context.Context, naive scatter, store *sortedSet) (times 
 	return times, nil
 }
 
-func submit(ctx context.Context, boards *ddb.Leaderboards, n int) error {
-	score, err := ddb.ParseScore(fmt.Sprint(points + n))
+func submit(ctx context.Context, rankings *boards.Boards, n int) error {
+	score, err := boards.ParseScore(fmt.Sprint(points + n))
 	if err != nil {
 		return err
 	}
-	return errors.Join(boards.Submit(ctx, name, []ddb.PlayerScore{{Player: leader(n), Score: score}}, time.Now())...)
+	return errors.Join(rankings.Submit(ctx, name, []boards.PlayerScore{{Player: leader(n), Score: score}}, time.Now())...)
 }
 
 // until waits until a player is the first.

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/internal/rollup"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -57,9 +58,9 @@ func player(i int) string { return fmt.Sprintf("player-%08d", i) }
 
 func rev(i int) int { return begun + 1000*i }
 
-func (g *game) place(i int) schema.Place {
-	score, _ := schema.ParseScore(strconv.Itoa(g.scores[i])) // a whole number is one
-	return schema.Place{Player: player(i), Score: score, At: time.UnixMilli(int64(rev(i) / 1000)).UTC()}
+func (g *game) place(i int) boards.Place {
+	score, _ := boards.ParseScore(strconv.Itoa(g.scores[i])) // a whole number is one
+	return boards.Place{Player: player(i), Score: score, At: time.UnixMilli(int64(rev(i) / 1000)).UTC()}
 }
 
 func (g *game) item(i int) map[string]types.AttributeValue {
@@ -81,7 +82,7 @@ func number(n int) types.AttributeValue { return &types.AttributeValueMemberN{Va
 func settle(ctx context.Context, db *dynamodb.Client, names schema.Names) error {
 	pk, sk := schema.SettingsKey(name)
 	if _, err := db.PutItem(ctx, &dynamodb.PutItemInput{TableName: &names.Items, Item: map[string]types.AttributeValue{
-		schema.PK: text(pk), schema.SK: text(sk), schema.BoardMode: text(string(schema.Latest)),
+		schema.PK: text(pk), schema.SK: text(sk), schema.BoardMode: text(string(boards.Latest)),
 		schema.BoardSize: number(100), schema.BoardPeriods: text(period),
 	}}); err != nil {
 		return fmt.Errorf("putting the board's settings: %w", err)

@@ -14,13 +14,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/limiter"
 	"github.com/hotshard/hotshard/internal/query"
 	"github.com/hotshard/hotshard/internal/rollup"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // rig is a filled board, and a meter before what reads it.
@@ -106,9 +106,9 @@ func (r *rig) stream(ctx context.Context, on bool) error {
 }
 
 func pin(ctx context.Context, db *dynamodb.Client, names schema.Names) error {
-	changer := ddb.NewMapChanger(db, ddb.NewMap(db, names.ShardMap), ddb.ChangerOptions{})
+	changer := shardmap.NewChanger(db, shardmap.New(db, names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{})
 	key := schema.BaseKey{Type: schema.Board, Name: name}.String()
-	_, err := changer.Pin(ctx, key, shards, ddb.Note{By: "standings", Why: "measurement"}, time.Now())
+	_, err := changer.Pin(ctx, key, shards, shardmap.Note{By: "standings", Why: "measurement"}, time.Now())
 	return err
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -126,7 +127,7 @@ func (s scatter) leader(ctx context.Context) (string, error) {
 	if err != nil || len(keys) == 0 {
 		return "", err
 	}
-	place, err := schema.ParseRankKey(keys[0])
+	place, err := boards.ParseRankKey(keys[0])
 	return place.Player, err
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/caarlos0/env/v11"
 
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/internal/hotkey"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/ingest"
@@ -16,7 +17,6 @@ import (
 	"github.com/hotshard/hotshard/internal/metrics"
 	"github.com/hotshard/hotshard/internal/query"
 	"github.com/hotshard/hotshard/internal/rollup"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // Bounds of what a client may leave open, of the API and of the limiter's proxy.
@@ -70,10 +70,10 @@ func (s *System) detector() (*hotkey.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	view := ddb.NewMapWith(s.functions, s.names.ShardMap, o.MapOptions())
+	view := shardmap.New(s.functions, s.names.ShardMap, o.MapOptions())
 	deps := hotkey.Deps{
 		Heat:    s.functions,
-		Shards:  ddb.NewMapChanger(s.functions, view, ddb.ChangerOptions{Keep: ddb.HistoryKept(o.EventRetention)}),
+		Shards:  shardmap.NewChanger(s.functions, view, shardmap.ChangerOptions{Keep: shardmap.HistoryKept(o.EventRetention)}),
 		Metrics: metrics.NewMemory(maxMetrics), Log: s.options.Log, Now: time.Now,
 	}
 	if s.limiter != nil { // the engine has one stream shard, whatever the limiter has

@@ -30,19 +30,19 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/internal/rollup"
 	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/histogram"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/rollup/scan"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // Client is what an audit calls of DynamoDB. It needs retries of its own.
 type Client interface {
 	parts.Client
-	ddb.MapClient
+	shardmap.Client
 	scan.Client
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
@@ -116,7 +116,7 @@ func (o Options) withDefaults() (Options, error) {
 type Auditor struct {
 	o      Options
 	client Client
-	shards *ddb.Map
+	shards *shardmap.Map
 	store  *parts.Store
 	cells  *histogram.Store
 
@@ -130,7 +130,7 @@ func New(o Options, client Client) (*Auditor, error) {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
 	return &Auditor{
-		o: o, client: client, shards: ddb.NewMap(client, o.Names.ShardMap),
+		o: o, client: client, shards: shardmap.New(client, o.Names.ShardMap, shardmap.Options{}),
 		store: parts.New(client, o.Names.Rollups, o.RollupRetention, o.Now),
 		cells: histogram.New(client, o.Names.Rollups, o.Now), scanner: scan.New(client, o.ReadUnits),
 	}, nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/internal/rollup"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/rollup/histogram"
@@ -20,7 +21,7 @@ func (s standing) pk() string { return schema.BoardRollupKey(s.board, s.period) 
 
 // running tells whether a period is not over, or ended lately.
 func (s standing) running(now time.Time) bool {
-	for _, p := range []schema.Period{schema.AllTime, schema.Daily, schema.Weekly} {
+	for _, p := range []boards.Period{boards.AllTime, boards.Daily, boards.Weekly} {
 		if s.period == p.Label(now) || s.period == p.Label(now.Add(-lately)) {
 			return true
 		}
@@ -189,7 +190,7 @@ func (a *Auditor) Board(name string, r Range) ([]schema.Target, error) {
 	}
 	var list []schema.Target
 	seen := map[string]bool{}
-	for _, kind := range []schema.Period{schema.AllTime, schema.Daily, schema.Weekly} {
+	for _, kind := range []boards.Period{boards.AllTime, boards.Daily, boards.Weekly} {
 		for at := r.From.UTC().Truncate(oneDay); at.Before(r.To); at = at.Add(oneDay) {
 			if label := kind.Label(at); !seen[label] {
 				seen[label] = true

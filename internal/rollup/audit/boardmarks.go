@@ -6,6 +6,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -20,7 +21,7 @@ const maxSortKey = 1024
 // periods, or says why that is not so. The stream is the table's: marks in one period
 // come by all stream shards.
 func (a *Auditor) Settle(ctx context.Context, name string) (why string, err error) {
-	_, why, err = a.settleBoard(ctx, standing{name, schema.AllTime.Label(a.o.Now())}, nil)
+	_, why, err = a.settleBoard(ctx, standing{name, boards.AllTime.Label(a.o.Now())}, nil)
 	return why, err
 }
 

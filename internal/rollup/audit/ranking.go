@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -24,7 +25,7 @@ import (
 type ranking struct {
 	n       int64
 	cells   board.Histogram
-	first   []schema.Place // in rank
+	first   []boards.Place // in rank
 	players []string       // some of them, from all write shards
 	digest  uint64         // of all places, in whatever order
 	expires int64          // of the last to expire, Unix seconds; 0 for never, and of none
@@ -146,11 +147,11 @@ func (r *ranking) expire(last, soonest int64, first bool) {
 
 // placeIn reads where an entry stands. Folds go by its score, and readers of the index
 // by its rank key.
-func placeIn(it item, player string) (p schema.Place, expires int64, err error) {
-	if p, err = schema.ParseRankKey(attribute.TextOf(it, schema.RankKey)); err != nil {
+func placeIn(it item, player string) (p boards.Place, expires int64, err error) {
+	if p, err = boards.ParseRankKey(attribute.TextOf(it, schema.RankKey)); err != nil {
 		return p, 0, err
 	}
-	score, err := schema.ParseScore(attribute.DigitsOf(it, schema.EntryScore))
+	score, err := boards.ParseScore(attribute.DigitsOf(it, schema.EntryScore))
 	switch {
 	case err != nil:
 		return p, 0, fmt.Errorf("its score: %w", err)

@@ -25,10 +25,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/internal/rollup/audit"
 	"github.com/hotshard/hotshard/internal/rollup/scan"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // Client is what an Eraser calls of DynamoDB. It needs retries of its own.
@@ -101,7 +101,7 @@ type Eraser struct {
 	scanner *scan.Scanner
 	writes  *scan.Pace
 	auditor *audit.Auditor
-	changer *ddb.MapChanger
+	changer *shardmap.Changer
 }
 
 // New returns an Eraser, or an error that says what is wrong with the options.
@@ -116,10 +116,10 @@ func New(o Options, client Client) (*Eraser, error) {
 	if err != nil {
 		return nil, err
 	}
-	view := ddb.NewMap(client, o.Names.ShardMap)
+	view := shardmap.New(client, o.Names.ShardMap, shardmap.Options{})
 	return &Eraser{
 		o: o, client: client, scanner: scan.New(client, o.ReadUnits), writes: scan.NewPace(o.WriteUnits), auditor: auditor,
-		changer: ddb.NewMapChanger(client, view, ddb.ChangerOptions{}),
+		changer: shardmap.NewChanger(client, view, shardmap.ChangerOptions{}),
 	}, nil
 }
 
@@ -215,7 +215,7 @@ func (t *task) erase(ctx context.Context) error {
 }
 
 // summaries takes out of the rollups table what it has of the key.
-func (t *task) summaries(ctx context.Context, entry ddb.Entry) error {
+func (t *task) summaries(ctx context.Context, entry shardmap.Entry) error {
 	switch t.base.Type {
 	case schema.Counter:
 		return t.bury(ctx)

@@ -11,9 +11,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/pkg/shard/events"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // marking is a client that does something before an audit's first mark is put.
@@ -57,10 +57,10 @@ func TestGrowsWhileItIsDeleted(t *testing.T) {
 	stop := r.run(t, false)
 	defer stop()
 	r.await(t, func() bool { return r.counted(t, k.Name) == 5 })
-	var list []ddb.Event
+	var list []events.Event
 	for i := 0; len(list) < 6; i++ {
 		if id := fmt.Sprint("new", i); shard.Calculated(id, 8) != 0 {
-			list = append(list, ddb.Event{Entity: k.Name, ID: id, Time: now, Data: item{"t": num(i)}})
+			list = append(list, events.Event{Entity: k.Name, ID: id, Time: now, Data: item{"t": num(i)}})
 		}
 	}
 	client := &marking{Client: r.db, do: func() {

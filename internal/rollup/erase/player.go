@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/internal/rollup"
 	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/board"
@@ -20,7 +21,7 @@ import (
 var firstPeriod = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // kinds are those of a board's periods.
-var kinds = []schema.Period{schema.AllTime, schema.Weekly, schema.Daily}
+var kinds = []boards.Period{boards.AllTime, boards.Weekly, boards.Daily}
 
 // Player deletes one player's entries on a board in all periods that there ever were,
 // and waits until no top has the player. The board's other entries stay. It reads one
