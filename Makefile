@@ -19,6 +19,7 @@ ARCHS       := arm64 amd64
 DIST        := dist
 SOURCES     := cmd examples functions internal pkg
 INFRA       := infra
+BENCH       := bench
 CDK         := node_modules/.bin/cdk
 APPROVAL    := any-change
 FUZZTIME    := 30s
@@ -58,11 +59,13 @@ PARALLEL    := -p 3 -parallel 6
 
 test: need-engine ## run the tests: every kind of promise, against DynamoDB Local
 	$(WITH_ENGINE) go test $(PARALLEL) -timeout 15m $(TESTFLAGS) ./...
+	$(WITH_ENGINE) go -C $(BENCH) test $(PARALLEL) -timeout 15m $(TESTFLAGS) ./...
 
 # What takes longer: all tests with the race detector, more seeds and the tests with the build
 # tag long; the CDK app's, whose runtime for Go has races of its own, in closing.
 test-long: need-cc need-engine ## run all tests with the race detector and many seeds, the CDK app's too
 	$(WITH_ENGINE) go test -race -tags long -p 2 -timeout 40m $(TESTFLAGS) ./...
+	$(WITH_ENGINE) go -C $(BENCH) test -race -tags long -p 2 -timeout 40m $(TESTFLAGS) ./...
 	$(MAKE) --no-print-directory test-infra test-clock
 
 test-infra: need-node ## run the CDK app's tests, which are part of test-long
@@ -87,18 +90,19 @@ cli: need-go
 	@go build -ldflags "-X main.commit=$$($(COMMIT))" -o bin/hotshard ./cmd/hotshard
 
 lint: need-go ## check the form of the code: gofmt, go vet, staticcheck
-	@unformatted=$$(gofmt -l $(SOURCES) $$(find $(INFRA) -name node_modules -prune -o -name '*.go' -print)) && test -z "$$unformatted" || \
+	@unformatted=$$(gofmt -l $(SOURCES) $(BENCH) $$(find $(INFRA) -name node_modules -prune -o -name '*.go' -print)) && test -z "$$unformatted" || \
 		{ echo "not formatted, run gofmt -w on:" $$unformatted >&2; exit 1; }
 	go vet -tags long ./...
 	go run $(STATICCHECK) -tags long ./...
-	for module in decoding scatter standings; do go -C internal/experiment/$$module vet ./... || exit 1; done
+	go -C $(BENCH) vet -tags long ./...
+	go -C $(BENCH) run $(STATICCHECK) -tags long ./...
 	go -C $(INFRA) vet -tags extra ./...
 	go -C $(INFRA) run $(STATICCHECK) -tags extra ./...
 
 bench: need-go ## run every benchmark, and compare the decoder with other libraries
 	go test -run '^$$' -bench . -benchmem ./...
-	go -C internal/experiment/decoding run . -rounds $(ROUNDS)
-	go -C internal/experiment/decoding run . -processes 3
+	go -C $(BENCH) run . decoding -rounds $(ROUNDS)
+	go -C $(BENCH) run . decoding -processes 3
 
 fuzz: need-go ## run every fuzz target for FUZZTIME (30s)
 	@for file in $$(grep -rl --include='*_test.go' '^func Fuzz' $(SOURCES)); do \

@@ -43,8 +43,8 @@ func figures(value any) (list []object) {
 func TestAlarms(t *testing.T) {
 	got := alarms(t, deployed(t))
 	want := []string{
-		"hot-keys", "saturated-keys", "items-hot-partition", "items-by-rank-hot-partition", "rollups-hot-partition", "shard-map-hot-partition", "heat-hot-partition",
-		"items-limit", "items-by-rank-limit", "rollups-limit", "shard-map-limit", "heat-limit", "hotkeys-behind", "aggregator-behind",
+		"hot-keys", "saturated-keys", "items-hot-partition", "items-by-rank-hot-partition", "items-by-group-hot-partition", "rollups-hot-partition", "shard-map-hot-partition", "heat-hot-partition",
+		"items-limit", "items-by-rank-limit", "items-by-group-limit", "rollups-limit", "shard-map-limit", "heat-limit", "hotkeys-behind", "aggregator-behind",
 		"hotkeys-gave-up", "aggregator-gave-up", "hotkeys-not-polling", "aggregator-not-polling", "summaries-to-replay",
 		"detector-state", "detector-errors", "detector-windows", "metrics-not-sent", "shard-changes", "shard-change-failures", "partitions-are-the-limit", "conflicts",
 		"shrink-not-done", "compact-not-done", "boards-not-done", "hotkeys-tasks-dropped", "aggregator-tasks-dropped",
@@ -186,7 +186,7 @@ func TestRunbook(t *testing.T) {
 				t.Errorf("%s: %s", name, a.text("AlarmDescription"))
 			}
 			linked = append(linked, section)
-			if !strings.Contains(string(content), "`"+regexp.MustCompile(`^hotshard-(items|rollups|shard-map|heat|source|ingest|query|hotkeys|aggregator)(-by-rank)?-`).ReplaceAllString(name, "*-")) &&
+			if !strings.Contains(string(content), "`"+regexp.MustCompile(`^hotshard-(items|rollups|shard-map|heat|source|ingest|query|hotkeys|aggregator)(-by-rank|-by-group)?-`).ReplaceAllString(name, "*-")) &&
 				!strings.Contains(string(content), "`"+strings.TrimPrefix(name, "hotshard-")+"`") {
 				t.Errorf("the runbook does not name %s", name)
 			}

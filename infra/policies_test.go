@@ -83,7 +83,7 @@ func TestPolicyOfTheCommandLine(t *testing.T) {
 		table := "arn:aws:dynamodb:eu-west-1:123456789012:table/hotshard-" + c.Table
 		want = append(want, "dynamodb:"+c.Action+" "+strings.TrimSuffix(table+"/index/"+c.Index, "/index/"))
 	}
-	for _, sid := range []string{"Items", "Ranks", "Summaries", "ShardCounts"} {
+	for _, sid := range []string{"Items", "Indexes", "Summaries", "ShardCounts"} {
 		got = append(got, policies(t)[sid]...)
 	}
 	same(t, "tables", got, want)

@@ -1,6 +1,7 @@
 package infra
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -32,7 +33,12 @@ func TestTablesAreThoseOfTheSchema(t *testing.T) {
 		}
 		for n, index := range table.Indexes {
 			got := object(p.list("GlobalSecondaryIndexes")[n].(map[string]any))
-			if got.text("IndexName") != index.Name || keys(got) != index.PartitionKey+" "+index.SortKey || got.object("Projection").text("ProjectionType") != "ALL" {
+			projection, want, include := got.object("Projection"), "ALL", "<nil>"
+			if index.Include != nil {
+				want, include = "INCLUDE", fmt.Sprint(index.Include)
+			}
+			if got.text("IndexName") != index.Name || keys(got) != index.PartitionKey+" "+index.SortKey || projection.text("ProjectionType") != want ||
+				fmt.Sprint(projection["NonKeyAttributes"]) != include {
 				t.Errorf("%s: index %v", table.Name, got)
 			}
 		}

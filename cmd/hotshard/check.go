@@ -8,11 +8,11 @@ import (
 	"io"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/pkg/shard/spread"
-	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 // ShardsCheckCmd is hotshard shards check.

@@ -10,10 +10,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/hotshard/hotshard/internal/rollup/erase"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
-	"github.com/hotshard/hotshard/internal/rollup/erase"
 )
 
 func TestDelete(t *testing.T) {

@@ -7,8 +7,9 @@ import (
 	"io"
 	"math"
 
-	"github.com/hotshard/hotshard/pkg/shard/plan"
+	"github.com/hotshard/hotshard/internal/bill"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/plan"
 )
 
 // PlanCmd is hotshard plan.
@@ -24,6 +25,12 @@ type PlanCmd struct {
 	ReadItems  int     `default:"100" help:"Items that a read gathers over all write shards."`
 	JSON       bool    `name:"json" help:"Print the plan as JSON."`
 	priceFlags
+
+	Writes      *float64 `placeholder:"N" help:"What a deployment costs a day, line by line, that takes N writes a second all day; 0 for an idle one. With or without a key's peak."`
+	Batch       int      `default:"25" help:"With --writes: how many come in one call."`
+	Provisioned bool     `help:"With --writes: the setting billing=provisioned."`
+	Tracing     bool     `help:"With --writes: the setting tracing=true."`
+	AccessLog   bool     `default:"true" negatable:"" help:"With --writes: the setting accessLog."`
 }
 
 // priceFlags are the prices; what is not given is an assumption.
@@ -37,14 +44,36 @@ type priceFlags struct {
 
 // Validate finds faults of the command line.
 func (c *PlanCmd) Validate() error {
-	if (c.PeakWCU == 0) == (c.Rate == 0) {
-		return errors.New("want one of --peak-wcu and --rate, more than 0")
+	if c.PeakWCU != 0 && c.Rate != 0 || !c.hasKey() && c.Writes == nil {
+		return errors.New("want one of --peak-wcu and --rate, more than 0, or --writes")
+	}
+	if c.Writes != nil && !(*c.Writes >= 0 && *c.Writes <= bill.MaxWrites) {
+		return fmt.Errorf("--writes %v: want 0 to %.0f", *c.Writes, bill.MaxWrites)
+	}
+	if c.Batch < 1 || c.Batch > maxBatch {
+		return fmt.Errorf("--batch %d: want 1 to %d", c.Batch, maxBatch)
 	}
 	// A flag that is 0 would pass for one that is not given.
 	if c.ItemBytes == 0 || c.Safety == 0 || c.LoadFactor == 0 || c.ReadItems == 0 {
 		return errors.New("--item-bytes, --safety, --load-factor and --read-items must be more than 0")
 	}
+	if !c.hasKey() {
+		return c.checkItemAndPrices()
+	}
 	_, err := c.plan()
+	return err
+}
+
+// maxBatch is how many writes the API takes in one call.
+const maxBatch = 500
+
+func (c *PlanCmd) hasKey() bool { return c.PeakWCU != 0 || c.Rate != 0 }
+
+// checkItemAndPrices finds faults of what a day's cost is reckoned from, as a plan for some key does.
+func (c *PlanCmd) checkItemAndPrices() error {
+	some := *c
+	some.Rate = 1
+	_, err := some.plan()
 	return err
 }
 
@@ -141,13 +170,73 @@ type prices struct {
 	Storage          float64 `json:"storage_gb_month"`
 }
 
-// Run prints the plan.
+// Run prints the plan, and the day.
 func (c *PlanCmd) Run(_ context.Context, std streams) error {
-	p, err := c.plan()
-	if err != nil {
-		return err
+	var shown shownPlan
+	if c.hasKey() {
+		p, err := c.plan()
+		if err != nil {
+			return err
+		}
+		shown.planned = c.planned(p)
 	}
-	shown := planned{
+	if c.Writes != nil {
+		shown.Day = c.day()
+	}
+	if c.JSON {
+		return printJSON(std.out, shown)
+	}
+	return shown.print(std.out)
+}
+
+// shownPlan is what is printed: a key's plan, a deployment's day, or both.
+type shownPlan struct {
+	*planned
+	Day *day `json:"daily_cost,omitempty"`
+}
+
+// day is what a deployment costs in one.
+type day struct {
+	Writes float64     `json:"writes_per_second"`
+	Lines  []bill.Line `json:"lines"`
+	Total  float64     `json:"total"`
+}
+
+func (c *PlanCmd) day() *day {
+	p := bill.Default()
+	p.Tables = c.prices()
+	lines := bill.Day(bill.Load{
+		Writes: *c.Writes, ItemBytes: c.ItemBytes, Batch: c.Batch,
+		Provisioned: c.Provisioned, Traced: c.Tracing, AccessLogOff: !c.AccessLog,
+	}, p)
+	d := &day{Writes: *c.Writes, Total: round(bill.Sum(lines), 100)}
+	for _, l := range lines {
+		l.Day = round(l.Day, 1000)
+		d.Lines = append(d.Lines, l)
+	}
+	return d
+}
+
+func (s shownPlan) print(out io.Writer) error {
+	if s.planned != nil {
+		if err := s.planned.print(out); err != nil {
+			return err
+		}
+	}
+	if s.Day == nil {
+		return nil
+	}
+	t := newTable("a day's", "reckoned", "USD")
+	for _, l := range s.Day.Lines {
+		t.row(l.Item, l.Reckoned, fmt.Sprintf("%.2f", l.Day))
+	}
+	t.row("sum", fmt.Sprintf("%v writes a second; reads of callers not counted", s.Day.Writes), fmt.Sprintf("%.2f", s.Day.Total))
+	_, err := fmt.Fprintln(out, t.Render())
+	return err
+}
+
+func (c *PlanCmd) planned(p plan.Plan) *planned {
+	return &planned{
 		PeakWriteUnits: p.WriteUnits, Safety: c.Safety,
 		Shards: p.Shards, RandomShards: p.RandomShards, CalculatedShards: p.CalculatedShards, Capped: p.Capped,
 		Partitions: partitions(p.Partitions),
@@ -156,16 +245,14 @@ func (c *PlanCmd) Run(_ context.Context, std streams) error {
 			OnDemand: cents(p.OnDemand), Provisioned: cents(p.Provisioned), Prices: prices(c.prices()),
 		},
 	}
-	if c.JSON {
-		return printJSON(std.out, shown)
-	}
-	return shown.print(std.out)
 }
+
+// round rounds to the part of a dollar that is wanted: 100 for cents.
+func round(usd, part float64) float64 { return math.Round(usd*part) / part }
 
 // cents rounds amounts to what can be paid.
 func cents(c plan.Cost) cost {
-	round := func(x float64) float64 { return math.Round(x*100) / 100 }
-	return cost{round(c.Write), round(c.Read), round(c.Storage), round(c.Total)}
+	return cost{round(c.Write, 100), round(c.Read, 100), round(c.Storage, 100), round(c.Total, 100)}
 }
 
 func (p planned) print(out io.Writer) error {

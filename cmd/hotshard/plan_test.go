@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 )
@@ -50,6 +52,10 @@ func TestPlanAsJSON(t *testing.T) {
 
 func TestPlansWrongUsageIsOneLine(t *testing.T) {
 	for args, want := range map[string]string{
+		"plan --writes=-1":                          "--writes -1: want 0 to",
+		"plan --writes NaN":                         "--writes NaN: want 0 to",
+		"plan --writes 5 --item-bytes 500000":       "--item-bytes 500000: want 1 to 409600",
+		"plan --writes 5 --batch 501":               "--batch 501: want 1 to 500",
 		"plan":                                      "want one of --peak-wcu and --rate",
 		"plan --peak-wcu 5 --rate 5":                "want one of --peak-wcu and --rate",
 		"plan --peak-wcu=-5":                        "--peak-wcu -5: want more than 0",
@@ -71,5 +77,35 @@ func TestPlansWrongUsageIsOneLine(t *testing.T) {
 		if code != exitUsage || out != "" || strings.Count(err, "\n") != 1 || !strings.Contains(err, want) {
 			t.Errorf("%q: exit %d with %q, want %q", args, code, err, want)
 		}
+	}
+}
+
+// TestADaysCostIsDocumented: docs/deploy.md shows what the command says, line by line.
+func TestADaysCostIsDocumented(t *testing.T) {
+	content, err := os.ReadFile("../../docs/deploy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range []string{"plan --writes 0", "plan --writes 1000 --item-bytes 500 --batch 25"} {
+		code, out, _ := hotshard(t, strings.Fields(args+" --json")...)
+		var got shownPlan
+		if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitOK || got.planned != nil {
+			t.Fatalf("%s: exit %d, %v:\n%s", args, code, err, out)
+		}
+		rows := "bin/hotshard " + args + "\n```\n\n| a day's | reckoned | USD |\n| --- | --- | ---: |\n"
+		for _, l := range got.Day.Lines {
+			rows += fmt.Sprintf("| %s | %s | %.2f |\n", l.Item, l.Reckoned, l.Day)
+		}
+		rows += fmt.Sprintf("| **sum** | | **%.2f** |\n", got.Day.Total)
+		if !strings.Contains(string(content), rows) {
+			t.Errorf("docs/deploy.md lacks this:\n%s", rows)
+		}
+	}
+}
+
+func TestPlanOfAKeyAndADay(t *testing.T) {
+	code, out, err := hotshard(t, "plan", "--peak-wcu", "5000", "--writes", "50000", "--provisioned", "--no-access-log")
+	if code != exitOK || err != "" || !strings.Contains(out, "5000 write units a second") || !strings.Contains(out, "71429 provisioned units") || strings.Contains(out, "access log") {
+		t.Errorf("exit %d with %q:\n%s", code, err, out)
 	}
 }

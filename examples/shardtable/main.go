@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-
 	"github.com/hotshard/hotshard/pkg/shard/migrate"
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )

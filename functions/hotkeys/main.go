@@ -9,9 +9,9 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/internal/function"
 	"github.com/hotshard/hotshard/internal/hotkey"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 func main() { function.Run("hotkeys", build) }

@@ -29,8 +29,11 @@ const (
 	Source   = "HOTSHARD_SOURCE_TABLE" // that a deployment is attached to
 )
 
-// ByRank is the index of the items table.
-const ByRank = "by_rank"
+// ByRank and ByGroup are the indexes of the items table.
+const (
+	ByRank  = "by_rank"
+	ByGroup = "by_group"
+)
 
 // Grant allows a function some actions of DynamoDB on one table, or on one index.
 type Grant struct {
@@ -44,13 +47,14 @@ type Grant struct {
 // All are the grants on tables. A transaction needs the actions of its parts, and
 // none of its own.
 var All = []Grant{
-	{Ingest, Items, "", []string{"BatchGetItem", "BatchWriteItem", "DeleteItem", "PutItem", "UpdateItem"},
-		"writes of all kinds; boards' settings and entries are read in batches"},
+	{Ingest, Items, "", []string{"BatchGetItem", "BatchWriteItem", "DeleteItem", "GetItem", "PutItem", "UpdateItem"},
+		"writes of all kinds; boards' settings and entries are read in batches, and a session that a keyed call puts"},
 	{Ingest, ShardMap, "", []string{"GetItem", "PutItem", "Query"},
 		"the view of shard counts, and changes"},
 
 	{Query, Items, "", []string{"BatchGetItem", "GetItem", "Query"}, "events, strong reads of counters, boards' settings and entries"},
 	{Query, Items, ByRank, []string{"Query"}, "ranks and neighbours"},
+	{Query, Items, ByGroup, []string{"Query"}, "active sessions"},
 	{Query, Rollups, "", []string{"BatchGetItem", "GetItem", "Query"}, "summaries"},
 	{Query, Heat, "", []string{"Query"}, "what the detector counted"},
 	{Query, ShardMap, "", []string{"GetItem", "Query"}, "the view of shard counts"},

@@ -166,8 +166,8 @@ func overlay(t *testing.T, file, from, to string) map[string][]byte {
 }
 
 func TestFunctionsAndIndexes(t *testing.T) {
-	if ByRank != schema.ByRank {
-		t.Errorf("the index is called %q", schema.ByRank)
+	if ByRank != schema.ByRank || ByGroup != schema.ByGroup {
+		t.Errorf("the indexes are called %q and %q", schema.ByRank, schema.ByGroup)
 	}
 	folders, err := filepath.Glob(filepath.Join(root, "functions", "*", "main.go"))
 	if err != nil || len(folders) != len(Functions) {

@@ -157,6 +157,7 @@ func TestFindings(t *testing.T) {
 		"a new account":                          {settings: reserved, fails: true, want: "FAIL|the account has 10|hotkeysConcurrency=0 and aggregatorConcurrency=0|ask for 290 more", account: good().with(answers{"GetAccountSettings": limits(10, 10)})},
 		"a new account, and nothing is reserved": {settings: none, want: "warn|the account has 10|ask for 1000", account: good().with(answers{"GetAccountSettings": limits(10, 10)})},
 		"just enough":                            {settings: reserved, want: "ok|1000, of which the settings reserve 200", account: good().with(answers{"GetAccountSettings": limits(1000, 300)})},
+		"another quota than the alarm knows":     {settings: reserved, want: "warn|the account has 5000, and accountConcurrency is 1000|set accountConcurrency=5000", account: good().with(answers{"GetAccountSettings": limits(5000, 5000)})},
 		"one too few":                            {settings: reserved, fails: true, want: "FAIL|ask for 1 more", account: good().with(answers{"GetAccountSettings": limits(1000, 299)})},
 		"what is reserved already counts": {settings: reserved, want: "ok|the settings reserve 200",
 			account: good().with(answers{"DescribeStacks hotshard": stackIn("CREATE_COMPLETE"), "GetAccountSettings": limits(1000, 100),

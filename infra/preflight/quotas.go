@@ -53,6 +53,8 @@ func (l *look) concurrency(ctx context.Context) {
 			what, limit, free, wanted, leftForOthers, wanted+leftForOthers-free)
 	case limit < goodConcurrency:
 		l.say(Warn, "%s: the account has %d, and callers are refused beyond: ask for %d of \"Concurrent executions\" in Service Quotas before you send traffic", what, limit, goodConcurrency)
+	case limit != l.AccountConcurrency:
+		l.say(Warn, "%s: the account has %d, and accountConcurrency is %d, of which an alarm tells when 80 %% are in use: set accountConcurrency=%d", what, limit, l.AccountConcurrency, limit)
 	default:
 		l.say(OK, "%s: %d, of which the settings reserve %d", what, limit, wanted)
 	}

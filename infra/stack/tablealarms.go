@@ -1,5 +1,7 @@
 package stack
 
+import "strings"
+
 // watched is a table or an index whose throttles are watched.
 type watched struct{ name, table, index string }
 
@@ -11,7 +13,7 @@ func (d *deployment) watched() (list []watched) {
 		name := t.Name[len(d.config.Prefix):]
 		list = append(list, watched{name, t.Name, ""})
 		for _, i := range t.Indexes {
-			list = append(list, watched{name + "-by-rank", t.Name, i.Name})
+			list = append(list, watched{name + "-" + strings.ReplaceAll(i.Name, "_", "-"), t.Name, i.Name})
 		}
 	}
 	return list
@@ -22,10 +24,10 @@ const source = "source"
 
 // relief is what is, or is to be, done about a hot partition.
 func (w watched) relief() string {
-	switch w.name {
-	case source:
+	switch {
+	case w.name == source:
 		return "Its hot keys need write sharding: the log of hotkeys, which the dashboard shows, has the keys and advice."
-	case "items", "items-by-rank":
+	case w.name == "items", w.index != "":
 		return "A key that is written too often has more write shards by now; see the dashboard."
 	}
 	return "The runbook says which settings spread or lower the load."
@@ -36,7 +38,7 @@ func (w watched) raise(attached bool) string {
 	switch {
 	case w.name == source:
 		return "raise the table's own limits or the account's quota."
-	case w.name == "items", w.name == "items-by-rank":
+	case w.name == "items", w.index != "":
 		return "raise maxWriteUnits, maxReadUnits or the account's quota; with provisioned billing minWriteUnits or minReadUnits, too."
 	case w.name == "rollups" && !attached:
 		return "raise maxRollupsWriteUnits, maxRollupsReadUnits or the account's quota; with provisioned billing minRollupsWriteUnits or minRollupsReadUnits, too."

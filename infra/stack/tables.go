@@ -81,6 +81,9 @@ func (d *deployment) index(table string, i schema.Index) *awsdynamodb.GlobalSeco
 		IndexName: jsii.String(i.Name), PartitionKey: text(i.PartitionKey), SortKey: text(i.SortKey),
 		ProjectionType: awsdynamodb.ProjectionType_ALL, WarmThroughput: warm(reads, writes),
 	}
+	if i.Include != nil {
+		props.ProjectionType, props.NonKeyAttributes = awsdynamodb.ProjectionType_INCLUDE, jsii.Strings(i.Include...)
+	}
 	if d.config.Provisioned(table) {
 		props.ReadCapacity, props.WriteCapacity = scaled(reads), scaled(writes)
 	} else {

@@ -52,7 +52,7 @@ func TestTestsAreGivenTheirTime(t *testing.T) {
 func testFiles(t *testing.T) []string {
 	t.Helper()
 	var files []string
-	for _, dir := range []string{"cmd", "examples", "functions", "infra", "internal", "pkg"} {
+	for _, dir := range []string{"bench", "cmd", "examples", "functions", "infra", "internal", "pkg"} {
 		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, entry fs.DirEntry, err error) error {
 			if err != nil {
 				return err

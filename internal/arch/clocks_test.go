@@ -5,10 +5,10 @@ import "strings"
 // ownClocks are the folders and files of tests that look at the machine's clock for what
 // the time is, and why they must. They reckon with no days: enginetest.Yesterday does.
 var ownClocks = map[string]string{
+	"bench/herd/":                        "in a bubble, further up",
 	"cmd/hotshard/":                      "programs take the machine's time",
 	"functions/":                         "functions take the machine's time",
 	"infra/":                             "so do deployed ones",
-	"internal/experiment/herd/":          "in a bubble, further up",
 	"internal/hotkey/source_test.go":     "records of a stream have the engine's time",
 	"internal/load/fakeboard_test.go":    "a stand-in for a service, which takes the machine's time",
 	"internal/local/":                    "records of a stream have the engine's time",
@@ -19,10 +19,10 @@ var ownClocks = map[string]string{
 	"pkg/shard/boards/example_test.go":   "a program's time is the machine's",
 	"pkg/shard/counters/example_test.go": "a program's time is the machine's",
 	"pkg/shard/limits/example_test.go":   "a program's time is the machine's",
-	"pkg/shard/sessions/example_test.go": "a program's time is the machine's",
 	"pkg/shard/shardmap/fake_test.go":    "in a bubble, further up",
 	"pkg/shard/shardmap/renew_test.go":   "in a bubble, further up",
 	"pkg/shard/shardmap/world_test.go":   "in a bubble, further down",
+	"pkg/shard/sessions/example_test.go": "a program's time is the machine's",
 }
 
 // ownClock returns the folder or file of the list that a file belongs to, or "".

@@ -17,7 +17,7 @@ const (
 	leastItems = 3 // refused, where places are calculated
 
 	recentTime = 10 * time.Second // events of earlier or later than that don't move: a backfill's
-	moveTime   = time.Minute      // how long a board's entries take to move: until then they are refused as before
+	moveTime   = time.Minute      // how long rows of an index take to move: until then they are refused as before
 
 	// MaxWait bounds the random wait before a key's entry is read: processes that are
 	// entitled in the same moment are not to read it all at once.

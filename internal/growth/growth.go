@@ -22,16 +22,16 @@ type Placement int
 // The placements.
 const (
 	Random  Placement = iota // any write shard will do, and the newest count is in force at once: counters, limits
-	Timed                    // calculated, by the count in force at the write's time: events, sessions
-	Indexed                  // calculated, by the newest count, but what is there moves with its next write: boards
+	Timed                    // calculated, by the count in force at the write's time: events
+	Indexed                  // calculated, by the newest count, but what is there moves with its next write: boards, sessions
 )
 
 // PlacementOf returns the placement of a type's keys.
 func PlacementOf(t schema.Type) Placement {
 	switch t {
-	case schema.Entity, schema.Sessions:
+	case schema.Entity:
 		return Timed
-	case schema.Board:
+	case schema.Board, schema.Sessions:
 		return Indexed
 	}
 	return Random

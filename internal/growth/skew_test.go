@@ -4,23 +4,25 @@ import (
 	"testing"
 
 	"github.com/hotshard/hotshard/internal/growth"
+	"github.com/hotshard/hotshard/internal/schema"
 )
 
-func TestSkewed(t *testing.T) {
+func TestSkew(t *testing.T) {
 	for name, c := range map[string]struct {
 		hottest, others float64
 		n               int
-		want            bool
+		want            growth.Remedy
 	}{
-		"one alone":          {90, 0, 1, false},
-		"the other idle":     {90, 0, 2, true},
-		"a third on average": {90, 30, 2, false},
-		"just below":         {90, 29.9, 2, true},
-		"of four":            {90, 89.9, 4, true},
-		"of four, a third":   {90, 90, 4, false},
-		"nothing at all":     {0, 0, 4, false},
+		"one alone":          {90, 0, 1, growth.Raise},
+		"the other idle":     {90, 0, 2, growth.Spread},
+		"a third on average": {90, 30, 2, growth.Raise},
+		"just below":         {90, 29.9, 2, growth.Spread},
+		"of four":            {90, 89.9, 4, growth.Spread},
+		"of four, a third":   {90, 90, 4, growth.Raise},
+		"nothing at all":     {0, 0, 4, growth.Raise},
 	} {
-		if got := growth.Skewed(c.hottest, c.others, c.n); got != c.want {
+		hot := growth.Hot{Type: schema.Counter, Limit: 100, Shards: c.n, Hottest: c.hottest, Others: c.others, Total: c.hottest + c.others}
+		if got, _ := hot.Remedy(250); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

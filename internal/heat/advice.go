@@ -5,21 +5,10 @@ import (
 	"math"
 	"time"
 
-	"github.com/hotshard/hotshard/pkg/shard/plan"
 	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
-
-// Share returns the part of a partition's limit that one write shard of a base key
-// of this type is planned to use: that of random write shards for counters and
-// limits, that of calculated ones for events, leaderboard entries and sessions.
-func Share(t schema.Type) float64 {
-	if t == schema.Counter || t == schema.Limit {
-		return plan.RandomShare
-	}
-	return plan.CalculatedShare
-}
 
 // largeWrite is how many units a write takes, on average, from which on an advice
 // says that the items are large.
@@ -53,35 +42,45 @@ func (c Crowd) advice(limit float64) string {
 // cure is for a key that is hot.
 func (r *Row) cure(shards int, since time.Time, partitions int) string {
 	base, ok := r.Base()
+	if !ok {
+		of := ""
+		if r.Index != "" {
+			of = " of the index"
+		}
+		_, keys := growth.Hot{Type: schema.Entity, Limit: r.Limit, Shards: 1, Total: r.WriteUnitsPerSecond}.Remedy(shard.MaxShards)
+		return fmt.Sprintf("it has no write shards: spread its writes over %d partition keys%s", keys, of)
+	}
+	remedy, count := r.hot(base.Type, shards).Remedy(partitions)
 	switch {
-	case !ok && r.Index != "":
-		return fmt.Sprintf("it has no write shards: spread its writes over %d partition keys of the index", r.wanted(schema.Entity, 1))
-	case !ok:
-		return fmt.Sprintf("it has no write shards: spread its writes over %d partition keys", r.wanted(schema.Entity, 1))
-	case r.past():
+	case remedy == growth.Pace:
 		return "events of past days keep the write shards of their time, so more of them don't help: pace their sender"
 	case since.After(r.FirstSeen):
 		return fmt.Sprintf("it was first seen here before its %d write shards were in force, from %s: see whether they do", shards, since.UTC().Format(time.TimeOnly))
-	case shards >= shard.MaxShards:
-		return fmt.Sprintf("it has %d write shards, the most that there may be", shards)
-	case r.Siblings.skewed(r.WriteUnitsPerSecond, shards):
+	case remedy == growth.Spread:
 		return fmt.Sprintf("its %d write shards together take %.1f a second, most of that this one, so more of them would stand idle: spread the attribute that the write shard is calculated from",
 			shards, r.Siblings.Low)
-	case shards >= growth.Bound(partitions):
+	case shards >= shard.MaxShards:
+		return fmt.Sprintf("it has %d write shards, the most that there may be", shards)
+	case remedy == growth.Split:
 		return fmt.Sprintf("its %d write shards are as many as help on the table's %d partitions, which are the limit: raise the table's warm throughput, or wait some minutes for DynamoDB to split them", shards, partitions)
 	}
-	return fmt.Sprintf("raise its %d write shards to %d", shards, min(r.wanted(base.Type, shards), growth.Bound(partitions)))
+	return fmt.Sprintf("raise its %d write shards to %d", shards, count)
 }
 
-// wanted is how many write shards bring each down to its share, at least twice
-// as many as there are. Without figures of the others they are taken to be like
-// this one.
-func (r *Row) wanted(t schema.Type, shards int) int {
-	rate := r.Siblings.Low
-	if r.Siblings.Seen < shards {
-		rate = max(rate, r.WriteUnitsPerSecond*float64(shards))
+// hot is what is known of the row's base key. Write shards without figures are taken to be
+// like this one.
+func (r *Row) hot(t schema.Type, shards int) growth.Hot {
+	hot := growth.Hot{
+		Type: t, Limit: r.Limit, Shards: shards, Past: r.past(),
+		Hottest: r.WriteUnitsPerSecond, Others: math.Inf(1), Total: r.Siblings.Low,
 	}
-	return plan.Grown(shards, plan.Needed(rate, r.Limit, Share(t)))
+	if r.Siblings.Seen > 0 {
+		hot.Others = r.Siblings.High + float64(shards)*r.Siblings.Rest - r.WriteUnitsPerSecond
+	}
+	if r.Siblings.Seen < shards {
+		hot.Total = max(hot.Total, r.WriteUnitsPerSecond*float64(shards))
+	}
+	return hot
 }
 
 // large says what large items have to do with it.

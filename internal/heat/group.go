@@ -4,7 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
@@ -16,12 +15,6 @@ type Siblings struct {
 	Low  float64 // these took at least so much together
 	High float64 // and at most so much
 	Rest float64 // at most so much more went to any one of all
-}
-
-// skewed tells whether a write shard of this rate is far hotter than the other n-1,
-// even by what those took at most.
-func (s Siblings) skewed(rate float64, n int) bool {
-	return s.Seen > 0 && growth.Skewed(rate, s.High+float64(n)*s.Rest-rate, n)
 }
 
 // groupID names the write shards of one base key in one window.
@@ -153,9 +146,9 @@ func crowdOf(entries []entry) (most Crowd) {
 // its indexes, is a write shard of; ok is false for one that is none.
 func (k *Key) Base() (base schema.BaseKey, ok bool) { return baseOf("", k.Index, k.Key) }
 
-// baseOf returns the base key that a partition key is a write shard of. A
-// leaderboard's write shards are in the index: what the table has under its prefix
-// are players' entries, whatever number a player's name ends in.
+// baseOf returns the base key that a partition key is a write shard of. The write shards
+// of boards and of groups of sessions are in indexes: what the table has under their
+// prefixes are players' entries and single sessions, whatever number a name ends in.
 func baseOf(table, index, key string) (base schema.BaseKey, ok bool) {
 	if table != "" {
 		return base, false
@@ -163,10 +156,13 @@ func baseOf(table, index, key string) (base schema.BaseKey, ok bool) {
 	switch index {
 	case "":
 		k, err := schema.ParseKey(key)
-		return k.Base, err == nil && k.Base.Type != schema.Board
+		return k.Base, err == nil && !k.Base.Type.Indexed()
 	case schema.ByRank:
 		board, _, _, err := schema.ParseBoardShardKey(key)
 		return schema.BaseKey{Type: schema.Board, Name: board}, err == nil
+	case schema.ByGroup:
+		group, _, err := schema.ParseSessionShardKey(key)
+		return schema.BaseKey{Type: schema.Sessions, Name: group}, err == nil
 	}
 	return base, false
 }

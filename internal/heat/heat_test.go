@@ -252,13 +252,14 @@ func TestAdvice(t *testing.T) {
 		{"L#a#all#3", 700, heat.Hot, "it has no write shards: spread its writes over 6 partition keys"}, // the entry of a player called 3
 		{"C#a#0", 1000, heat.Hot, "at least 100 % of the 1000 write units a second that a partition takes: raise its 4 write shards to 16"},
 		{"E#a#2026-01-05#0", 1000, heat.Hot, "raise its 4 write shards to 32"},
-		{"S#a#3", 300, heat.Hot, "raise its 4 write shards to 10"},
+		{"by_group S#a#3", 300, heat.Hot, "raise its 4 write shards to 10"},
+		{"S#a#3", 700, heat.Hot, "it has no write shards: spread its writes over 6 partition keys"}, // the session of an id 3
 		{"L#a#all#player", 700, heat.Hot, "it has no write shards: spread its writes over 6 partition keys"},
 		{"of another table", 700, heat.Hot, "it has no write shards: spread its writes over 6 partition keys"},
 	}
 	for _, c := range cases {
 		index, key, ok := strings.Cut(c.key, " ")
-		if !ok || index != "by_rank" {
+		if !ok || index != "by_rank" && index != "by_group" {
 			index, key = "", c.key
 		}
 		row := heat.Row{Index: index, Key: key, WriteUnitsPerSecond: c.rate, Limit: 1000, Status: c.status}

@@ -1,78 +1,114 @@
 package hotkey
 
 import (
+	"context"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/internal/heat/windows"
+	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/limits"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
-	"github.com/hotshard/hotshard/internal/heat"
-	"github.com/hotshard/hotshard/internal/schema"
 )
 
-// highest finds out, from heat items, what some keys took at the most in any window.
-type highest struct {
-	keys    map[schema.BaseKey]int // their write shards
-	windows map[windowID]*counted
-	lost    time.Time // up to then an item may be of that can't be read
+// Why more may have been written than is known.
+const (
+	unreported = "nothing was reported of late, so the table is idle or nobody looks"
+	unread     = "records of the quiet time may not have been counted, or their counts can't be read"
+	unsummed   = "not every hour of the quiet time was low"
+)
+
+// lately is how long ago a window may have ended by which it is seen that somebody looks.
+const lately = 15 * time.Minute
+
+// calms are what is known of the load of some keys, each from a time on.
+type calms map[schema.BaseKey]*calm
+
+type calm struct {
+	Calm
+	candidate
 }
 
-// windowID tells windows apart.
-type windowID struct{ start, length int64 } // milliseconds
-
-// counted is what all items of a window say.
-type counted struct {
-	rests      heat.Rests
-	buckets    map[schema.Type]uint64 // see bucketsOf
-	incomplete bool
-	keys       map[schema.BaseKey]*listed
+// newCalms are of keys of which nothing was seen yet.
+func newCalms(keys []candidate, from func(candidate) time.Time) calms {
+	all := make(calms)
+	for _, c := range keys {
+		all[c.base] = &calm{Calm{Base: c.base, From: from(c), Doubt: unreported}, c}
+	}
+	return all
 }
 
-// listed is what they say of one key: its units at most, and the sum of what each item's
-// rest is, for each of its partition keys that the item lists.
+// read takes in the windows that start at from or later and before to, as of now.
+func (c calms) read(ctx context.Context, heat windows.Reader, from, to, now time.Time) (unreadable []error, err error) {
+	for w, err := range heat.All(ctx, from, to) {
+		if err != nil {
+			return unreadable, err
+		}
+		for _, items := range own(w) {
+			c.see(items, now)
+		}
+		if len(w.Unreadable) > 0 {
+			unreadable = append(unreadable, w.Unreadable...)
+			c.doubt(w.Start.Add(maxWindow), unread)
+		}
+	}
+	return unreadable, nil
+}
+
+// doubt has the load be unknown up to a time.
+func (c calms) doubt(end time.Time, why string) {
+	for _, key := range c {
+		if end.After(key.From) {
+			key.Doubt = why
+		}
+	}
+}
+
+// listed is what the items of a window say of one key: its units at most, and the sum of
+// what each item's rest is, for each of its partition keys that the item lists. The units of
+// a key are those of all its partition keys: of an entity's days, a limit's windows, a
+// board's periods.
 type listed struct{ units, rest uint64 }
 
-func newHighest(keys []candidate) *highest {
-	h := &highest{keys: make(map[schema.BaseKey]int), windows: make(map[windowID]*counted)}
-	for _, c := range keys {
-		h.keys[c.base] = c.History.Newest()
+// see takes in all items of one window.
+func (c calms) see(items []heat.Item, now time.Time) {
+	start, end := items[0].Start, items[0].End()
+	var rests heat.Rests
+	keys := make(map[schema.BaseKey]listed)
+	incomplete := false
+	for i := range items {
+		rests.Add(&items[i])
+		incomplete = incomplete || items[i].Incomplete
+		for _, key := range items[i].Keys {
+			base, ok := key.Base()
+			if !ok || c[base] == nil {
+				continue
+			}
+			l := keys[base]
+			l.units += key.Units + key.Err
+			if key.Index != "" {
+				l.rest += items[i].IndexRest
+			} else if k, err := schema.ParseKey(key.Key); err == nil && !past(base, k.Bucket, start, end) {
+				l.rest += items[i].Rest // else it is none of those that rests are reckoned for
+			}
+			keys[base] = l
+		}
 	}
-	return h
-}
-
-// add takes an item in. The units of a key are those of all its partition keys: of an
-// entity's days, a limit's windows, a board's periods.
-func (h *highest) add(item heat.Item) {
-	id := windowID{item.Start.UnixMilli(), item.Window.Milliseconds()}
-	w := h.windows[id]
-	if w == nil {
-		w = &counted{buckets: bucketsOf(item.Start, item.End()), keys: make(map[schema.BaseKey]*listed)}
-		h.windows[id] = w
-	}
-	w.rests.Add(&item)
-	w.incomplete = w.incomplete || item.Incomplete
-	for i := range item.Keys {
-		key := &item.Keys[i]
-		base, ok := key.Base()
-		if _, wanted := h.keys[base]; !ok || !wanted {
+	buckets := bucketsOf(start, end)
+	for base, key := range c {
+		if !end.After(key.From) {
 			continue
 		}
-		if w.keys[base] == nil {
-			w.keys[base] = new(listed)
-		}
-		w.keys[base].units += key.Units + key.Err
-		if key.Index != "" {
-			w.keys[base].rest += item.IndexRest
-		} else if k, err := schema.ParseKey(key.Key); err == nil && !past(base, k.Bucket, item.Start, item.End()) {
-			w.keys[base].rest += item.Rest // else it is none of those that rests are reckoned for
+		hidden := uint64(key.History.Newest()) * buckets[base.Type] * rests.Of(base.Type.Indexed())
+		units := keys[base].units + hidden - min(keys[base].rest, hidden)
+		key.Peak = max(key.Peak, float64(units)/items[0].Window.Seconds())
+		if key.Doubt == unreported && end.After(now.Add(-lately)) {
+			key.Doubt = ""
 		}
 	}
-}
-
-// lose notes an item that can't be read, of a window that starts at a time.
-func (h *highest) lose(start time.Time) {
-	if end := start.Add(maxWindow); end.After(h.lost) {
-		h.lost = end
+	if incomplete {
+		c.doubt(end, unread)
 	}
 }
 
@@ -96,45 +132,4 @@ func touched(p boards.Period, from, to time.Time) (n uint64) {
 		n++
 	}
 	return n
-}
-
-// most is what a key took in a window at the most, listed or not.
-func (w *counted) most(base schema.BaseKey, writeShards int) uint64 {
-	hidden := uint64(writeShards) * w.buckets[base.Type] * w.rests.Of(base.Type == schema.Board)
-	if l := w.keys[base]; l != nil {
-		return l.units + hidden - min(l.rest, hidden)
-	}
-	return hidden
-}
-
-// Why more may have been written than is known.
-const (
-	unreported = "nothing was reported of late, so the table is idle or nobody looks"
-	unread     = "records of the quiet time may not have been counted, or their counts can't be read"
-	unsummed   = "not every hour of the quiet time was low"
-)
-
-// lately is how long ago a window may have ended by which it is seen that somebody looks.
-const lately = 15 * time.Minute
-
-// calm says what is known of a key's load in the windows that end after from.
-func (h *highest) calm(c candidate, from, now time.Time) Calm {
-	calm := Calm{Base: c.base, From: from, Doubt: unreported}
-	for id, w := range h.windows {
-		end := time.UnixMilli(id.start + id.length)
-		if !end.After(from) {
-			continue
-		}
-		calm.Peak = max(calm.Peak, 1000*float64(w.most(c.base, c.History.Newest()))/float64(id.length))
-		switch {
-		case w.incomplete:
-			calm.Doubt = unread
-		case calm.Doubt == unreported && end.After(now.Add(-lately)):
-			calm.Doubt = ""
-		}
-	}
-	if h.lost.After(from) {
-		calm.Doubt = unread
-	}
-	return calm
 }

@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
@@ -25,11 +25,9 @@ func hidden(streamShards int, at time.Time) (items []heat.Item) {
 // peak is what a key with write shards is taken for by items, in units a second.
 func peak(base schema.BaseKey, writeShards int, items []heat.Item) float64 {
 	c := candidate{shardmap.Entry{Key: base.String(), History: shard.History{{At: noon.Add(-48 * time.Hour), Count: writeShards}}}, base}
-	h := newHighest([]candidate{c})
-	for _, item := range items {
-		h.add(item)
-	}
-	return h.calm(c, items[0].Start, items[0].End()).Peak
+	all := newCalms([]candidate{c}, func(candidate) time.Time { return items[0].Start })
+	all.see(items, items[0].End())
+	return all[base].Peak
 }
 
 // TestPeakOfManyStreamShards: what a key may have taken that no item lists does not rise with
@@ -97,7 +95,7 @@ func TestPeakOfTimeBuckets(t *testing.T) {
 		{schema.Limit, noon.Add(time.Millisecond), 11},
 	} {
 		rate := 2.0 // units a second of a partition key that is not listed
-		if c.kind == schema.Board {
+		if c.kind.Indexed() {
 			rate = 0.1
 		}
 		if got := peak(schema.BaseKey{Type: c.kind, Name: "k"}, 5, hidden(1, c.at)); got != 5*c.want*rate {
@@ -123,14 +121,14 @@ func TestPeakBesideABackfill(t *testing.T) {
 func TestSkewIsSeenOnManyStreamShards(t *testing.T) {
 	items := hidden(64, noon)
 	for n, units := range []uint64{9000, 50} { // two write shards are not listed
-		items[n].Keys = []heat.Key{{Key: fmt.Sprint("S#g#", n), Units: units}}
+		items[n].Keys = []heat.Key{{Key: fmt.Sprint("E#e#2026-11-22#", n), Units: units}}
 	}
 	for i := range items {
 		items[i].Rest, items[i].Limit = 300, 1000 // 30 units a second
 	}
 	l := loadsOf(items)
 	s := l.suspects(700)
-	entry := shardmap.Entry{Key: "S#g", History: shard.History{{At: noon.Add(-time.Hour), Count: 4}}, Max: 4}
+	entry := shardmap.Entry{Key: "E#e", History: shard.History{{At: noon.Add(-time.Hour), Count: 4}}, Max: 4}
 	d := Policy{Limit: 1000, Threshold: 0.7, Partitions: 64}.Answer(l.evidence(s[0], false), entry, l.end)
 	if d.Action != Advise {
 		t.Errorf("%+v by %+v", d, l.evidence(s[0], false))

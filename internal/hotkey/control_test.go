@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/hotkey"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // TestGrowthAheadOfThrottling: a key over its budget grows in that very

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // loads are the rates of all write shards in one window, of hotshard's own table.
@@ -59,14 +59,14 @@ func loadsOf(items []heat.Item) *loads {
 // suspect is what a window shows to be hot: a base key, of an entity in one day, of a
 // limit in one of its windows.
 type suspect struct {
-	name string // what its partition keys have before the write shard's number; a board's own
+	name string // what its partition keys have before the write shard's number; of what is in an index, the base key
 	base schema.BaseKey
 	sum  float64
 }
 
-// maxSpread is over how many stream shards the heat of a board is found. An entry's
-// record comes by the stream shard of its player's partition in the table, so that
-// each stream shard counts a part only of what a partition of the index takes. If
+// maxSpread is over how many stream shards the heat of a board or a group of sessions is
+// found. An item's record comes by the stream shard of its own partition in the table, so
+// that each stream shard counts a part only of what a partition of the index takes. If
 // that is hot, then one of so many stream shards at least has counted this part of
 // it, and asks what the others have counted, once they have reported the window.
 const maxSpread = 64
@@ -76,7 +76,7 @@ func (l *loads) suspects(hotRate float64) []suspect {
 	found := make(map[string]suspect)
 	for name, g := range l.groups {
 		least := hotRate
-		if g.base.Type == schema.Board {
+		if g.base.Type.Indexed() {
 			if name = g.base.String(); !l.running {
 				least = max(hotRate/maxSpread, 1/l.end.Sub(l.start).Seconds())
 			}
@@ -93,12 +93,13 @@ func (l *loads) suspects(hotRate float64) []suspect {
 }
 
 // evidence is what the window shows of a suspect. Partial says that other stream shards
-// may not have reported it. Those that count a board each see a sample of all its writes.
+// may not have reported it. Of a board or a group of sessions each sees a sample of all
+// writes.
 func (l *loads) evidence(s suspect, partial bool) Evidence {
 	e := Evidence{Base: s.base, Start: l.start, End: l.end, Running: l.running}
-	if s.base.Type == schema.Board {
+	if s.base.Type.Indexed() {
 		e.Rest = l.indexRest
-		l.enterBoard(&e)
+		l.enterIndex(&e)
 		return e
 	}
 	e.Rest, e.Partial = l.rest, partial
@@ -108,9 +109,9 @@ func (l *loads) evidence(s suspect, partial bool) Evidence {
 	return e
 }
 
-// enterBoard has the evidence rest on the board's hottest period, and mind the others'
-// rate: all have as many write shards, on the same partitions of the index.
-func (l *loads) enterBoard(e *Evidence) {
+// enterIndex has the evidence rest on what of the key is in the index, of a board on its
+// hottest period, and mind the others' rate: all have as many write shards, on the same partitions of the index.
+func (l *loads) enterIndex(e *Evidence) {
 	periods := slices.DeleteFunc(slices.Collect(maps.Values(l.groups)), func(g *group) bool { return g.base != e.Base })
 	slices.SortFunc(periods, func(a, b *group) int {
 		return cmp.Or(cmp.Compare(b.sum.Low, a.sum.Low), cmp.Compare(a.bucket, b.bucket))

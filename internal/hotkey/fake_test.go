@@ -16,11 +16,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/hotkey"
 	"github.com/hotshard/hotshard/internal/metrics"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 var start = time.Date(2026, 1, 5, 13, 0, 0, 0, time.UTC)
@@ -210,6 +210,18 @@ func scored(board, period, player string, at float64, from, to int) write {
 	}
 	pk, sk := schema.EntryKey(board, period, player)
 	return write{key: pk, sk: sk, at: at, old: entry(from, 1), image: entry(to, 2)}
+}
+
+// renewals renew n sessions of a group, on one write shard of the index.
+func renewals(group string, shard, n int, at float64) (w writes) {
+	for i := range n {
+		pk, sk := schema.SessionKey(group, fmt.Sprint(i))
+		image := func(ends int) string {
+			return fmt.Sprintf(`{"pk":{"S":%q},"sk":{"S":%q},"session_shard":{"S":%q},"ends_at":{"N":"%d"}}`, pk, sk, schema.SessionShardKey(group, shard), ends)
+		}
+		w = append(w, write{key: pk, sk: sk, at: at, old: image(1), image: image(2)})
+	}
+	return w
 }
 
 type writes []write

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // fakeShards is a shard map in memory, with the rules of the real one.

@@ -2,13 +2,12 @@ package hotkey
 
 import (
 	"fmt"
+	"math"
 	"time"
 
-	"github.com/hotshard/hotshard/pkg/shard/plan"
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/internal/growth"
-	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // Policy decides on shard counts. It is a value and does nothing by itself: what
@@ -70,11 +69,17 @@ func (l *Load) add(m Load) {
 func (p Policy) Answer(e Evidence, entry shardmap.Entry, now time.Time) Decision {
 	n := entry.History.Newest()
 	hottest, unseen := e.hottest(n), e.unseen(n)
-	total := e.total(unseen)
-	bound := growth.Bound(p.Partitions)
+	hot := growth.Hot{
+		Type: e.Base.Type, Limit: p.Limit, Shards: n, Past: e.Past,
+		Hottest: hottest, Others: math.Inf(1), Total: e.total(unseen),
+	}
+	if unseen == 0 {
+		hot.Others = e.others(hottest, n)
+	}
+	remedy, count := hot.Remedy(p.Partitions)
 	d := Decision{From: n, To: n}
 	figures := fmt.Sprintf("in the window from %s the hottest of %d write shards took %.1f of a partition's %.0f write units a second, all together %.1f",
-		e.Start.UTC().Format(time.TimeOnly), n, hottest, p.Limit, total)
+		e.Start.UTC().Format(time.TimeOnly), n, hottest, p.Limit, hot.Total)
 	switch {
 	case hottest < p.Threshold*p.Limit:
 		return d.none("not hot: " + figures)
@@ -84,17 +89,16 @@ func (p Policy) Answer(e Evidence, entry shardmap.Entry, now time.Time) Decision
 		return d.none("answered by the change of " + answered(entry).Format(time.TimeOnly) + ": " + figures)
 	case e.End.Before(now.Add(-2 * e.End.Sub(e.Start))):
 		return d.none("too long ago: " + figures)
-	case e.Past:
+	case remedy == growth.Pace:
 		return d.advise("events of past days, whose write shards are fixed: " + figures)
-	case unseen > 0 && heat.Share(e.Base.Type) != plan.RandomShare:
+	case unseen > 0 && growth.PlacementOf(e.Base.Type) != growth.Random:
 		return d.none("its other write shards are yet to be heard of: " + figures)
-	case unseen == 0 && e.skewed(hottest, n):
+	case remedy == growth.Spread:
 		return d.advise("skew among write shards, which more of them don't cure: " + figures)
-	case n >= bound:
-		return d.advise(fmt.Sprintf("no more than %d write shards help on the table's %d partitions, which are the limit: %s", bound, p.Partitions, figures))
+	case remedy == growth.Split:
+		return d.advise(fmt.Sprintf("no more than %d write shards help on the table's %d partitions, which are the limit: %s", growth.Bound(p.Partitions), p.Partitions, figures))
 	}
-	d.Action, d.Why = Grow, figures
-	d.To = min(plan.Grown(n, p.needed(e.Base, total)), bound)
+	d.Action, d.To, d.Why = Grow, count, figures
 	return d
 }
 
@@ -158,10 +162,8 @@ func (e Evidence) total(unseen int) float64 {
 	return sum.Low + float64(unseen)*hottest.Low
 }
 
-// skewed tells whether few of n write shards are hot and the others, on average,
-// far cooler even by the upper bounds.
-func (e Evidence) skewed(hottest float64, n int) bool {
-	sum := 0.0
+// others is the most that all of n write shards but the hottest took.
+func (e Evidence) others(hottest float64, n int) (sum float64) {
 	for i := range n {
 		load, seen := e.Shards[i]
 		if !seen {
@@ -169,12 +171,7 @@ func (e Evidence) skewed(hottest float64, n int) bool {
 		}
 		sum += max(load.Low, load.High)
 	}
-	return growth.Skewed(hottest, sum-hottest, n)
-}
-
-// needed is how many write shards a key needs at a rate.
-func (p Policy) needed(base schema.BaseKey, rate float64) int {
-	return plan.Needed(rate, p.Limit, heat.Share(base.Type))
+	return sum - hottest
 }
 
 // Calm is what is known of a key's load over a time up to now.
@@ -203,7 +200,7 @@ func (p Policy) Relax(c Calm, entry shardmap.Entry) Decision {
 	case !p.low(c, entry):
 		return d.none("the quiet time's peak needs more than half of the write shards")
 	}
-	d.Action, d.To = Shrink, p.needed(c.Base, c.Peak)
+	d.Action, d.To = Shrink, growth.Needed(c.Base.Type, c.Peak, p.Limit)
 	d.Why = fmt.Sprintf("from %s on no window had more than %.1f write units a second; a partition takes %.0f",
 		c.From.UTC().Format(time.DateTime), c.Peak, p.Limit)
 	return d
@@ -211,5 +208,5 @@ func (p Policy) Relax(c Calm, entry shardmap.Entry) Decision {
 
 // low tells whether half of a key's write shards would have been enough.
 func (p Policy) low(c Calm, entry shardmap.Entry) bool {
-	return 2*p.needed(c.Base, c.Peak) <= entry.History.Newest()
+	return 2*growth.Needed(c.Base.Type, c.Peak, p.Limit) <= entry.History.Newest()
 }

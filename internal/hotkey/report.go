@@ -1,53 +1,117 @@
 package hotkey
 
 import (
-	"slices"
+	"context"
+	"fmt"
+	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/metrics"
 )
 
-// Report is what one window, or one part of it, comes to.
-type Report struct {
-	Table string     // whose stream it is
-	Item  heat.Item  // the counts, as they are stored
-	Rows  []heat.Row // the hottest first: certified rate, error, peak, status
+const (
+	maxPuts    = 8               // heat items that are written at a time
+	maxLogged  = 10              // hot keys that are logged for each window
+	claimTime  = 2 * time.Second // bounds how long the names of one report may keep a batch waiting
+	adviceTime = time.Second     // the same of a look-up for the sake of a text
+)
 
-	running bool // the window goes on
+// reporter stores reports as heat items, and tells them by log lines and metrics.
+type reporter struct {
+	settings Settings
+	heat     HeatTable
+	shards   Shards // nil for a table that is not hotshard's own
+	budget   *budget
 }
 
-// newReport makes the report of one stream shard's counts, which say nothing of the
-// siblings of a write shard: those are on others, as a rule.
-func newReport(table string, item heat.Item) Report {
-	report := Report{Table: table, Item: item, Rows: heat.Merge([]heat.Item{item})}
-	for i := range report.Rows {
-		report.Rows[i].Siblings = heat.Siblings{}
+// report tells of windows that have ended. It fails only if a heat item is not written.
+func (r *reporter) report(ctx context.Context, j *journal, reports []Report) error {
+	group, puts := errgroup.WithContext(ctx)
+	group.SetLimit(maxPuts)
+	for i := range reports {
+		group.Go(func() error { return r.store(puts, &reports[i].Item) })
 	}
-	return report
-}
-
-// hot returns the rows of the hot and the saturated keys.
-func (r *Report) hot() []heat.Row {
-	return slices.DeleteFunc(slices.Clone(r.Rows), func(row heat.Row) bool { return row.Status < heat.Hot })
-}
-
-// hides tells whether a key may have been hot of which that is not certain, since the
-// counts had no room for all keys: one whose error reaches over the window's budget, or
-// one that is not listed.
-func (r *Report) hides() bool {
-	budget := r.Item.HotRate * r.Item.Window.Seconds()
-	for _, k := range r.Item.Keys {
-		if float64(k.Units) < budget && float64(k.Units+k.Err) >= budget {
-			return true
+	if err := group.Wait(); err != nil {
+		j.events("HeatItemFailures", 1)
+		j.ErrorContext(ctx, "heat item not written", "error", err)
+		return err
+	}
+	for i := range reports {
+		r.alarm(ctx, j, &reports[i])
+		figures(j, &reports[i])
+		if item := &reports[i].Item; reports[i].hides() {
+			j.WarnContext(ctx, "hot keys may be hidden", "table", j.source.Table, "streamShard", item.StreamShard,
+				"window", item.Start, "rest", item.Rest, "indexRest", item.IndexRest)
+			j.events("UncertainWindows", 1)
 		}
 	}
-	return float64(max(r.Item.Rest, r.Item.IndexRest)) >= budget
+	return nil
 }
 
-// data makes the report's metrics but for those of single keys, at the time of the
-// window's start.
-func (r *Report) data() []metrics.Datum {
-	fastest, saturated, crowded := 0.0, 0, 0
+// store puts a window's heat item, and its highlights.
+func (r *reporter) store(ctx context.Context, item *heat.Item) error {
+	for _, stored := range item.Stored(item.End().Add(r.settings.HeatRetention)) {
+		_, err := r.heat.PutItem(ctx, &dynamodb.PutItemInput{TableName: &r.settings.HeatTable, Item: stored})
+		if err != nil {
+			return fmt.Errorf("hotkey: putting the heat item of window %s, stream shard %q: %w",
+				item.Start.Format(time.RFC3339), item.StreamShard, err)
+		}
+	}
+	return nil
+}
+
+// alarm tells of the hot keys of a window, which may still be running.
+func (r *reporter) alarm(ctx context.Context, j *journal, report *Report) {
+	for _, row := range report.Hot[:min(len(report.Hot), maxLogged)] {
+		name := row.Key
+		if r.settings.MetricNames != heat.Plain {
+			name = r.settings.shown(row.MetricName())
+		}
+		j.InfoContext(ctx, "hot key", "table", j.source.Table, "index", row.Index, "key", name,
+			"status", row.Status.String(), "writeUnitsPerSecond", row.WriteUnitsPerSecond, "error", row.Error,
+			"peak", row.Peak, "peakAt", row.PeakAt, "window", report.Item.Start, "hotKeys", len(report.Hot),
+			"advice", r.advice(ctx, j, &row))
+	}
+	if c := report.Item.Crowd(); c.Keys > 0 {
+		j.InfoContext(ctx, "hot partition", "table", j.source.Table, "streamShard", report.Item.StreamShard,
+			"warmKeys", c.Keys, "writeUnitsPerSecond", c.Rate, "window", report.Item.Start)
+	}
+	r.keys(ctx, j, report)
+}
+
+// keys adds the metrics of single hot keys, as far as they are named and within the
+// budget of names.
+func (r *reporter) keys(ctx context.Context, j *journal, report *Report) {
+	if r.settings.MetricNames == heat.Unnamed {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, claimTime)
+	defer cancel()
+	sent := make(map[string]bool)
+	for _, row := range report.Hot {
+		// The hottest partition key of a base key comes first and stands for it.
+		name := r.settings.shown(row.MetricName())
+		if sent[name] {
+			continue
+		}
+		sent[name] = true
+		ok, err := r.budget.allow(ctx, j.source.Table+"/"+name, j.now())
+		if err != nil {
+			j.WarnContext(ctx, "budget of metric names unknown", "error", err)
+		}
+		if ok {
+			j.datum("KeyWriteUnitsPerSecond", row.WriteUnitsPerSecond, metrics.CountPerSecond, report.Item.Start, metrics.Dimension{Name: "Key", Value: name})
+		}
+	}
+}
+
+// figures adds a window's metrics but for those of single keys, at the time of its start.
+func figures(j *journal, r *Report) {
+	fastest, saturated, crowded := 0.0, 0.0, 0.0
 	for _, row := range r.Rows {
 		fastest = max(fastest, row.WriteUnitsPerSecond)
 		if row.Status == heat.Saturated {
@@ -57,42 +121,27 @@ func (r *Report) data() []metrics.Datum {
 	if r.Item.Crowd().Keys > 0 {
 		crowded = 1
 	}
-	return []metrics.Datum{
-		r.datum("HotKeys", float64(len(r.hot())), metrics.Count),
-		r.datum("SaturatedKeys", float64(saturated), metrics.Count),
-		r.datum("HotPartitions", float64(crowded), metrics.Count),
-		r.datum("MaxKeyWriteUnitsPerSecond", fastest, metrics.CountPerSecond),
-		r.datum("WriteUnits", float64(r.Item.Units), metrics.Count),
-		r.datum("Records", float64(r.Item.Records), metrics.Count),
+	j.datum("HotKeys", float64(len(r.Hot)), metrics.Count, r.Item.Start)
+	j.datum("SaturatedKeys", saturated, metrics.Count, r.Item.Start)
+	j.datum("HotPartitions", crowded, metrics.Count, r.Item.Start)
+	j.datum("MaxKeyWriteUnitsPerSecond", fastest, metrics.CountPerSecond, r.Item.Start)
+	j.datum("WriteUnits", float64(r.Item.Units), metrics.Count, r.Item.Start)
+	j.datum("Records", float64(r.Item.Records), metrics.Count, r.Item.Start)
+}
+
+// advice looks up how many write shards a row's base key has. Where that is not
+// known, which is found out once an invocation, it is for a key with one.
+func (r *reporter) advice(ctx context.Context, j *journal, row *heat.Row) string {
+	base, ok := row.Base()
+	if !ok || j.blind {
+		return row.Advice(1, time.Time{}, growth.Partitions)
 	}
-}
-
-// keys makes the metrics of single keys, of which name gives the names; not of those
-// that it doesn't name.
-func (r *Report) keys(rows []heat.Row, name func(*heat.Row) (string, bool)) (data []metrics.Datum) {
-	sent := make(map[string]bool)
-	for _, row := range rows {
-		// The hottest partition key of a base key comes first and stands for it.
-		base := row.MetricName()
-		if sent[base] {
-			continue
-		}
-		sent[base] = true
-		key, ok := name(&row)
-		if !ok {
-			continue
-		}
-		d := r.datum("KeyWriteUnitsPerSecond", row.WriteUnitsPerSecond, metrics.CountPerSecond)
-		d.Dimensions = append(d.Dimensions, metrics.Dimension{Name: "Key", Value: key})
-		data = append(data, d)
+	ctx, cancel := context.WithTimeout(ctx, adviceTime)
+	defer cancel()
+	entry, err := r.shards.Lookup(ctx, base.String(), j.now())
+	if err != nil {
+		j.blind = true
+		j.WarnContext(ctx, "shard counts unknown", "error", err)
 	}
-	return data
-}
-
-func (r *Report) datum(name string, value float64, unit metrics.Unit) metrics.Datum {
-	return metrics.Datum{Name: name, Value: value, Unit: unit, Time: r.Item.Start, Dimensions: tableDimension(r.Table)}
-}
-
-func tableDimension(table string) []metrics.Dimension {
-	return []metrics.Dimension{{Name: "TableName", Value: table}}
+	return row.Advice(entry.History.Newest(), entry.Effective(), r.shards.Partitions(j.now()))
 }

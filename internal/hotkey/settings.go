@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // Settings are the function's environment variables.
@@ -178,3 +178,6 @@ func (s Settings) policy() Policy {
 
 // hotRate is how many certified write units a second make a key hot.
 func (s Settings) hotRate() float64 { return s.Threshold * float64(s.PartitionWCU) }
+
+// shown is how metrics and log lines name a base key.
+func (s Settings) shown(name string) string { return s.MetricNames.Shown(name) }

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
-	"github.com/hotshard/hotshard/pkg/shard/plan"
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
-	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // ShrinkTask is the payload that a schedule hands to [Handler.Invoke] every
@@ -27,22 +27,29 @@ type done struct {
 	Shrunk int `json:"shrunk"`
 }
 
-// scheduled runs a scheduled task.
-func (r *run) scheduled(ctx context.Context, name string) ([]byte, error) {
+// shrinker is the scheduled task, in which the controller lowers shard counts.
+type shrinker struct {
+	*controller
+	heat HeatTable
+	mu   sync.Mutex // is held while it runs
+}
+
+// task runs a scheduled task.
+func (r *shrinker) task(ctx context.Context, j *journal, name string) ([]byte, error) {
 	if name != "shrink" {
 		return nil, fmt.Errorf("hotkey: task %.40q is not known", name)
 	}
-	r.task.Lock()
-	defer r.task.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	var answer done
-	if r.settings.Control != Off && r.source.Own {
+	if r.settings.Control != Off && j.source.Own {
 		var err error
-		if answer, err = r.shrink(ctx, r.deps.Now().UTC()); err != nil {
+		if answer, err = r.shrink(ctx, j, j.now().UTC()); err != nil {
 			return nil, err
 		}
 	}
 	// An alarm waits for this line.
-	r.deps.Log.InfoContext(ctx, "shrink task done", "keys", answer.Keys, "shrunk", answer.Shrunk)
+	j.InfoContext(ctx, "shrink task done", "keys", answer.Keys, "shrunk", answer.Shrunk)
 	return json.Marshal(answer)
 }
 
@@ -59,7 +66,7 @@ const day = 24 * time.Hour
 
 // quietFrom is the begin of a key's quiet time.
 func (s Settings) quietFrom(base schema.BaseKey, now time.Time) time.Time {
-	if heat.Share(base.Type) == plan.RandomShare {
+	if growth.PlacementOf(base.Type) == growth.Random {
 		return now.Add(-s.Quiet)
 	}
 	return s.settled(now).Add(-day)
@@ -85,8 +92,8 @@ func candidates(entries []shardmap.Entry, now time.Time) (list []candidate) {
 
 // shrink lowers the shard counts of keys whose load was low in all of their quiet time:
 // in each hour that is settled, by its summary, and in each window since.
-func (r *run) shrink(ctx context.Context, now time.Time) (answer done, err error) {
-	entries, err := r.deps.Shards.Entries(ctx, now)
+func (r *shrinker) shrink(ctx context.Context, j *journal, now time.Time) (answer done, err error) {
+	entries, err := r.shards.Entries(ctx, now)
 	if err != nil {
 		return answer, fmt.Errorf("hotkey: listing sharded keys: %w", err)
 	}
@@ -94,7 +101,7 @@ func (r *run) shrink(ctx context.Context, now time.Time) (answer done, err error
 	if answer.Keys = len(keys); len(keys) == 0 {
 		return answer, nil
 	}
-	past, err := r.summaries(ctx, keys, now)
+	past, err := r.summaries(ctx, j, keys, now)
 	if err != nil {
 		return answer, err
 	}
@@ -102,25 +109,22 @@ func (r *run) shrink(ctx context.Context, now time.Time) (answer done, err error
 	if len(ripe) == 0 {
 		return answer, nil
 	}
-	latest := newHighest(ripe)
-	if err := r.readHeat(ctx, r.settings.settled(now), now.Add(r.settings.Window), latest.add, latest.lose); err != nil {
+	latest := newCalms(ripe, func(c candidate) time.Time { return r.settings.quietFrom(c.base, now) })
+	unreadable, err := latest.read(ctx, r.reader, r.settings.settled(now), now.Add(r.settings.Window), now)
+	r.unreadable(ctx, j, unreadable)
+	if err != nil {
 		return answer, err
 	}
 	for _, c := range ripe {
-		calm := latest.calm(c, r.settings.quietFrom(c.base, now), now)
+		calm := latest[c.base].Calm
 		past.enter(&calm, r.settings.settled(now))
 		d := r.settings.policy().Relax(calm, c.Entry)
-		r.say(ctx, c.Key, d)
-		if d.Action == Shrink && r.execute(ctx, c.Entry, d) { // an error was logged, and the next run tries again
+		if r.once.first("shrink "+c.Key, d.Why) && d.Action == None {
+			j.InfoContext(ctx, "shard count not lowered", "key", r.settings.shown(c.Key), "shards", d.From, "why", d.Why)
+		}
+		if d.Action == Shrink && r.execute(ctx, j, c.Entry, d) { // an error was logged, and the next run tries again
 			answer.Shrunk++
 		}
 	}
 	return answer, nil
-}
-
-// say logs, once, why a key does not shrink.
-func (r *run) say(ctx context.Context, key string, d Decision) {
-	if r.once.first("shrink "+key, d.Why) && d.Action == None {
-		r.deps.Log.InfoContext(ctx, "shard count not lowered", "key", r.shown(key), "shards", d.From, "why", d.Why)
-	}
 }

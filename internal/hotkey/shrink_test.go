@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/hotkey"
+	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 // tester is a test, or a check of one.

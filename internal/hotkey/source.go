@@ -66,8 +66,10 @@ func ownSource(table string) Source {
 		if !t.Stream {
 			continue
 		}
-		for _, x := range t.Indexes { // they project all attributes
-			source.Indexes = append(source.Indexes, ddbstream.Index{Name: x.Name, PartitionKey: x.PartitionKey, SortKey: x.SortKey, All: true})
+		for _, x := range t.Indexes {
+			source.Indexes = append(source.Indexes, ddbstream.Index{
+				Name: x.Name, PartitionKey: x.PartitionKey, SortKey: x.SortKey, All: x.Include == nil, Include: x.Include,
+			})
 		}
 	}
 	return source
@@ -80,15 +82,6 @@ func (s Source) of(table string) Source {
 		return s
 	}
 	return Source{Table: table, PartitionKey: s.PartitionKey}
-}
-
-// foreign is the table that heat items name as theirs: none where keys are taken for
-// hotshard's.
-func (r *run) foreign() string {
-	if r.deps.Source.Own {
-		return ""
-	}
-	return r.source.Table
 }
 
 func describe(table *types.TableDescription) (s Source, err error) {

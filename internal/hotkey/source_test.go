@@ -230,7 +230,8 @@ func TestFindSource(t *testing.T) {
 		t.Errorf("no stream: %v", err)
 	}
 	got, err := hotkey.FindSource(t.Context(), nil, settings())
-	if err != nil || !got.Own || got.Table != "hotshard-items" || got.PartitionKey != "pk" || len(got.Indexes) != 1 || got.Indexes[0].Name != "by_rank" {
+	if err != nil || !got.Own || got.Table != "hotshard-items" || got.PartitionKey != "pk" || len(got.Indexes) != 2 || got.Indexes[0].Name != "by_rank" || !got.Indexes[0].All ||
+		got.Indexes[1].Name != "by_group" || got.Indexes[1].All || !slices.Equal(got.Indexes[1].Include, []string{"ends_at"}) {
 		t.Errorf("hotshard's own: %v, %+v", err, got)
 	}
 	deps := newFixture(settings()).deps()

@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/heat"
 )
 
@@ -20,7 +19,7 @@ const maxSummaries = 2
 
 // summaries reads the summaries of the hours that lie in the quiet time of any key, and
 // makes what is missing, the oldest first, from heat items that are all there still.
-func (r *run) summaries(ctx context.Context, keys []candidate, now time.Time) (summaries, error) {
+func (r *shrinker) summaries(ctx context.Context, j *journal, keys []candidate, now time.Time) (summaries, error) {
 	to := r.settings.settled(now)
 	from := to
 	for _, c := range keys {
@@ -34,7 +33,7 @@ func (r *run) summaries(ctx context.Context, keys []candidate, now time.Time) (s
 	if !from.Before(to) {
 		return nil, nil
 	}
-	found, err := r.readSummaries(ctx, from, to)
+	found, err := r.readSummaries(ctx, j, from, to)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +42,7 @@ func (r *run) summaries(ctx context.Context, keys []candidate, now time.Time) (s
 		if _, ok := found[hour]; ok || hour.Before(now.Add(time.Minute-r.settings.HeatRetention)) {
 			continue
 		}
-		if found[hour], err = r.sumUp(ctx, keys, hour); err != nil {
+		if found[hour], err = r.sumUp(ctx, j, keys, hour); err != nil {
 			return nil, err
 		}
 		made++
@@ -53,19 +52,20 @@ func (r *run) summaries(ctx context.Context, keys []candidate, now time.Time) (s
 
 // sumUp makes the summary of an hour: of the keys whose load was so low, all the time,
 // that they might shrink.
-func (r *run) sumUp(ctx context.Context, keys []candidate, hour time.Time) (heat.Summary, error) {
-	all := newHighest(keys)
-	if err := r.readHeat(ctx, hour, hour.Add(time.Hour), all.add, all.lose); err != nil {
+func (r *shrinker) sumUp(ctx context.Context, j *journal, keys []candidate, hour time.Time) (heat.Summary, error) {
+	all := newCalms(keys, func(candidate) time.Time { return hour })
+	unreadable, err := all.read(ctx, r.reader, hour, hour.Add(time.Hour), hour)
+	r.unreadable(ctx, j, unreadable)
+	if err != nil {
 		return heat.Summary{}, err
 	}
 	s := heat.Summary{Hour: hour, Peaks: make(map[string]float64)}
-	for _, c := range keys {
-		calm := all.calm(c, hour, hour)
-		if r.settings.policy().low(calm, c.Entry) && calm.Doubt != unread { // an hour without a window had no records
-			s.Peaks[c.Key] = calm.Peak
+	for _, c := range all {
+		if r.settings.policy().low(c.Calm, c.Entry) && c.Doubt != unread { // an hour without a window had no records
+			s.Peaks[c.Key] = c.Peak
 		}
 	}
-	_, err := r.deps.Heat.PutItem(ctx, &dynamodb.PutItemInput{
+	_, err = r.heat.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: &r.settings.HeatTable,
 		Item:      s.Attributes(),
 	})
@@ -76,32 +76,18 @@ func (r *run) sumUp(ctx context.Context, keys []candidate, hour time.Time) (heat
 }
 
 // readSummaries leaves out what can't be read, so that it is made anew if it can be.
-func (r *run) readSummaries(ctx context.Context, from, to time.Time) (summaries, error) {
+func (r *shrinker) readSummaries(ctx context.Context, j *journal, from, to time.Time) (summaries, error) {
 	found := make(summaries)
-	low, high := heat.SortBounds(from, to)
-	pages := dynamodb.NewQueryPaginator(r.deps.Heat, &dynamodb.QueryInput{
-		TableName:              &r.settings.HeatTable,
-		ConsistentRead:         aws.Bool(true),
-		KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"),
-		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":pk":   &types.AttributeValueMemberS{Value: heat.SummaryPartition},
-			":low":  &types.AttributeValueMemberS{Value: low},
-			":high": &types.AttributeValueMemberS{Value: high},
-		},
-	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+	for item, err := range dynamo.Items(ctx, r.heat, r.reader.Query(heat.SummaryPartition, from, to)) {
 		if err != nil {
 			return nil, fmt.Errorf("hotkey: reading summaries of hours: %w", err)
 		}
-		for _, attributes := range page.Items {
-			s, err := heat.ParseSummary(attributes)
-			if err != nil {
-				r.sayUnreadable(ctx, heat.SummaryPartition, err)
-				continue
-			}
-			found[s.Hour] = s
+		s, err := heat.ParseSummary(item)
+		if err != nil {
+			r.unreadable(ctx, j, []error{err})
+			continue
 		}
+		found[s.Hour] = s
 	}
 	return found, nil
 }

@@ -113,14 +113,14 @@ func TestUnreadableAmongTheRecent(t *testing.T) {
 	}
 	for _, spoilt := range []bool{false, true} {
 		f := newFixture(settings())
-		f.shards.set("S#g", 4, start.Add(-time.Hour))
+		f.shards.set("E#e", 4, start.Add(-time.Hour))
 		if spoilt {
 			f.spoilWindow(start)
 		}
 		f.now = start.Add(15 * time.Second) // all have reported the window
-		f.must(t, batch{writes: repeat("S#g#0", 800, 1), first: 1, shard: "a", final: true}.payload())
+		f.must(t, batch{writes: repeat("E#e#"+start.Format(time.DateOnly)+"#0", 800, 1), first: 1, shard: "a", final: true}.payload())
 		if strings.Contains(f.logs.String(), "skew") == spoilt || len(f.shards.changes) > 0 {
-			t.Errorf("sessions, spoilt %v: %v\n%s", spoilt, f.shards.changes, f.logs)
+			t.Errorf("events, spoilt %v: %v\n%s", spoilt, f.shards.changes, f.logs)
 		}
 	}
 }

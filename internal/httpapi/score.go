@@ -3,7 +3,6 @@ package httpapi
 import (
 	"github.com/danielgtaylor/huma/v2"
 
-
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 

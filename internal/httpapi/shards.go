@@ -1,8 +1,8 @@
 package httpapi
 
 import (
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // BaseKey names a base key in a request.
@@ -26,7 +26,7 @@ type ShardCount struct {
 
 // ShardChange is one change of a shard count.
 type ShardChange struct {
-	Time   string `json:"time" format:"date-time" doc:"When it comes into force for events and sessions; for counters, boards and limits it is in force at once"`
+	Time   string `json:"time" format:"date-time" doc:"When it comes into force for events; for other types it is in force at once"`
 	Shards int    `json:"shards" doc:"The shard count from then on"`
 	By     string `json:"by" doc:"Who changed it: api, ingest, hotkeys or a person"`
 	Why    string `json:"why" doc:"The reason, in words"`

@@ -3,14 +3,14 @@ package ingest
 import (
 	"context"
 
-	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 type board struct {
-	Board   httpapi.Name `json:"board" example:"game/1"`
+	Board   httpapi.Name    `json:"board" example:"game/1"`
 	Mode    boards.Mode     `json:"mode,omitempty" enum:"best,latest,sum" default:"best" doc:"What a new score does: the best counts, the latest, or the sum of all. Settled by the board's first score"`
-	Size    int          `json:"size,omitempty" minimum:"1" maximum:"1000" default:"100" doc:"Entries of the top that are kept at hand"`
+	Size    int             `json:"size,omitempty" minimum:"1" maximum:"1000" default:"100" doc:"Entries of the top that are kept at hand"`
 	Periods []boards.Period `json:"periods,omitempty" minItems:"1" maxItems:"3" enum:"all,day,week" doc:"What is ranked: all time, each UTC day, each ISO week. Default: all"`
 }
 
@@ -22,9 +22,9 @@ type boardInput struct {
 
 // boardAnswer is what a board is set to: all of it, and clients take what is new in it.
 type boardAnswer struct {
-	Board   httpapi.Name `json:"board"`
+	Board   httpapi.Name    `json:"board"`
 	Mode    boards.Mode     `json:"mode" enum:"best,latest,sum" doc:"What a new score does"`
-	Size    int          `json:"size" doc:"Entries of the top that are kept at hand"`
+	Size    int             `json:"size" doc:"Entries of the top that are kept at hand"`
 	Periods []boards.Period `json:"periods" enum:"all,day,week" doc:"What is ranked"`
 }
 

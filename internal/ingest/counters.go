@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 // maxUpdates bounds the updates under way for one call.

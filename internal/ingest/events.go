@@ -8,9 +8,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/hotshard/hotshard/pkg/shard/events"
 	"github.com/hotshard/hotshard/internal/document"
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/pkg/shard/events"
 )
 
 type newEvent struct {

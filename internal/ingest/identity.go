@@ -9,9 +9,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/oklog/ulid/v2"
 
-	"github.com/hotshard/hotshard/pkg/shard/events"
 	"github.com/hotshard/hotshard/internal/document"
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/pkg/shard/events"
 )
 
 var epoch = time.Unix(0, 0)

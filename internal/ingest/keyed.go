@@ -14,9 +14,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/once"
-	"github.com/hotshard/hotshard/internal/httpapi"
 )
 
 // maxKeyed is the most items of a keyed call: a transaction takes 100 actions,

@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 type score struct {

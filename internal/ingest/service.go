@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/events"
@@ -13,7 +14,6 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/once"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
-	"github.com/hotshard/hotshard/internal/httpapi"
 )
 
 // Client is what ingest calls of DynamoDB.
@@ -32,7 +32,7 @@ type Service struct {
 	events   *events.Writer
 	counter  *counters.Writer
 	boards   *boards.Boards
-	sessions *sessions.Sessions
+	sessions *sessions.Store
 	limiter  *limits.Limiter
 	once     *once.Applier
 	changer  *shardmap.Changer

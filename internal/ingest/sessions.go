@@ -7,8 +7,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/hotshard/hotshard/pkg/shard/sessions"
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/pkg/shard/sessions"
 )
 
 type sessionInput struct {
@@ -42,9 +42,8 @@ func (s *Service) putSession(ctx context.Context, in *sessionInput) (*sessionOut
 	now := s.now()
 	if in.keyed() {
 		answer, err := decideOnce(ctx, s, &in.CallKey, in.RawBody, now, func(ctx context.Context) ([]types.TransactWriteItem, sessionAnswer, error) {
-			// By its own time: the shard count may have changed since the attempt before.
-			actions, put, err := s.sessions.PutTransact(ctx, lease, s.now())
-			return actions, answerOfSession(put), err
+			action, put, err := s.sessions.PutTransact(ctx, lease, s.now())
+			return []types.TransactWriteItem{action}, answerOfSession(put), err
 		})
 		return &sessionOutput{answer}, err
 	}
@@ -90,9 +89,8 @@ func (s *Service) endSession(ctx context.Context, in *endInput) (*struct{}, erro
 	defer cancel()
 	group, id := string(in.Group), string(in.ID)
 	if in.keyed() {
-		_, err := decideOnce(ctx, s, &in.CallKey, in.digested(), s.now(), func(ctx context.Context) ([]types.TransactWriteItem, struct{}, error) {
-			actions, err := s.sessions.EndTransact(ctx, group, id, s.now())
-			return actions, struct{}{}, err
+		_, err := decideOnce(ctx, s, &in.CallKey, in.digested(), s.now(), func(context.Context) ([]types.TransactWriteItem, struct{}, error) {
+			return []types.TransactWriteItem{s.sessions.EndTransact(group, id)}, struct{}{}, nil
 		})
 		return nil, err
 	}

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
-	"github.com/hotshard/hotshard/internal/local/enginetest"
 )
 
 // active counts a group's sessions as a reader does.

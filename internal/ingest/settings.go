@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // Settings are the function's environment variables.

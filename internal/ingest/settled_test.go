@@ -12,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 type shardsInput struct {

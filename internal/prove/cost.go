@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"sync"
 
-
-	"github.com/hotshard/hotshard/pkg/shard/plan"
+	"github.com/hotshard/hotshard/internal/bill"
 )
 
 // Units are what AWS bills, in its units.
@@ -40,11 +39,13 @@ type Prices struct {
 	Standing float64 `json:"standing"`
 }
 
-// DefaultPrices are those of docs/deploy.md and of hotshard plan: us-east-1, published in 2025,
-// from memory.
+// DefaultPrices are those of hotshard plan.
 func DefaultPrices() Prices {
-	p := plan.DefaultPrices()
-	return Prices{WriteUnits: p.OnDemandWrite, ReadUnits: p.OnDemandRead, Requests: 1, Invocations: 0.2, GBSecond: 0.0000133334, Standing: 0.25}
+	p := bill.Default()
+	return Prices{
+		WriteUnits: p.Tables.OnDemandWrite, ReadUnits: p.Tables.OnDemandRead,
+		Requests: p.Requests[0].Price, Invocations: p.Invocations, GBSecond: p.GBSecond, Standing: 0.25,
+	}
 }
 
 const million = 1e6

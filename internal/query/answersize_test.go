@@ -11,13 +11,13 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/hotshard/hotshard/pkg/shard/events"
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/internal/document"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/rollup/partial"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/events"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // lambdaLimit is that of a synchronous answer of Lambda's, in bytes.
@@ -95,7 +95,7 @@ func TestManyRollupsAreRefused(t *testing.T) {
 		values[fmt.Sprint(i, strings.Repeat(`"`, partial.MaxFieldName-2))] = "12345.6789"
 	}
 	for hour := range 300 {
-		part := partial.Partial{Sequence: "1"}.Clone()
+		part := partial.Partial{}.Clone()
 		part.Add(values)
 		item := part.Attributes()
 		pk, sk := schema.RollupKey("e", shard.Hour, start.Add(time.Duration(hour)*time.Hour), "s")

@@ -13,17 +13,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 type boardInput struct {
-	Board  httpapi.Name `query:"board" required:"true" example:"game/1"`
-	Period boards.Period   `query:"period" enum:"all,day,week" default:"all" doc:"All time, the UTC day or the ISO week that it is now. One that the board neither keeps nor has entries of is a 422"`
-	Limit  int          `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Entries of the answer, at most"`
+	Board  httpapi.Name  `query:"board" required:"true" example:"game/1"`
+	Period boards.Period `query:"period" enum:"all,day,week" default:"all" doc:"All time, the UTC day or the ISO week that it is now. One that the board neither keeps nor has entries of is a 422"`
+	Limit  int           `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Entries of the answer, at most"`
 }
 
 type placeAnswer struct {

@@ -7,9 +7,9 @@ import (
 	"errors"
 	"time"
 
-	"github.com/hotshard/hotshard/pkg/shard/events"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/events"
 )
 
 // cursor is the stored form of a place in a range of events.

@@ -7,11 +7,11 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/events"
 	"github.com/hotshard/hotshard/internal/document"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/events"
 )
 
 type eventsInput struct {

@@ -24,9 +24,9 @@ type hotKeysInput struct {
 type hotKey struct {
 	Key    string  `json:"key" doc:"The partition key"`
 	Table  string  `json:"table,omitempty" doc:"Whose key it is, if not hotshard's own"`
-	Index  string  `json:"index,omitempty" doc:"The index whose partition key it is; none for the table's own. A board's write shards are in by_rank, for each of its periods"`
+	Index  string  `json:"index,omitempty" doc:"The index whose partition key it is; none for the table's own. A board's write shards are in by_rank, for each of its periods, and those of a group of sessions in by_group"`
 	Type   string  `json:"type" enum:"entity,counter,board,sessions,limit,other" doc:"The base key's; other for a key that is none"`
-	Name   string  `json:"name" doc:"The base key's; for type other, as a player's entry on a board, the partition key"`
+	Name   string  `json:"name" doc:"The base key's; for type other, as a player's entry on a board or a single session, the partition key"`
 	Status string  `json:"status" enum:"hot,saturated,warm" doc:"saturated: at its partition's limit; hot: near it; warm: below that"`
 	Rate   float64 `json:"write_units_per_second" doc:"Certified mean rate of the key's hottest window: a lower bound"`
 	Error  float64 `json:"error" doc:"The true rate of recorded writes is at most this much higher"`

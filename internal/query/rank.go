@@ -13,18 +13,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 type rankInput struct {
-	Board  httpapi.Name `query:"board" required:"true" example:"game/1"`
-	Player httpapi.Name `query:"player" required:"true" example:"ann"`
-	Period boards.Period   `query:"period" enum:"all,day,week" default:"all" doc:"All time, the UTC day or the ISO week that it is now. One that the board neither keeps nor has entries of is a 422"`
-	Around int          `query:"around" minimum:"0" maximum:"100" default:"2" doc:"Neighbours on each side"`
+	Board  httpapi.Name  `query:"board" required:"true" example:"game/1"`
+	Player httpapi.Name  `query:"player" required:"true" example:"ann"`
+	Period boards.Period `query:"period" enum:"all,day,week" default:"all" doc:"All time, the UTC day or the ISO week that it is now. One that the board neither keeps nor has entries of is a 422"`
+	Around int           `query:"around" minimum:"0" maximum:"100" default:"2" doc:"Neighbours on each side"`
 }
 
 type rankOutput struct {

@@ -11,12 +11,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/pkg/shard/counters"
-	"github.com/hotshard/hotshard/pkg/shard/events"
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/counters"
+	"github.com/hotshard/hotshard/pkg/shard/events"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 type rig struct {

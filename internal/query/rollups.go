@@ -159,7 +159,7 @@ func (s *Service) readRollups(ctx context.Context, entity string, span *span) er
 
 func (s *Service) readRollupPartition(ctx context.Context, pk string, span *span) error {
 	low, high := schema.RollupSortBounds(span.from, span.to)
-	pages := dynamodb.NewQueryPaginator(s.client, &dynamodb.QueryInput{
+	items := dynamo.Items(ctx, s.client, &dynamodb.QueryInput{
 		TableName:              &s.settings.RollupsTable,
 		KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"),
 		ExpressionAttributeValues: map[string]types.AttributeValue{
@@ -168,15 +168,12 @@ func (s *Service) readRollupPartition(ctx context.Context, pk string, span *span
 			":high": &types.AttributeValueMemberS{Value: high},
 		},
 	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+	for item, err := range items {
 		if err != nil {
 			return err
 		}
-		for _, item := range page.Items {
-			if err := span.add(item); err != nil {
-				return err
-			}
+		if err := span.add(item); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -22,7 +22,7 @@ import (
 // part stores what a stream shard has of a bucket: an event for each number.
 func (r *rig) part(entity string, width shard.Bucket, at time.Time, streamShard string, more map[string]types.AttributeValue, numbers ...string) {
 	r.t.Helper()
-	p := partial.Partial{Sequence: "1"}.Clone()
+	p := partial.Partial{}.Clone()
 	for _, n := range numbers {
 		p.Add(map[string]string{"t": n})
 	}

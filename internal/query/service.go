@@ -12,12 +12,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
-	"github.com/hotshard/hotshard/internal/httpapi"
 )
 
 // Settings are the function's environment variables.
@@ -137,7 +137,7 @@ func Routes(s *Service) httpapi.Routes {
 		get(api, httpapi.ForCallers, "/v1/leaderboards/rank", "get-rank", "Read a player's rank and neighbours",
 			"Where a player stands. The score is read consistently; as_of tells how fresh the rank is, and rank_error how far off it may be.", s.getRank, http.StatusNotFound)
 		get(api, httpapi.ForCallers, "/v1/sessions", "count-sessions", "Count a group's active sessions",
-			"How many have been started or renewed, and have neither ended nor been ended.", s.countSessions)
+			"How many have been started or renewed, and have neither ended nor been ended: as of an index, which is eventually consistent, so that one of the last second may not be counted as it is yet.", s.countSessions)
 		get(api, httpapi.ForOperators, "/v1/shards", "get-shards", "Read shard counts",
 			"The shard count of one key, with its history; or without type and name a list of all keys that ever had more than one.", s.getShards)
 		get(api, httpapi.ForOperators, "/v1/hot-keys", "list-hot-keys", "Name the hottest keys",

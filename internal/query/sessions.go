@@ -12,11 +12,11 @@ type sessionsInput struct {
 
 type sessionsOutput struct {
 	Body struct {
-		Active int `json:"active" doc:"Sessions that have not ended, each once"`
+		Active int `json:"active" doc:"Sessions that have not ended"`
 	}
 }
 
-// countSessions reads all of a group's sessions.
+// countSessions reads a row of an index for each of a group's sessions.
 func (s *Service) countSessions(ctx context.Context, in *sessionsInput) (*sessionsOutput, error) {
 	ctx, cancel := s.deadline(ctx)
 	defer cancel()

@@ -7,12 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/internal/ddbstream"
 	"github.com/hotshard/hotshard/internal/rollup/board"
+	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // lifetime is until when things that belong to a board's period are kept. The zero
@@ -51,23 +50,23 @@ type turn struct {
 	place    string // the same with leading zeros: text order is number order
 }
 
-// standing is a board's period, and what is to be folded into its summaries.
-type standing struct {
-	board, period string
-	turns         []turn   // in stream order
-	raised        []string // sequence numbers of records that raised the board's size
-	lifetime      lifetime
-	damaged       map[string]error // why players' entries can't be read
+// boardNews is what is to be folded into the summaries of a board's period.
+type boardNews struct {
+	parts.Period
+	turns    []turn   // in stream order
+	raised   []string // sequence numbers of records that raised the board's size
+	lifetime lifetime
+	damaged  map[string]error // why players' entries can't be read
 }
 
 // own returns a copy whose lifetime and damages are the caller's.
-func (s *standing) own() *standing {
+func (s *boardNews) own() *boardNews {
 	own := *s
 	return &own
 }
 
 // miss notes that a player's entry can't be read, or that it can for nil.
-func (s *standing) miss(player string, why error) {
+func (s *boardNews) miss(player string, why error) {
 	if why == nil {
 		delete(s.damaged, player)
 		return
@@ -87,12 +86,12 @@ type partly struct {
 func (p *partly) Unwrap() error { return p.error }
 
 // parked is the error for the records of players whose entries can't be read.
-func (s *standing) parked() error {
+func (s *boardNews) parked() error {
 	var p partly
 	for _, t := range s.turns {
 		if why := s.damaged[t.state.Player]; why != nil {
 			p.sequences = append(p.sequences, t.sequence)
-			p.error = fmt.Errorf("the entry of a player of board %q, period %s: %w: %w", s.board, s.period, errUnreadable, why)
+			p.error = fmt.Errorf("the entry of a player of board %q, period %s: %w: %w", s.Board, s.Label, parts.ErrUnreadable, why)
 		}
 	}
 	if p.error == nil {
@@ -101,10 +100,8 @@ func (s *standing) parked() error {
 	return &p
 }
 
-func (s *standing) pk() string { return schema.BoardRollupKey(s.board, s.period) }
-
 // sequences are those of the turns' records.
-func (s *standing) sequences() []string {
+func (s *boardNews) sequences() []string {
 	list := make([]string, len(s.turns))
 	for i, t := range s.turns {
 		list[i] = t.sequence
@@ -113,7 +110,7 @@ func (s *standing) sequences() []string {
 }
 
 // newest returns the last state of each player.
-func (s *standing) newest() []board.State {
+func (s *boardNews) newest() []board.State {
 	index := map[string]int{}
 	var list []board.State
 	for _, t := range s.turns {
@@ -128,21 +125,21 @@ func (s *standing) newest() []board.State {
 	return list
 }
 
-// standings collects the entries of one batch by their boards' periods.
-type standings map[string]*standing
+// boardsNews collects the entries of one batch by their boards' periods.
+type boardsNews map[parts.Period]*boardNews
 
-// of returns a board's period.
-func (s standings) of(name, period string) *standing {
-	pk := schema.BoardRollupKey(name, period)
-	if s[pk] == nil {
-		s[pk] = &standing{board: name, period: period}
+// of returns the news of a board's period.
+func (s boardsNews) of(name, period string) *boardNews {
+	key := parts.Period{Board: name, Label: period}
+	if s[key] == nil {
+		s[key] = &boardNews{Period: key}
 	}
-	return s[pk]
+	return s[key]
 }
 
 // add takes in a record, if it is about an entry, or a board's settings that have a
 // larger size. The error says why one can't be folded.
-func (s standings) add(r *ddbstream.Record) error {
+func (s boardsNews) add(r *ddbstream.Record) error {
 	if name, ok := raised(r); ok {
 		for _, period := range []boards.Period{boards.AllTime, boards.Daily, boards.Weekly} {
 			of := s.of(name, period.Label(r.Created))
@@ -188,7 +185,7 @@ func entryOf(r *ddbstream.Record) (name, period, player string, ok bool) {
 
 func turnOf(r *ddbstream.Record, player string) (t turn, err error) {
 	t.sequence = string(r.Sequence)
-	if t.place, err = placeOf(t.sequence); err != nil {
+	if t.place, err = parts.Sequence(t.sequence); err != nil {
 		return t, err
 	}
 	newest := r.New
@@ -238,15 +235,4 @@ func stateOfEntry(attr func(name string) (string, bool), player string) (s board
 	digits, has := attr(schema.ExpiresAt)
 	l, err = lifetimeOf(digits, has)
 	return s, l, err
-}
-
-// numberIn reads the numbers of an item.
-func numberIn(item map[string]types.AttributeValue) func(string) (string, bool) {
-	return func(name string) (string, bool) {
-		n, ok := item[name].(*types.AttributeValueMemberN)
-		if !ok {
-			return "", false
-		}
-		return n.Value, true
-	}
 }

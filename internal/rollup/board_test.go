@@ -13,12 +13,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/rollup/compact"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // calm is a board of some players that nothing disturbs.
@@ -119,7 +119,7 @@ func TestSummariesOfPeriodsExpire(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, _ := numberIn(out.Item)(schema.ExpiresAt); sk == schema.TopSK && got != ttl.want {
+			if got := attribute.DigitsOf(out.Item, schema.ExpiresAt); sk == schema.TopSK && got != ttl.want {
 				t.Errorf("step %d: %s expires at %q, want %q", i, sk, got, ttl.want)
 			} else if sk != schema.TopSK && (got == "") != (ttl.more == "") {
 				t.Errorf("step %d: %s expires at %q", i, sk, got)

@@ -6,16 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/maypok86/otter/v2"
 
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/board"
+	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -34,19 +36,30 @@ type looked struct {
 	Later  int `json:"later"`  // notes that are too young, or beyond the bound of a run
 }
 
+// looker does the task.
+type looker struct {
+	*topFolder
+	looks int                        // at tops, of one run
+	told  *otter.Cache[string, bool] // sort keys of notes that can't be read, of which the log has been told
+}
+
+func newLooker(tops *topFolder) *looker {
+	return &looker{tops, maxLooks, otter.Must(&otter.Options[string, bool]{MaximumSize: maxTops})}
+}
+
 // maxLooks bounds the tops that one run looks at.
 const maxLooks = 500
 
 // note puts down that a top is to be looked at again. That is also how a top becomes
 // longer when its board's size is raised, since the folds of some seconds still go
 // by the old size. Until then it is short, which readers can tell.
-func (f *topFolder) note(ctx context.Context, s *standing) error {
-	return NoteBoard(ctx, f.client, f.table, s.board, s.period, f.now())
+func (f *topFolder) note(ctx context.Context, s *boardNews) error {
+	return NoteBoard(ctx, f.client, f.table, s.Board, s.Label, f.now())
 }
 
 // NoteBoard puts down, in the rollups table, that the top of a board's period is to be
 // looked at again: the task makes it right. The client needs UpdateItem only.
-func NoteBoard(ctx context.Context, client updater, table, name, period string, now time.Time) error {
+func NoteBoard(ctx context.Context, client dynamo.Updater, table, name, period string, now time.Time) error {
 	_, err := client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &table, Key: attribute.Key(schema.NoteKey(name, period)),
 		UpdateExpression:          aws.String("SET #v = :v, #last = :now, #since = if_not_exists(#since, :now)"),
@@ -61,7 +74,7 @@ func NoteBoard(ctx context.Context, client updater, table, name, period string, 
 
 // due is a note.
 type due struct {
-	standing
+	boardNews
 	since, last int64 // Unix milliseconds
 }
 
@@ -70,7 +83,7 @@ var errAllFailed = errors.New("all looks failed")
 
 // lookAgain is the task. The notes that it leaves behind are due later, or again. It is
 // an error when all looks failed.
-func (f *topFolder) lookAgain(ctx context.Context) (answer looked, err error) {
+func (f *looker) lookAgain(ctx context.Context) (answer looked, err error) {
 	notes, err := f.notes(ctx)
 	if err != nil {
 		return answer, fmt.Errorf("reading which boards are to be looked at again: %w", err)
@@ -89,8 +102,8 @@ func (f *topFolder) lookAgain(ctx context.Context) (answer looked, err error) {
 	var mu sync.Mutex
 	each(ripe, func(n due) {
 		if err := f.look(ctx, &n, began); err != nil {
-			err = errors.Join(err, f.postpone(ctx, &n.standing, began)) // others are due as well
-			f.log.Error("not looked at again", "board", n.board, "period", n.period, "error", err)
+			err = errors.Join(err, f.postpone(ctx, &n.boardNews, began)) // others are due as well
+			f.log.Error("not looked at again", "board", n.Board, "period", n.Label, "error", err)
 			mu.Lock()
 			defer mu.Unlock()
 			answer.Failed++
@@ -105,16 +118,16 @@ func (f *topFolder) lookAgain(ctx context.Context) (answer looked, err error) {
 
 // look looks at one top, and clears its note if that was late enough for all that
 // was noted.
-func (f *topFolder) look(ctx context.Context, n *due, began int64) error {
-	if err := f.settle(ctx, &n.standing, f.again, maxTopRounds); err != nil {
+func (f *looker) look(ctx context.Context, n *due, began int64) error {
+	if err := f.settle(ctx, &n.boardNews, f.again, maxTopRounds); err != nil {
 		return err
 	}
 	if len(n.damaged) > 0 {
-		f.log.Error("entries can't be read: they are not in the top", "board", n.board, "period", n.period, "entries", len(n.damaged))
+		f.log.Error("entries can't be read: they are not in the top", "board", n.Board, "period", n.Label, "entries", len(n.damaged))
 	}
 	if n.last <= began-f.recheck.Milliseconds() {
 		_, err := f.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-			TableName: &f.table, Key: attribute.Key(schema.NoteKey(n.board, n.period)), ConditionExpression: aws.String("#last = :last"),
+			TableName: &f.table, Key: attribute.Key(schema.NoteKey(n.Board, n.Label)), ConditionExpression: aws.String("#last = :last"),
 			ExpressionAttributeNames:  map[string]string{"#last": schema.NoteLast},
 			ExpressionAttributeValues: map[string]types.AttributeValue{":last": attribute.Number(n.last)},
 		})
@@ -122,13 +135,13 @@ func (f *topFolder) look(ctx context.Context, n *due, began int64) error {
 			return err
 		}
 	}
-	return f.postpone(ctx, &n.standing, began)
+	return f.postpone(ctx, &n.boardNews, began)
 }
 
 // postpone has a note be due again after the recheck age.
-func (f *topFolder) postpone(ctx context.Context, s *standing, began int64) error {
+func (f *looker) postpone(ctx context.Context, s *boardNews, began int64) error {
 	_, err := f.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &f.table, Key: attribute.Key(schema.NoteKey(s.board, s.period)),
+		TableName: &f.table, Key: attribute.Key(schema.NoteKey(s.Board, s.Label)),
 		UpdateExpression: aws.String("SET #since = :began"), ConditionExpression: aws.String("attribute_exists(#last)"),
 		ExpressionAttributeNames:  map[string]string{"#last": schema.NoteLast, "#since": schema.NoteSince},
 		ExpressionAttributeValues: map[string]types.AttributeValue{":began": attribute.Number(began)},
@@ -146,7 +159,7 @@ const spare = 50
 // again fills what a top covers from the index and from the entries themselves. If
 // the index doesn't reach down to all of it, for players whom it still shows and
 // who are not there any more, the top is noted anew.
-func (f *topFolder) again(ctx context.Context, s *standing, top storedTop, size int) (*board.Top, error) {
+func (f *looker) again(ctx context.Context, s *boardNews, top storedTop, size int) (*board.Top, error) {
 	places, last, err := f.index(ctx, s, f.hold(size)+spare)
 	if err != nil {
 		return nil, err
@@ -182,25 +195,25 @@ func (f *topFolder) again(ctx context.Context, s *standing, top storedTop, size 
 }
 
 // notes reads all notes.
-func (f *topFolder) notes(ctx context.Context) (list []due, err error) {
+func (f *looker) notes(ctx context.Context) (list []due, err error) {
 	for _, pk := range schema.NotePartitions() {
-		pages := dynamodb.NewQueryPaginator(f.client, &dynamodb.QueryInput{
+		in := &dynamodb.QueryInput{
 			TableName: &f.table, KeyConditionExpression: aws.String("pk = :pk"), ConsistentRead: aws.Bool(true),
-			ExpressionAttributeValues: map[string]types.AttributeValue{":pk": &types.AttributeValueMemberS{Value: pk}},
-		})
-		for pages.HasMorePages() && len(list) < maxNotes {
-			page, err := pages.NextPage(ctx)
+			ExpressionAttributeValues: dynamo.Item{":pk": attribute.Text(pk)},
+		}
+		for item, err := range dynamo.Items(ctx, f.client, in) {
 			if err != nil {
 				return nil, err
 			}
-			for _, item := range page.Items {
-				n, err := parseNote(item)
-				if err != nil {
-					f.tellOnce(pk, item, err)
-					continue
-				}
-				list = append(list, n)
+			if len(list) == maxNotes {
+				break
 			}
+			n, err := parseNote(item)
+			if err != nil {
+				f.tellOnce(pk, item, err)
+				continue
+			}
+			list = append(list, n)
 		}
 	}
 	return list, nil
@@ -208,7 +221,7 @@ func (f *topFolder) notes(ctx context.Context) (list []due, err error) {
 
 // tellOnce logs, once in a container, that a note can't be read. Nobody of ours wrote it,
 // nothing waits for it, and it stays until somebody deletes it.
-func (f *topFolder) tellOnce(pk string, item map[string]types.AttributeValue, err error) {
+func (f *looker) tellOnce(pk string, item dynamo.Item, err error) {
 	key := attribute.TextOf(item, schema.SK)
 	if _, told := f.told.GetIfPresent(key); told {
 		return
@@ -217,24 +230,21 @@ func (f *topFolder) tellOnce(pk string, item map[string]types.AttributeValue, er
 	f.log.Error("a note of boards can't be read, and is left out", "partition", pk, "sort_key", key, "error", err)
 }
 
-// maxNotes bounds, roughly, the notes that a run reads.
+// maxNotes bounds the notes that a run reads.
 const maxNotes = 20_000
 
-func parseNote(item map[string]types.AttributeValue) (n due, err error) {
-	sk, _ := item[schema.SK].(*types.AttributeValueMemberS)
-	if sk == nil {
-		return n, errors.New("it has no sort key")
-	}
-	target, err := schema.ParseTarget(sk.Value)
+func parseNote(item dynamo.Item) (n due, err error) {
+	sk := attribute.TextOf(item, schema.SK)
+	target, err := schema.ParseTarget(sk)
 	if err != nil || target.Base.Type != schema.Board {
-		return n, fmt.Errorf("its sort key is %.80q, not a board's period", sk.Value)
+		return n, fmt.Errorf("its sort key is %.80q, not a board's period", sk)
 	}
-	n.board, n.period = target.Base.Name, target.Period
-	for name, into := range map[string]*int64{schema.NoteSince: &n.since, schema.NoteLast: &n.last} {
-		digits, _ := numberIn(item)(name)
-		if *into, err = strconv.ParseInt(digits, 10, 64); err != nil {
-			return n, fmt.Errorf("%q: its %s is %.40q", sk.Value, name, digits)
-		}
+	n.Period = parts.Period{Board: target.Base.Name, Label: target.Period}
+	var since, last bool
+	n.since, since = attribute.WholeOf(item, schema.NoteSince)
+	n.last, last = attribute.WholeOf(item, schema.NoteLast)
+	if !since || !last {
+		return n, fmt.Errorf("%q: its %s or its %s is not a time", sk, schema.NoteSince, schema.NoteLast)
 	}
 	return n, nil
 }

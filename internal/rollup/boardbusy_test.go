@@ -13,10 +13,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/internal/lane"
+	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // topless is a client that doesn't store tops.
@@ -109,7 +110,7 @@ func TestLooksThatFail(t *testing.T) {
 	for _, h := range a.containers {
 		h.tops.boards = broken{h.tops.boards, fmt.Errorf("reading: %w", shard.ErrUnavailable)}
 	}
-	if err := a.containers[0].tops.note(t.Context(), &standing{board: a.name, period: "all"}); err != nil {
+	if err := a.containers[0].tops.note(t.Context(), &boardNews{Period: parts.Period{Board: a.name, Label: "all"}}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -151,7 +152,7 @@ func TestSomeLooksFail(t *testing.T) {
 	var logs bytes.Buffer
 	h.log = slog.New(slog.NewTextHandler(&logs, nil))
 	for _, name := range []string{a.name, "b"} {
-		if err := h.tops.note(t.Context(), &standing{board: name, period: "all"}); err != nil {
+		if err := h.tops.note(t.Context(), &boardNews{Period: parts.Period{Board: name, Label: "all"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -169,11 +170,11 @@ func TestSomeLooksFail(t *testing.T) {
 // TestTheOldestNotesComeFirst, where there are more than a run looks at.
 func TestTheOldestNotesComeFirst(t *testing.T) {
 	a := calm(t, 0)
-	f := a.containers[0].tops
+	f := a.containers[0].looker
 	f.looks = lane.Runs(60, maxLooks)
 	for i := range f.looks + 20 {
 		a.clock = a.clock.Add(time.Second)
-		if err := f.note(t.Context(), &standing{board: fmt.Sprint("n", shard.Calculated(fmt.Sprint(i), 1<<30)), period: "all"}); err != nil {
+		if err := f.note(t.Context(), &boardNews{Period: parts.Period{Board: fmt.Sprint("n", shard.Calculated(fmt.Sprint(i), 1<<30)), Label: "all"}}); err != nil {
 			t.Fatal(err)
 		}
 	}

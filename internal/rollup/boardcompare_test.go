@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/rollup/board"
+	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -37,7 +38,7 @@ func (a *arena) compare() {
 
 func (a *arena) top() storedTop {
 	h := a.containers[0]
-	top, err := h.tops.load(context.Background(), &standing{board: a.name, period: "all"})
+	top, err := h.tops.load(context.Background(), &boardNews{Period: parts.Period{Board: a.name, Label: "all"}})
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -57,11 +58,11 @@ func (a *arena) cells() (all board.Histogram) {
 		a.t.Fatal(err)
 	}
 	for _, item := range out.Items {
-		part, err := parseCellsPart(item)
+		part, err := board.StoredHistogram(item)
 		if err != nil {
 			a.t.Fatal(err)
 		}
-		all.Merge(part.Cells)
+		all.Merge(part)
 	}
 	return all
 }

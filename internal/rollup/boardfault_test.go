@@ -11,12 +11,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/board"
+	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // broken answers readings of a board with an error.
@@ -62,7 +63,7 @@ func TestBoardsThatCannotBeRead(t *testing.T) {
 // noted is how many notes there are.
 func (a *arena) noted() int {
 	a.t.Helper()
-	notes, err := a.containers[0].tops.notes(context.Background())
+	notes, err := a.containers[0].looker.notes(context.Background())
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -152,14 +153,14 @@ func TestADamagedTopIsReplacedOnceOnly(t *testing.T) {
 	f := a.containers[0].tops
 	for _, version := range []types.AttributeValue{nil, attribute.Number(7)} {
 		a.damage(schema.TopSK, map[string]types.AttributeValue{schema.TopVersion: version, schema.TopPlaces: nil})
-		s := &standing{board: a.name, period: "all"}
+		s := &boardNews{Period: parts.Period{Board: a.name, Label: "all"}}
 		top, err := f.load(t.Context(), s)
 		if err != nil || top.damaged == nil {
 			t.Fatalf("%+v, %v", top, err)
 		}
 		for _, want := range []bool{true, false} {
-			if _, won, err := f.store(t.Context(), s, top, board.NewTop()); err != nil || won != want {
-				t.Errorf("won: %v, %v", won, err)
+			if _, err := f.client.UpdateItem(t.Context(), f.update(s, top, top.next(board.NewTop(), s.lifetime, f.now()))); (err == nil) != want {
+				t.Errorf("stored: %v", err)
 			}
 		}
 	}
@@ -197,7 +198,7 @@ func TestALostTopOfAWeek(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := &standing{board: a.name, period: period}
+	s := &boardNews{Period: parts.Period{Board: a.name, Label: period}}
 	if err := a.containers[0].tops.note(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/rollup/board"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // staleArena is a board of size 1 whose top holds some of the players from p0 on,

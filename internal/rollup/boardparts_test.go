@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/rollup/histogram"
+	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 )
 
@@ -28,19 +28,20 @@ func (a *arena) shard(i, at int) (id string, end int) {
 
 // merge merges some parts of the histogram, as they are or as they were.
 func (a *arena) merge() {
-	store := histogram.New(a.db, a.names.Rollups, time.Now)
-	read, err := store.Read(context.Background(), a.name, "all")
+	key := parts.Period{Board: a.name, Label: "all"}.Key()
+	store := parts.NewHistograms(a.db, a.names.Rollups, time.Now)
+	read, err := store.Read(context.Background(), key)
 	if err != nil {
 		a.t.Fatal(err)
 	}
 	if a.random.IntN(3) == 0 {
 		read, a.parts = a.parts, read
 	}
-	some := histogram.Choose(read, time.Now(), func(histogram.Part) bool { return a.random.IntN(3) > 0 })
+	some := store.Choose(read, func(parts.Part[board.Histogram]) bool { return a.random.IntN(3) > 0 })
 	if len(some) == 0 {
 		return
 	}
-	_, err = store.Replace(context.Background(), a.name, "all", some, histogram.Sum(some, time.Now()), nil)
+	_, _, err = store.Merge(context.Background(), key, read, some, 0)
 	if err != nil && !errors.Is(err, parts.ErrMoved) {
 		a.t.Fatal(err)
 	}

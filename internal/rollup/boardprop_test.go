@@ -8,11 +8,11 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // TestBoardsAreExactAtRest plays random scores, falls and removals with many ties
@@ -41,7 +41,7 @@ func TestBoardsAreExactAtRest(t *testing.T) {
 		lost := rapid.SampledFrom([]int{0, 1, maxTopLost}).Draw(t, "refusals until a fold gives up")
 		client := &races{&unreliable{Client: db, random: own, faults: faults}, a}
 		for _, h := range a.containers {
-			h.tops.client, h.cells.client = client, client
+			h.tops.client, h.cells.Client = client, client
 			h.cells.limit = 5
 			h.tops.lost = lost
 		}

@@ -2,15 +2,15 @@ package rollup
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strconv"
-	"strings"
+	"maps"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -21,21 +21,22 @@ type storedTop struct {
 	*board.Top
 	version  int64 // 0: there is none, or one of which it can't be read
 	lifetime lifetime
-	damaged  map[string]types.AttributeValue // the item, if it can't be read
+	damaged  dynamo.Item // the item, if it can't be read
 }
 
 // parseTop reads a top's item. Without one the board's period had no entries yet:
 // every entry's record comes. That may be wrong, so what is made of it is looked at.
-func parseTop(item map[string]types.AttributeValue) (s storedTop, err error) {
+func parseTop(item dynamo.Item) (s storedTop, err error) {
 	if len(item) == 0 {
 		return storedTop{Top: board.NewTop()}, nil
 	}
-	attr := numberIn(item)
-	version, _ := attr(schema.TopVersion)
-	if s.version, err = strconv.ParseInt(version, 10, 64); err != nil || s.version < 1 {
-		return s, fmt.Errorf("its %s is %.40q", schema.TopVersion, version)
+	version, known := attribute.WholeOf(item, schema.TopVersion)
+	s.version = version
+	if !known || version < 1 {
+		return s, fmt.Errorf("its %s is not a whole number from 1 on", schema.TopVersion)
 	}
-	if s.lifetime, err = lifetimeOf(attr(schema.ExpiresAt)); err != nil {
+	expires := attribute.DigitsOf(item, schema.ExpiresAt)
+	if s.lifetime, err = lifetimeOf(expires, expires != ""); err != nil {
 		return s, err
 	}
 	s.Top, err = board.StoredTop(item)
@@ -44,9 +45,9 @@ func parseTop(item map[string]types.AttributeValue) (s storedTop, err error) {
 
 // load reads a top, consistently: what a record doesn't change is only known from
 // the top as it is after the record was written. It costs a twentieth of a write.
-func (f *topFolder) load(ctx context.Context, s *standing) (storedTop, error) {
+func (f *topFolder) load(ctx context.Context, s *boardNews) (storedTop, error) {
 	out, err := f.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &f.table, Key: attribute.Key(s.pk(), schema.TopSK), ConsistentRead: aws.Bool(true),
+		TableName: &f.table, Key: attribute.Key(s.PK(), schema.TopSK), ConsistentRead: aws.Bool(true),
 	})
 	if err != nil {
 		return storedTop{}, fmt.Errorf("reading it: %w", err)
@@ -56,84 +57,58 @@ func (f *topFolder) load(ctx context.Context, s *standing) (storedTop, error) {
 
 // found reads the item of a top. One that can't be read is known to be nothing: it is
 // made anew from the index, in its place.
-func (f *topFolder) found(s *standing, item map[string]types.AttributeValue) storedTop {
+func (f *topFolder) found(s *boardNews, item dynamo.Item) storedTop {
 	top, err := parseTop(item)
 	if err == nil {
 		return top
 	}
-	f.log.Error("a top can't be read: it is made anew", "board", s.board, "period", s.period, "error", err)
+	f.log.Error("a top can't be read: it is made anew", "board", s.Board, "period", s.Label, "error", err)
 	return storedTop{Top: board.UnknownTop(), version: max(0, top.version), lifetime: top.lifetime, damaged: item}
 }
 
-// store writes a top anew, on condition that it still is as it was read. If so it
-// returns what is stored now; if not, what is there instead, and that it has lost.
-func (f *topFolder) store(ctx context.Context, s *standing, was storedTop, next *board.Top) (now storedTop, won bool, err error) {
-	now = storedTop{Top: next, version: f.after(was), lifetime: was.lifetime.with(s.lifetime)}
-	_, err = f.client.UpdateItem(ctx, f.update(s, was, now))
-	if refused, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
-		return f.found(s, refused.Item), false, nil
+// next is what is stored of a top that takes the place of another. The first version is
+// the clock's microsecond, so that a top that was deleted and made again has no version
+// that any container remembers.
+func (s storedTop) next(top *board.Top, longer lifetime, now time.Time) storedTop {
+	next := storedTop{Top: top, version: s.version + 1, lifetime: s.lifetime.with(longer)}
+	if s.version == 0 {
+		next.version = now.UnixMicro()
 	}
-	if err != nil {
-		return storedTop{}, false, fmt.Errorf("storing it: %w", err)
-	}
-	return now, true, nil
+	return next
 }
 
-// after is the version that follows one. The first is the clock's microsecond, so that
-// a top that was deleted and made again has no version that any container remembers.
-func (f *topFolder) after(was storedTop) int64 {
-	if was.version == 0 {
-		return f.now().UnixMicro()
+// update stores a top, on condition that it still is as it was read. A damaged one is
+// compared as a whole, since its version may be anything.
+func (f *topFolder) update(s *boardNews, was, next storedTop) *dynamodb.UpdateItemInput {
+	attributes := []string{schema.Version, schema.TopVersion, schema.TopPlaces, schema.TopWhole, schema.AsOf}
+	update := "SET #v = :next_v, #version = :next_version, #places = :next_places, #whole = :next_whole, #as_of = :next_as_of"
+	condition, names, values := attribute.Unchanged(was.damaged, attributes...)
+	switch {
+	case was.damaged != nil:
+	case was.version == 0:
+		condition, values = aws.String("attribute_not_exists(#version)"), nil
+	default:
+		condition, values = aws.String("#version = :was"), dynamo.Item{":was": attribute.Number(was.version)}
 	}
-	return was.version + 1
-}
-
-func (f *topFolder) update(s *standing, was, next storedTop) *dynamodb.UpdateItemInput {
-	update := "SET #v = :v, #version = :version, #places = :places, #whole = :whole, #at = :at"
-	values := map[string]types.AttributeValue{
-		":v":       &types.AttributeValueMemberN{Value: schema.BoardVersion},
-		":version": attribute.Number(next.version),
-		":places":  &types.AttributeValueMemberB{Value: next.Bytes()},
-		":whole":   &types.AttributeValueMemberBOOL{Value: next.Whole()},
-		":at":      attribute.Number(f.now().UnixMilli()),
+	if values == nil {
+		values = dynamo.Item{}
 	}
+	maps.Copy(values, dynamo.Item{
+		":next_v":       &types.AttributeValueMemberN{Value: schema.BoardVersion},
+		":next_version": attribute.Number(next.version),
+		":next_places":  &types.AttributeValueMemberB{Value: next.Bytes()},
+		":next_whole":   &types.AttributeValueMemberBOOL{Value: next.Whole()},
+		":next_as_of":   attribute.Number(f.now().UnixMilli()),
+	})
 	if next.lifetime.end.IsZero() {
-		update += " REMOVE #expires"
+		update += " REMOVE expires_at"
 	} else {
-		update += ", #expires = :expires"
+		update += ", expires_at = :expires"
 		values[":expires"] = attribute.Number(next.lifetime.end.Unix())
 	}
-	condition := was.unchanged(values)
 	return &dynamodb.UpdateItemInput{
-		TableName: &f.table, Key: attribute.Key(s.pk(), schema.TopSK),
-		UpdateExpression: &update, ConditionExpression: &condition,
-		ExpressionAttributeNames: map[string]string{
-			"#v": schema.Version, "#version": schema.TopVersion, "#places": schema.TopPlaces,
-			"#whole": schema.TopWhole, "#at": schema.AsOf, "#expires": schema.ExpiresAt,
-		},
-		ExpressionAttributeValues:           values,
-		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+		TableName: &f.table, Key: attribute.Key(s.PK(), schema.TopSK),
+		UpdateExpression: &update, ConditionExpression: condition,
+		ExpressionAttributeNames: names, ExpressionAttributeValues: values,
 	}
-}
-
-// unchanged is the condition that a top still is as it was read, with its values. A
-// damaged one is compared as a whole, since its version may be anything.
-func (s storedTop) unchanged(values map[string]types.AttributeValue) string {
-	switch {
-	case s.damaged == nil && s.version == 0:
-		return "attribute_not_exists(#version)"
-	case s.damaged == nil:
-		values[":was"] = attribute.Number(s.version)
-		return "#version = :was"
-	}
-	var same []string
-	for name, attribute := range map[string]string{"#v": schema.Version, "#version": schema.TopVersion, "#places": schema.TopPlaces, "#whole": schema.TopWhole, "#at": schema.AsOf} {
-		if s.damaged[attribute] == nil {
-			same = append(same, "attribute_not_exists("+name+")")
-			continue
-		}
-		value := strings.Replace(name, "#", ":was_", 1)
-		values[value], same = s.damaged[attribute], append(same, name+" = "+value)
-	}
-	return strings.Join(same, " AND ")
 }

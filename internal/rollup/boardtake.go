@@ -6,15 +6,16 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hotshard/hotshard/internal/rollup/board"
+	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
-	"github.com/hotshard/hotshard/internal/rollup/board"
 )
 
-// turned folds a standing's turns.
-func (f *topFolder) turned(ctx context.Context, s *standing, top storedTop, size int) (*board.Top, error) {
+// turned folds a boardNews's turns.
+func (f *topFolder) turned(ctx context.Context, s *boardNews, top storedTop, size int) (*board.Top, error) {
 	next := top.Clone()
-	if version, ok := f.sure.GetIfPresent(s.pk()); ok && version == top.version {
+	if version, ok := f.sure.GetIfPresent(s.PK()); ok && version == top.version {
 		next.Sure()
 	}
 	asked := s.offer(next)
@@ -32,7 +33,7 @@ func (f *topFolder) turned(ctx context.Context, s *standing, top storedTop, size
 
 // offer hands a top the newest state of each player, and returns those whose
 // entries must be read.
-func (s *standing) offer(top *board.Top) (asked []string) {
+func (s *boardNews) offer(top *board.Top) (asked []string) {
 	for _, state := range s.newest() {
 		if top.Offer(state) == board.Asks {
 			asked = append(asked, state.Player)
@@ -42,13 +43,13 @@ func (s *standing) offer(top *board.Top) (asked []string) {
 }
 
 // take reads players' entries into a top. A damaged one has no place there.
-func (f *topFolder) take(ctx context.Context, s *standing, top *board.Top, players []string) error {
+func (f *topFolder) take(ctx context.Context, s *boardNews, top *board.Top, players []string) error {
 	slices.Sort(players)
 	players = slices.Compact(players)
 	if len(players) == 0 {
 		return nil
 	}
-	entries, err := f.boards.Entries(ctx, s.board, s.period, players, f.now())
+	entries, err := f.boards.Entries(ctx, s.Board, s.Label, players, f.now())
 	damaged, some := errors.AsType[boards.DamagedEntries](err)
 	if err != nil && !some {
 		return f.damaged(ctx, err)
@@ -75,7 +76,7 @@ func (f *topFolder) damaged(ctx context.Context, err error) error {
 	if passing(ctx, err) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", errUnreadable, err)
+	return fmt.Errorf("%w: %w", parts.ErrUnreadable, err)
 }
 
 // deeper is how many times as many places as a top holds are read of an index that
@@ -84,7 +85,7 @@ const deeper = 8
 
 // widen reads the first of the index into a top that is short. One that still is
 // short then is noted.
-func (f *topFolder) widen(ctx context.Context, s *standing, top *board.Top, size int) error {
+func (f *topFolder) widen(ctx context.Context, s *boardNews, top *board.Top, size int) error {
 	for n := f.hold(size); ; n *= 2 {
 		places, last, err := f.index(ctx, s, n)
 		if err != nil {
@@ -112,8 +113,8 @@ func (f *topFolder) widen(ctx context.Context, s *standing, top *board.Top, size
 
 // index reads the first n places, and the last of them, or nil when there are no
 // more than these.
-func (f *topFolder) index(ctx context.Context, s *standing, n int) (places []boards.Place, last *boards.Place, err error) {
-	places, err = f.boards.Top(ctx, s.board, s.period, n, f.now())
+func (f *topFolder) index(ctx context.Context, s *boardNews, n int) (places []boards.Place, last *boards.Place, err error) {
+	places, err = f.boards.Top(ctx, s.Board, s.Label, n, f.now())
 	if err != nil {
 		return nil, nil, f.damaged(ctx, err)
 	}

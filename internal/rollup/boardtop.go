@@ -8,13 +8,14 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/maypok86/otter/v2"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // Boards is what the folds of tops read of leaderboards. [boards.Boards] has it.
@@ -84,11 +85,9 @@ type topFolder struct {
 	recheck time.Duration
 	hold    func(size int) int // entries of a top for readers that want so many
 	lost    int                // stores of one fold that may be refused
-	looks   int                // at tops, of one run of the task
 	now     func() time.Time
 	log     *slog.Logger
 	sure    *otter.Cache[string, int64] // version of a top whose unsure entries were found unchanged
-	told    *otter.Cache[string, bool]  // sort keys of notes that can't be read, of which the log has been told
 }
 
 // maxTops bounds the tops that a container remembers.
@@ -96,9 +95,8 @@ const maxTops = 1000
 
 func newTopFolder(client Client, settings Settings, boards Boards, now func() time.Time, log *slog.Logger) *topFolder {
 	return &topFolder{
-		client: client, table: settings.RollupsTable, boards: boards, recheck: settings.BoardRecheck, hold: board.Hold, lost: maxTopLost, looks: maxLooks, now: now, log: log,
+		client: client, table: settings.RollupsTable, boards: boards, recheck: settings.BoardRecheck, hold: board.Hold, lost: maxTopLost, now: now, log: log,
 		sure: otter.Must(&otter.Options[string, int64]{MaximumSize: maxTops}),
-		told: otter.Must(&otter.Options[string, bool]{MaximumSize: maxTops}),
 	}
 }
 
@@ -109,91 +107,88 @@ const (
 	maxTopTime   = 10 * time.Second // for all of it
 )
 
-// errOutrun: others stored the top, again and again.
-var errOutrun = errors.New("others were faster")
-
 // fold brings a top up to these turns of its board's entries, or leaves that to the
 // task: a top that is too busy must not hold up what else is in the batch.
-func (f *topFolder) fold(ctx context.Context, of *standing) error {
+func (f *topFolder) fold(ctx context.Context, of *boardNews) error {
 	s := of.own()
 	limited, cancel := context.WithTimeout(ctx, maxTopTime)
 	defer cancel()
 	err := f.settle(limited, s, f.turned, f.lost)
-	if busy := errors.Is(err, errOutrun) || errors.Is(dynamo.Kind(err), shard.ErrThrottled) || limited.Err() != nil; busy && err != nil && ctx.Err() == nil {
-		f.log.Warn("a top is busy: it is looked at again later", "board", s.board, "period", s.period, "error", err)
+	if busy := errors.Is(err, dynamo.ErrOutrun) || errors.Is(dynamo.Kind(err), shard.ErrThrottled) || limited.Err() != nil; busy && err != nil && ctx.Err() == nil {
+		f.log.Warn("a top is busy: it is looked at again later", "board", s.Board, "period", s.Label, "error", err)
 		err = f.note(ctx, s)
 	}
 	if err != nil {
-		return fmt.Errorf("the top of board %q, period %s: %w", s.board, s.period, err)
+		return fmt.Errorf("the top of board %q, period %s: %w", s.Board, s.Label, err)
 	}
 	return s.parked()
 }
 
 // step returns what becomes of a top for readers that want so many entries.
-type step func(ctx context.Context, s *standing, top storedTop, size int) (*board.Top, error)
+type step func(ctx context.Context, s *boardNews, top storedTop, size int) (*board.Top, error)
 
-// settle stores what first makes of a top, and then folds until all in it is sure.
-// With errOutrun it has lost so often, or there always was something unsure.
-func (f *topFolder) settle(ctx context.Context, s *standing, first step, mostLost int) error {
-	size, err := f.size(ctx, s.board)
+// settle stores what first makes of a top, and then folds until all in it is sure. With
+// dynamo.ErrOutrun a store was refused so often, or there always was something unsure.
+func (f *topFolder) settle(ctx context.Context, s *boardNews, first step, mostLost int) error {
+	size, err := f.size(ctx, s.Board)
 	if err != nil {
 		return err
 	}
 	top, err := f.load(ctx, s)
-	lost := 0
-	for range maxTopRounds {
-		if err != nil {
-			return err
-		}
-		next, err := first(ctx, s, top, size)
-		if err != nil {
-			return err
-		}
-		if next.Same(top.Top) {
-			f.sure.Set(s.pk(), top.version)
-			return nil
-		}
-		var won bool
-		if top, won, err = f.keep(ctx, s, top, next); err != nil {
-			return err
-		}
-		switch {
-		case won && len(next.Unsure()) == 0:
-			return nil
-		case won:
-			first = f.turned
-		case lost == mostLost:
-			return fmt.Errorf("%w %d times", errOutrun, lost+1)
-		default:
-			lost++
-			if top, err = f.wait(ctx, s, top, lost); err != nil {
-				return err
-			}
-		}
+	if err != nil {
+		return err
 	}
-	return fmt.Errorf("after %d rounds: %w", maxTopRounds, errOutrun)
+	for range maxTopRounds {
+		stored, err := f.store(ctx, s, &top, func(top storedTop) (*board.Top, error) { return first(ctx, s, top, size) }, mostLost)
+		switch {
+		case err != nil:
+			return err
+		case !stored:
+			f.sure.Set(s.PK(), top.version)
+			return nil
+		case len(top.Unsure()) == 0:
+			return nil
+		}
+		first = f.turned
+	}
+	return fmt.Errorf("after %d rounds: %w", maxTopRounds, dynamo.ErrOutrun)
 }
 
-// keep stores a top. If that reaches further than the one before, it is noted: before,
-// lest the process dies in between, and after, since a look may have cleared the note
-// by then.
-func (f *topFolder) keep(ctx context.Context, s *standing, was storedTop, next *board.Top) (now storedTop, won bool, err error) {
-	wider := was.version == 0 || next.Wider(was.Top)
-	if wider {
-		if err := f.note(ctx, s); err != nil {
-			return was, false, err
+// store stores what change makes of a top, which is what is stored then, unless that is
+// the same. One that reaches further than the one before is noted: before, lest the
+// process dies in between, and after, since a look may have cleared the note by then.
+func (f *topFolder) store(ctx context.Context, s *boardNews, top *storedTop, change func(storedTop) (*board.Top, error), mostLost int) (stored bool, err error) {
+	var next storedTop
+	wider, lost := false, 0
+	err = dynamo.Guarded(ctx, f.client, mostLost+1, func() (*dynamodb.UpdateItemInput, error) {
+		to, err := change(*top)
+		stored = err == nil && !to.Same(top.Top)
+		if !stored {
+			return nil, err
 		}
-	}
-	now, won, err = f.store(ctx, s, was, next)
-	if wider && (won || err != nil) { // it may have been stored
+		next = top.next(to, s.lifetime, f.now())
+		wider = top.version == 0 || to.Wider(top.Top)
+		if wider {
+			err = f.note(ctx, s)
+		}
+		return f.update(s, *top, next), err
+	}, func(found dynamo.Item) (err error) {
+		lost++
+		*top, err = f.wait(ctx, s, f.found(s, found), lost)
+		return err
+	})
+	if stored && wider { // it may have been stored also if err says that it wasn't
 		err = errors.Join(err, f.note(ctx, s))
 	}
-	return now, won, err
+	if stored && err == nil {
+		*top = next
+	}
+	return stored, err
 }
 
 // wait lets others store theirs. The first to have lost goes on at once, from what
 // it was answered.
-func (f *topFolder) wait(ctx context.Context, s *standing, top storedTop, lost int) (storedTop, error) {
+func (f *topFolder) wait(ctx context.Context, s *boardNews, top storedTop, lost int) (storedTop, error) {
 	if lost == 1 {
 		return top, nil
 	}

@@ -14,13 +14,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
-	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/board"
-	"github.com/hotshard/hotshard/internal/rollup/histogram"
+	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // arena is one period of a board: the entries, which are in the engine, the stream
@@ -38,11 +38,11 @@ type arena struct {
 	clock   time.Time
 
 	entries map[string]board.State
-	streams [3][]string      // records
-	numbers [3][]string      // their sequence numbers
-	cuts    [3][]int         // where the stream shard was closed, and its child begins
-	done    [3]int           // records that Lambda takes for done
-	parts   []histogram.Part // of the histogram, as they were read some time ago
+	streams [3][]string                   // records
+	numbers [3][]string                   // their sequence numbers
+	cuts    [3][]int                      // where the stream shard was closed, and its child begins
+	done    [3]int                        // records that Lambda takes for done
+	parts   []parts.Part[board.Histogram] // of the histogram, as they were read some time ago
 
 	lags   bool // the index is what it was, and not the engine's
 	frozen bool // and stays that way

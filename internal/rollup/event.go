@@ -1,52 +1,38 @@
 package rollup
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
-	"strings"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/ddbstream"
+	"github.com/hotshard/hotshard/internal/rollup/partial"
+	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 )
-
-// occurrence is a record's news for an event rollup: an event that is new, or one
-// that came again with other data.
-type occurrence struct {
-	sequence string            // as the record has it
-	place    string            // the same with leading zeros: text order is number order
-	numbers  map[string]string // by field; of a new event
-	restated bool
-}
 
 // bucket is a stream shard's part of an event rollup, and what is to be folded
 // into it, in stream order.
 type bucket struct {
-	partKey
+	parts.Bucket
 	streamShard string
-	target      string
-	end         time.Time
-	records     []occurrence
+	records     []parts.Record[partial.Partial]
+	all         []string // sequence numbers, as the records have them
 }
 
-func (b *bucket) sequences() []string {
-	list := make([]string, len(b.records))
-	for i, o := range b.records {
-		list[i] = o.sequence
-	}
-	return list
-}
+func (b *bucket) sequences() []string { return b.all }
 
 // buckets collects the events of one batch by what they fold into.
 type buckets struct {
 	rules       Rules
 	streamShard string
-	list        map[partKey]*bucket
+	list        map[parts.Bucket]*bucket
 }
 
 func newBuckets(rules Rules, streamShard string) *buckets {
-	return &buckets{rules: rules, streamShard: streamShard, list: map[partKey]*bucket{}}
+	return &buckets{rules: rules, streamShard: streamShard, list: map[parts.Bucket]*bucket{}}
 }
 
 // add takes in a record, if it is about an event that is rolled up. The error says
@@ -61,23 +47,21 @@ func (b *buckets) add(r *ddbstream.Record) error {
 	if !ok {
 		return nil
 	}
-	o, ok, err := rule.read(r)
-	if err != nil {
-		return fmt.Errorf("record %s, an event of %q: %w", r.Sequence, entity, err)
-	}
-	if !ok {
+	apply, err := rule.read(r)
+	if err == nil && apply == nil {
 		return nil
 	}
-	pk, sk := schema.RollupKey(entity, rule.bucket(), at, b.streamShard)
-	key := partKey{pk, sk}
-	if b.list[key] == nil {
-		width := rule.bucket().Width()
-		b.list[key] = &bucket{
-			partKey: key, streamShard: b.streamShard,
-			target: schema.EventTarget(entity, rule.bucket(), at), end: at.Truncate(width).Add(width),
-		}
+	place, noPlace := parts.Sequence(string(r.Sequence))
+	if err = cmp.Or(err, noPlace); err != nil {
+		return fmt.Errorf("record %s, an event of %q: %w", r.Sequence, entity, err)
 	}
-	b.list[key].records = append(b.list[key].records, o)
+	key := parts.Bucket{Entity: entity, Width: rule.bucket(), Start: at.UTC().Truncate(rule.bucket().Width())}
+	if b.list[key] == nil {
+		b.list[key] = &bucket{Bucket: key, streamShard: b.streamShard}
+	}
+	to := b.list[key]
+	to.all = append(to.all, string(r.Sequence))
+	to.records = append(to.records, parts.Record[partial.Partial]{Sequence: place, Apply: apply})
 	return nil
 }
 
@@ -98,27 +82,22 @@ func eventOf(r *ddbstream.Record) (entity string, at time.Time, ok bool) {
 // data is the attribute that has what a caller said of an event.
 const data = "data"
 
-// read says what a record means for a rollup. Only a new event adds to it; one
-// that is removed, by TTL or otherwise, stays in it.
-func (r rule) read(record *ddbstream.Record) (o occurrence, ok bool, err error) {
+// read says what a record does to a rollup, nil for nothing. Only a new event adds to
+// it; one that is removed, by TTL or otherwise, stays in it.
+func (r rule) read(record *ddbstream.Record) (apply func(*partial.Partial), err error) {
 	switch record.Name {
 	case ddbstream.Insert:
-		if o.numbers, err = r.numbers(record.New); err != nil {
-			return o, false, err
-		}
+		numbers, err := r.numbers(record.New)
+		return func(p *partial.Partial) { p.Add(numbers) }, err
 	case ddbstream.Modify:
 		if !record.New.Present() || !record.Old.Present() {
-			return o, false, errors.New("it lacks an image")
+			return nil, errors.New("it lacks an image")
 		}
-		if o.restated = !record.New.Same(record.Old, data); !o.restated {
-			return o, false, nil
+		if !record.New.Same(record.Old, data) {
+			return func(p *partial.Partial) { p.Restated = true }, nil
 		}
-	default:
-		return o, false, nil
 	}
-	o.sequence = string(record.Sequence)
-	o.place, err = placeOf(o.sequence)
-	return o, true, err
+	return nil, nil
 }
 
 // numbers returns the numbers of an event that the rule wants.
@@ -135,12 +114,4 @@ func (r rule) numbers(image ddbstream.Image) (map[string]string, error) {
 	}
 	maps.DeleteFunc(numbers, func(field, _ string) bool { return !r.wants(field) })
 	return numbers, nil
-}
-
-// placeOf gives a sequence number the length at which text order is number order.
-func placeOf(sequence string) (string, error) {
-	if len(sequence) > schema.RollupSequenceDigits || strings.Trim(sequence, "0123456789") != "" {
-		return "", fmt.Errorf("its sequence number is not one of up to %d digits", schema.RollupSequenceDigits)
-	}
-	return strings.Repeat("0", schema.RollupSequenceDigits-len(sequence)) + sequence, nil
 }

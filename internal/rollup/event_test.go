@@ -140,7 +140,7 @@ func TestWhatAnEventAdds(t *testing.T) {
 		inserted("a#b", "2", `{"M":{"t":{"N":"-1E-3"},"ünï c#ödé\"\\":{"N":"3"}}}`, "10"),
 		inserted("a#b", "3", `{"M":{}}`, "11"),
 	))
-	got := rollups(t, db, h.events.table, "a#b")["2026-01-31T22"]
+	got := rollups(t, db, h.table, "a#b")["2026-01-31T22"]
 	if got.Events != 3 || got.Skipped != 1 || got.Restated || len(got.Measures) != 2 {
 		t.Fatalf("got %+v", got)
 	}
@@ -159,13 +159,13 @@ func TestPutsAgainAndRemovals(t *testing.T) {
 	gone := happening{kind: "REMOVE", entity: "e", id: "1", at: start, old: first.new, sequence: "3"}
 	must(t, h, windowed("s", first, same))
 	must(t, h, windowed("s", gone))
-	got := rollups(t, db, h.events.table, "e")["2026-01-31T22"]
+	got := rollups(t, db, h.table, "e")["2026-01-31T22"]
 	if got.Events != 1 || got.Restated || got.Measures["t"].Sum.String() != "1" {
 		t.Fatalf("unchanged and removed: %+v", got)
 	}
 	other := happening{kind: "MODIFY", entity: "e", id: "1", at: start, old: first.new, new: `{"M":{"t":{"N":"5"}}}`, sequence: "4"}
 	must(t, h, windowed("t", other))
-	got = rollups(t, db, h.events.table, "e")["2026-01-31T22"]
+	got = rollups(t, db, h.table, "e")["2026-01-31T22"]
 	if got.Events != 1 || !got.Restated || got.Measures["t"].Sum.String() != "1" {
 		t.Errorf("changed, on another stream shard: %+v", got)
 	}
@@ -180,14 +180,14 @@ func TestRulesDecide(t *testing.T) {
 	})
 	data := `{"M":{"t":{"N":"1"},"u":{"N":"99999999999999999"}}}`
 	must(t, h, windowed("s", inserted("d1", "1", data, "1"), inserted("h1", "1", data, "2"), inserted("other", "1", data, "3")))
-	day := rollups(t, db, h.events.table, "d1")
+	day := rollups(t, db, h.table, "d1")
 	if len(day) != 1 || day["2026-01-31"].Events != 1 || len(day["2026-01-31"].Measures) != 1 || day["2026-01-31"].Skipped != 0 {
 		t.Errorf("by day: %+v", day)
 	}
-	if hour := rollups(t, db, h.events.table, "h1"); hour["2026-01-31T22"].Skipped != 1 {
+	if hour := rollups(t, db, h.table, "h1"); hour["2026-01-31T22"].Skipped != 1 {
 		t.Errorf("by hour: %+v", hour)
 	}
-	if none := rollups(t, db, h.events.table, "other"); len(none) != 0 {
+	if none := rollups(t, db, h.table, "other"); len(none) != 0 {
 		t.Errorf("without a rule: %+v", none)
 	}
 }
@@ -197,7 +197,7 @@ func TestRetention(t *testing.T) {
 	h, db := newEvents(t, func(s *Settings) { s.RollupRetention = keep })
 	expiry := func() string {
 		pk, sk := schema.RollupKey("e", "hour", start, "s")
-		out, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &h.events.table, Key: map[string]types.AttributeValue{
+		out, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &h.table, Key: map[string]types.AttributeValue{
 			"pk": &types.AttributeValueMemberS{Value: pk}, "sk": &types.AttributeValueMemberS{Value: sk},
 		}})
 		if err != nil {

@@ -18,10 +18,10 @@ func TestWithoutAStreamShard(t *testing.T) {
 	if err != nil || len(failed) != 1 || !failed["7"] {
 		t.Fatalf("failed: %v, %v", failed, err)
 	}
-	if got := rollups(t, db, h.events.table, "e"); len(got) != 0 {
+	if got := rollups(t, db, h.table, "e"); len(got) != 0 {
 		t.Fatalf("folded: %+v", got)
 	}
-	must(t, newHandler(t, Settings{RollupsTable: h.events.table}, db), unwindowed) // without rules there is nothing to refuse
+	must(t, newHandler(t, Settings{RollupsTable: h.table}, db), unwindowed) // without rules there is nothing to refuse
 }
 
 // counting counts updates, and how many of them were refused.
@@ -44,8 +44,8 @@ func (c *counting) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput,
 func TestOneUpdateABatch(t *testing.T) {
 	h, db := newEvents(t, nil)
 	one, two := &counting{Client: db}, &counting{Client: db}
-	h.events.client = one
-	other := newHandler(t, Settings{RollupsTable: h.events.table, Rules: h.rules}, two)
+	h.events.Client = one
+	other := newHandler(t, Settings{RollupsTable: h.table, Rules: h.rules}, two)
 	sequence := 0
 	batch := func() []byte {
 		var list []happening
@@ -69,7 +69,7 @@ func TestOneUpdateABatch(t *testing.T) {
 	if two.updates != 4 || two.refused != 1 {
 		t.Errorf("the other container: %d updates, %d refused; want 4 and 1", two.updates, two.refused)
 	}
-	if got := rollups(t, db, h.events.table, "e")["2026-01-31T22"]; got.Events != 35 {
+	if got := rollups(t, db, h.table, "e")["2026-01-31T22"]; got.Events != 35 {
 		t.Errorf("%d events, want 35", got.Events)
 	}
 }

@@ -227,7 +227,7 @@ func TestEventsFoldOnceHoweverDelivered(t *testing.T) {
 		w := newWorld(random, round, rapid.IntRange(1, 60).Draw(t, "records"))
 		own := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "faults' seed"), 0))
 		client := &unreliable{Client: db, random: own, faults: rapid.IntRange(0, 12).Draw(t, "faults")}
-		settings := Settings{RollupsTable: h.events.table, Rules: h.rules}
+		settings := Settings{RollupsTable: h.table, Rules: h.rules}
 		containers := [2]*Handler{newHandler(t, settings, client), newHandler(t, settings, client)}
 		for range rapid.IntRange(0, 12).Draw(t, "turns") {
 			if random.IntN(4) == 0 {
@@ -238,7 +238,7 @@ func TestEventsFoldOnceHoweverDelivered(t *testing.T) {
 		}
 		w.finish(t, containers)
 		for entity, hours := range w.want {
-			got := rollups(t, db, h.events.table, entity)
+			got := rollups(t, db, h.table, entity)
 			for label, want := range hours {
 				compare(t, entity+" "+label, got[label], want)
 			}

@@ -2,7 +2,6 @@ package rollup
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math/big"
@@ -16,14 +15,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/maypok86/otter/v2"
 
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/rollup/attribute"
+	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 )
-
-// updater is what folds call of DynamoDB.
-type updater interface {
-	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
-}
 
 // maxRevBytes bounds, roughly, the memory for revs that a container remembers.
 const maxRevBytes = 32 << 20
@@ -33,13 +29,13 @@ const maxRevBytes = 32 << 20
 const maxRounds = 10
 
 type folder struct {
-	client updater
+	client dynamo.Updater
 	table  string
 	now    func() time.Time
 	folded *otter.Cache[string, map[int]*big.Int] // highest revs seen in a summary
 }
 
-func newFolder(client updater, table string, now func() time.Time) *folder {
+func newFolder(client dynamo.Updater, table string, now func() time.Time) *folder {
 	return &folder{
 		client: client, table: table, now: now,
 		folded: otter.Must(&otter.Options[string, map[int]*big.Int]{MaximumWeight: maxRevBytes, Weigher: weighRevs}),
@@ -52,49 +48,36 @@ func weighRevs(pk string, revs map[int]*big.Int) uint32 {
 	return uint32(summary + len(pk) + rev*len(revs))
 }
 
-// fold brings a target up to these states of its sources, in one update. When
-// the summary has a newer state of some of them already, the update is refused
-// as a whole and made again without those.
+// fold brings a target up to these states of its sources, as far as this container
+// doesn't remember that they were folded.
 func (f *folder) fold(ctx context.Context, t *target) error {
 	known, _ := f.folded.GetIfPresent(t.pk)
-	for range maxRounds {
-		drop(t.sources, known)
-		if len(t.sources) == 0 {
-			return nil
-		}
-		_, err := f.client.UpdateItem(ctx, f.update(t))
-		refused, conflict := errors.AsType[*types.ConditionalCheckFailedException](err)
-		switch {
-		case err == nil:
-			f.remember(t, known)
-			return nil
-		case inTransaction(ctx, err):
-			continue
-		case !conflict:
-			return fmt.Errorf("folding into %q: %w", t.pk, err)
-		}
-		if known, err = revs(refused.Item); err != nil {
-			return fmt.Errorf("folding into %q: %w: %w", t.pk, errUnreadable, err)
-		}
-		f.folded.Set(t.pk, known)
+	known, err := t.fold(ctx, f.client, f.table, f.now, known)
+	if err == nil {
+		f.remember(t, known)
 	}
-	return fmt.Errorf("folding into %q: others were faster %d times", t.pk, maxRounds)
+	return err
 }
 
-// conflictPause is for how long a fold waits for a transaction that is changing its
-// target: a merge, or a repair.
-const conflictPause = 20 * time.Millisecond
-
-// inTransaction tells whether an update met a transaction, which is over then.
-func inTransaction(ctx context.Context, err error) bool {
-	if _, ok := errors.AsType[*types.TransactionConflictException](err); !ok {
-		return false
+// fold brings a target up to these states of its sources, in one update. When the
+// summary has a newer state of some of them already, the update is refused as a whole
+// and made again without those. Known are the revs that the summary has, as far as that
+// is known.
+func (t *target) fold(ctx context.Context, client dynamo.Updater, table string, now func() time.Time, known map[int]*big.Int) (map[int]*big.Int, error) {
+	err := dynamo.Guarded(ctx, client, maxRounds, func() (*dynamodb.UpdateItemInput, error) {
+		drop(t.sources, known)
+		if len(t.sources) == 0 {
+			return nil, nil
+		}
+		return t.update(table, now()), nil
+	}, func(found dynamo.Item) (err error) {
+		known, err = revs(found)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("folding into %q: %w", t.pk, err)
 	}
-	select {
-	case <-ctx.Done():
-	case <-time.After(conflictPause):
-	}
-	return true
+	return known, nil
 }
 
 // drop removes the sources that the summary has at least as new.
@@ -116,12 +99,12 @@ func (f *folder) remember(t *target, known map[int]*big.Int) {
 
 // update is conditional on its own sources only, so that the folds of consumers
 // with other sources of the same summary never refuse each other.
-func (f *folder) update(t *target) *dynamodb.UpdateItemInput {
+func (t *target) update(table string, now time.Time) *dynamodb.UpdateItemInput {
 	sets := []string{"v = :v", schema.AsOf + " = :at"}
 	var conditions []string
 	values := map[string]types.AttributeValue{
 		":v":  &types.AttributeValueMemberN{Value: schema.SummaryVersion},
-		":at": &types.AttributeValueMemberN{Value: strconv.FormatInt(f.now().UnixMilli(), 10)},
+		":at": attribute.Number(now.UnixMilli()),
 	}
 	if t.removes() {
 		sets = append(sets, schema.Gone+" = :at")
@@ -134,30 +117,25 @@ func (f *folder) update(t *target) *dynamodb.UpdateItemInput {
 		values[":"+value] = &types.AttributeValueMemberN{Value: t.sources[n].value}
 	}
 	return &dynamodb.UpdateItemInput{
-		TableName:                           &f.table,
-		Key:                                 attribute.Key(t.pk, schema.SoleSK),
-		UpdateExpression:                    aws.String("SET " + strings.Join(sets, ", ")),
-		ConditionExpression:                 aws.String(strings.Join(conditions, " AND ")),
-		ExpressionAttributeValues:           values,
-		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+		TableName:                 &table,
+		Key:                       attribute.Key(t.pk, schema.SoleSK),
+		UpdateExpression:          aws.String("SET " + strings.Join(sets, ", ")),
+		ConditionExpression:       aws.String(strings.Join(conditions, " AND ")),
+		ExpressionAttributeValues: values,
 	}
 }
 
 // revs reads the revs that a summary item holds.
-func revs(item map[string]types.AttributeValue) (map[int]*big.Int, error) {
+func revs(item dynamo.Item) (map[int]*big.Int, error) {
 	known := map[int]*big.Int{}
-	for name, value := range item {
+	for name := range item {
 		n, err := strconv.Atoi(strings.TrimPrefix(name, "r"))
 		if err != nil || schema.RevAttr(n) != name {
 			continue
 		}
-		number, ok := value.(*types.AttributeValueMemberN)
-		if !ok {
-			return nil, fmt.Errorf("its %s is not a number", name)
-		}
-		rev, ok := new(big.Int).SetString(number.Value, 10)
-		if !ok {
-			return nil, fmt.Errorf("its %s is %q, not a whole number", name, number.Value)
+		rev, whole := new(big.Int).SetString(attribute.DigitsOf(item, name), 10)
+		if !whole {
+			return nil, fmt.Errorf("%w: its %s is not a whole number", parts.ErrUnreadable, name)
 		}
 		known[n] = rev
 	}

@@ -14,11 +14,12 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hotshard/hotshard/pkg/shard/boards"
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/internal/ddbstream"
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/rollup/compact"
 	"github.com/hotshard/hotshard/internal/schedule"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // maxFolds bounds the calls under way for one batch.
@@ -37,10 +38,11 @@ type Handler struct {
 	folder    *folder
 	events    *eventFolder
 	tops      *topFolder
+	looker    *looker
 	cells     *cellsFolder
 	rules     Rules
 	compactor *compact.Compactor
-	client    updater
+	client    dynamo.Updater
 	table     string
 	now       func() time.Time
 	log       *slog.Logger
@@ -60,11 +62,13 @@ func New(settings Settings, client Client, log *slog.Logger) (*Handler, error) {
 	}
 	view := shardmap.New(client, settings.ShardMapTable, shardmap.Options{})
 	rankings := boards.New(client, settings.ItemsTable, view, boards.Options{})
+	tops := newTopFolder(client, settings, rankings, time.Now, log)
 	return &Handler{
 		compactor: compactor,
 		folder:    newFolder(client, settings.RollupsTable, time.Now),
 		events:    newEventFolder(client, settings, time.Now),
-		tops:      newTopFolder(client, settings, rankings, time.Now, log),
+		tops:      tops,
+		looker:    newLooker(tops),
 		cells:     newCellsFolder(client, settings, time.Now),
 		rules:     settings.Rules,
 		client:    client,
@@ -102,7 +106,7 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 func (h *Handler) task(ctx context.Context, name string) ([]byte, error) {
 	switch name {
 	case boardsTask:
-		answer, err := h.tops.lookAgain(ctx)
+		answer, err := h.looker.lookAgain(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -151,7 +155,7 @@ type job struct {
 func (d *delivery) jobs() (jobs []job) {
 	var changes []change
 	events := newBuckets(d.rules, d.batch.ShardID)
-	boards := standings{}
+	boards := boardsNews{}
 	for i := range d.batch.Records {
 		r := &d.batch.Records[i]
 		c, ok, err := read(r)
@@ -176,7 +180,7 @@ func (d *delivery) jobs() (jobs []job) {
 	}
 	for _, b := range events.list {
 		jobs = append(jobs, job{
-			target:    b.target,
+			target:    b.Key().Target,
 			fold:      func(ctx context.Context) error { return d.events.fold(ctx, b) },
 			sequences: b.sequences,
 		})
@@ -186,8 +190,9 @@ func (d *delivery) jobs() (jobs []job) {
 
 // boardJobs are two for each board's period: its top, and the stream shard's part of
 // its histogram.
-func (d *delivery) boardJobs(boards standings) (jobs []job) {
-	for pk, s := range boards {
+func (d *delivery) boardJobs(boards boardsNews) (jobs []job) {
+	for _, s := range boards {
+		pk := s.PK()
 		if len(s.turns) > 0 {
 			jobs = append(jobs,
 				job{pk, func(ctx context.Context) error { return d.tops.fold(ctx, s) }, s.sequences},

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/ddbstream"
 	"github.com/hotshard/hotshard/internal/rollup/attribute"
+	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -24,13 +25,10 @@ type loss struct {
 	sequences []string // never empty
 }
 
-// errUnreadable: a stored summary has a form that folds can't go on from.
-var errUnreadable = errors.New("what is stored can't be read")
-
 // permanent tells errors that would come again with the same records from those
 // that may pass.
 func permanent(err error) bool {
-	if errors.Is(err, errUnreadable) {
+	if errors.Is(err, parts.ErrUnreadable) {
 		return true
 	}
 	// The summary outgrew an item, or a number DynamoDB's digits.
@@ -82,7 +80,7 @@ func (d *delivery) park(ctx context.Context, target string) {
 	l := d.lost[target]
 	_, err := d.client.UpdateItem(ctx, d.failure(target, l))
 	if t, no := schema.ParseTarget(target); no == nil && t.Base.Type == schema.Board {
-		err = errors.Join(err, d.tops.note(ctx, &standing{board: t.Base.Name, period: t.Period}))
+		err = errors.Join(err, d.tops.note(ctx, &boardNews{Period: parts.Period{Board: t.Base.Name, Label: t.Period}}))
 	}
 	if err != nil {
 		d.retry(fmt.Errorf("noting that %q lacks records: %w", target, err), l.sequences...)

@@ -1,10 +1,14 @@
 package rollup
 
 import (
+	"context"
 	"fmt"
 	"math/big"
+	"time"
 
 	"github.com/hotshard/hotshard/internal/ddbstream"
+	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -103,4 +107,18 @@ func newest(changes []change) []*target {
 		}
 	}
 	return targets
+}
+
+// FoldRemoval folds the removal of a counter's write shard that was as given, as its
+// record will be: it is worth 0 from the rev after its last. One that no fold can read
+// is passed over. The client needs UpdateItem only.
+func FoldRemoval(ctx context.Context, client dynamo.Updater, table string, of schema.Key, was dynamo.Item, now func() time.Time) error {
+	rev, whole := new(big.Int).SetString(attribute.DigitsOf(was, "rev"), 10)
+	if !whole {
+		return nil
+	}
+	removed := state{rev: rev.Add(rev, big.NewInt(1)), value: "0", removed: true}
+	t := &target{pk: schema.SummaryKey(of.Base.Name, of.Shard), sources: map[int]state{of.Shard: removed}}
+	_, err := t.fold(ctx, client, table, now, nil)
+	return err
 }

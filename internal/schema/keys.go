@@ -22,6 +22,10 @@ const (
 
 var prefixes = map[Type]string{Entity: "E#", Counter: "C#", Board: "L#", Sessions: "S#", Limit: "R#"}
 
+// Indexed tells whether the type's write shards are partition keys of an index: of boards
+// and of groups of sessions, whose items in the table are not sharded.
+func (t Type) Indexed() bool { return t == Board || t == Sessions }
+
 // BaseKey is a caller's key before sharding.
 type BaseKey struct {
 	Type Type
@@ -58,8 +62,8 @@ func (k Key) String() string {
 	return shard.Hash.Join(name, k.Shard)
 }
 
-// ParseKey is the inverse of Key.String for entities, counters, boards (their
-// index's partition keys), session groups and limits. Other items (markers, heat) have
+// ParseKey is the inverse of Key.String for entities, counters, boards and groups of
+// sessions (their partition keys in an index), and limits. Other items (markers, heat) have
 // no base key, and give an error.
 func ParseKey(pk string) (Key, error) {
 	name, n, err := shard.Hash.Split(pk)

@@ -67,19 +67,28 @@ func TestSummaryAttributes(t *testing.T) {
 	}
 }
 
-func TestSessionSortKeys(t *testing.T) {
-	for _, id := range []string{"a", "~beat", "s#x", "2026-01-05T12:00:00.123Z#x"} {
-		_, sk := SessionKey("g", id, 3)
-		if got, ok := ParseSessionSortKey(sk); !ok || got != id {
-			t.Errorf("%q was read as %q, %v", sk, got, ok)
+func TestSessionsAreReadBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		names := rapid.OneOf(rapid.StringN(1, 10, 40), rapid.StringMatching(`[a#0-9]{1,6}`), rapid.SampledFrom([]string{"~probe", "s#x", "2026-01-05T12:00:00.123Z#x"}))
+		group, id := names.Draw(t, "group"), names.Draw(t, "id")
+		pk, sk := SessionKey(group, id)
+		if g, i, ok := ParseSessionKey(pk, sk); !ok || g != group || i != id {
+			t.Fatalf("%q %q becomes %q %q, %v", group, id, g, i, ok)
 		}
-		if _, _, err := ParseEventSortKey(sk); err == nil {
-			t.Errorf("%q is an event's", sk)
+		if _, _, err := ParseEventSortKey(sk); err == nil || sk == ProbeSK || sk == SoleSK {
+			t.Fatalf("%q is an event's, or a probe's", sk)
+		}
+		n := rapid.IntRange(0, 999).Draw(t, "n")
+		if g, i, err := ParseSessionShardKey(SessionShardKey(group, n)); err != nil || g != group || i != n {
+			t.Fatalf("%q %d becomes %q %d, %v", group, n, g, i, err)
+		}
+	})
+	for _, key := range [][2]string{{"S#g#a", ProbeSK}, {"S#g#a", "s#b"}, {"S#g#0", SoleSK}, {"C#g#a", "s#a"}, {"~probe#S#g#1", ProbeSK}} {
+		if group, id, ok := ParseSessionKey(key[0], key[1]); ok {
+			t.Errorf("%q is session %q of %q", key, id, group)
 		}
 	}
-	for _, sk := range []string{ProbeSK, SoleSK, ""} {
-		if id, ok := ParseSessionSortKey(sk); ok {
-			t.Errorf("%q is session %q", sk, id)
-		}
+	if _, _, err := ParseSessionShardKey("C#g#0"); err == nil {
+		t.Error("a counter is a group of sessions")
 	}
 }

@@ -1,4 +1,4 @@
-// Package schema defines what hotshard stores: the tables with their index, and
+// Package schema defines what hotshard stores: the tables with their indexes, and
 // the form of every key. Whoever makes tables (the CDK app and the local runner)
 // and whoever reads or writes a key takes it from here:
 //
@@ -29,8 +29,9 @@ type Table struct {
 // Index describes a global secondary index.
 type Index struct {
 	Name         string
-	PartitionKey string // of type S
-	SortKey      string // of type S
+	PartitionKey string   // of type S
+	SortKey      string   // of type S
+	Include      []string // what it projects beside the keys of table and index; nil for all attributes
 }
 
 // Names are the names of the four tables in one deployment.
@@ -54,12 +55,21 @@ const (
 	RankKey    = "rank_key"
 )
 
+// ByGroup is the sparse index of sessions. Its sort key is the table's.
+const (
+	ByGroup      = "by_group"
+	SessionShard = "session_shard"
+)
+
 // Tables returns the four tables of a deployment.
 func Tables(names Names) []Table {
 	return []Table{
 		{
 			Name: names.Items, PartitionKey: PK, SortKey: SK, TTL: ExpiresAt, Stream: true,
-			Indexes: []Index{{Name: ByRank, PartitionKey: BoardShard, SortKey: RankKey}},
+			Indexes: []Index{
+				{Name: ByRank, PartitionKey: BoardShard, SortKey: RankKey},
+				{Name: ByGroup, PartitionKey: SessionShard, SortKey: SK, Include: []string{SessionEnds}},
+			},
 		},
 		{Name: names.Rollups, PartitionKey: PK, SortKey: SK, TTL: ExpiresAt},
 		{Name: names.ShardMap, PartitionKey: PK, SortKey: SK, TTL: ExpiresAt},

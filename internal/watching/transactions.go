@@ -12,6 +12,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -36,8 +37,9 @@ func New(client dynamo.Putter, table string, shards *shardmap.Map, watch shardma
 type load struct {
 	shardmap.Attempt
 	item  uint64      // the hash of its item, 0 where places are random
+	id    string      // of a session: its place follows from that
 	probe dynamo.Item // goes where the write shard is
-	index bool        // the write shard is in the index by_rank
+	index bool        // the write shard is in an index
 	moves bool        // it takes over room of a limit's other write shard, or gives it
 
 	start time.Time // of a limit's window
@@ -67,11 +69,15 @@ func (t *Transactions) Loads(ctx context.Context, actions []types.TransactWriteI
 		if !ok {
 			continue
 		}
-		l.Entry, _ = t.shards.Newest(ctx, l.Key, now)
+		count := 0
+		l.Entry, count = t.shards.Newest(ctx, l.Key, now)
+		if l.id != "" {
+			l.sessionOn(count)
+		}
 		l.moves = l.gives()
 		list[i] = l
 		one := written{l.Key, l.item}
-		if met[one]++; met[one] == 1 { // a session that moves is at several places
+		if met[one]++; met[one] == 1 {
 			asked.Add(l.Key, l.item, l.At)
 		}
 	}
@@ -196,11 +202,16 @@ func loadOf(action types.TransactWriteItem, now time.Time) (load, bool) {
 	return tableLoad(it, now)
 }
 
-// tableLoad is that of an item whose partition key is a write shard's.
+// tableLoad is that of an item whose key says what it belongs to: a session, or what lies in
+// a write shard's partition.
 func tableLoad(it dynamo.Item, now time.Time) (load, bool) {
 	pk, sk := dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK)
+	if group, id, ok := schema.ParseSessionKey(pk, sk); ok {
+		key := schema.BaseKey{Type: schema.Sessions, Name: group}.String()
+		return load{Attempt: shardmap.Attempt{Key: key, At: now}, item: Hash(pk), id: id, index: true}, true
+	}
 	key, err := schema.ParseKey(pk)
-	if err != nil || key.Base.Type == schema.Board { // boards' are in the index
+	if err != nil || key.Base.Type.Indexed() { // theirs are in an index
 		return load{}, false
 	}
 	l := load{Attempt: shardmap.Attempt{Key: key.Base.String(), Shard: key.Shard, At: now}, probe: dynamo.Key(pk, schema.ProbeSK)}
@@ -227,6 +238,16 @@ func entryLoad(it dynamo.Item, now time.Time) (load, bool) {
 	board, _, n, err := schema.ParseBoardShardKey(place)
 	a := shardmap.Attempt{Key: schema.BaseKey{Type: schema.Board, Name: board}.String(), Shard: n, At: now}
 	return load{Attempt: a, item: Hash(dynamo.Text(it, schema.PK)), probe: indexProbe(place), index: true}, err == nil
+}
+
+// sessionOn gives a session's load the place that it has in the index of so many write
+// shards.
+func (l *load) sessionOn(count int) {
+	l.Shard = shard.Calculated(l.id, count)
+	base, _ := schema.ParseBaseKey(l.Key)
+	place := schema.SessionShardKey(base.Name, l.Shard)
+	l.probe = dynamo.Key(schema.ProbeSK+"#"+place, schema.ProbeSK)
+	l.probe[schema.SessionShard] = &types.AttributeValueMemberS{Value: place}
 }
 
 // indexProbe is a probe of an index partition. In the table it has a partition

@@ -18,6 +18,6 @@
 // many write shards a peak takes, and what they cost; [SpreadOf] how evenly they are
 // used.
 //
-// It needs the standard library only and does no input or output; package ddb,
-// below this one, works on DynamoDB tables.
+// It needs the standard library only and does no input or output; the packages
+// below this one work on DynamoDB tables, and their errors are of the kinds here.
 package shard

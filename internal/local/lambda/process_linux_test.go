@@ -13,11 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotshard/hotshard/pkg/shard/counters"
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/runtimeapi"
+	"github.com/hotshard/hotshard/pkg/shard/counters"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 func TestProcesses(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/caarlos0/env/v11"
 
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/internal/hotkey"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/ingest"
@@ -17,6 +16,7 @@ import (
 	"github.com/hotshard/hotshard/internal/metrics"
 	"github.com/hotshard/hotshard/internal/query"
 	"github.com/hotshard/hotshard/internal/rollup"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // Bounds of what a client may leave open, of the API and of the limiter's proxy.

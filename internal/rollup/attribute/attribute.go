@@ -59,3 +59,23 @@ func TimeOf(it Item, name string) (t time.Time, ok bool) {
 	ms, ok := WholeOf(it, name)
 	return time.UnixMilli(ms).UTC(), ok
 }
+
+// Unchanged is the condition that an item is there and has these attributes as it had
+// them when it was read, with the names and values of the condition.
+func Unchanged(read Item, attributes ...string) (condition *string, names map[string]string, values Item) {
+	text := "attribute_exists(" + schema.PK + ")"
+	names = map[string]string{}
+	for _, name := range attributes {
+		names["#"+name] = name
+		if read[name] == nil {
+			text += " AND attribute_not_exists(#" + name + ")"
+			continue
+		}
+		if values == nil {
+			values = Item{}
+		}
+		text += " AND #" + name + " = :" + name
+		values[":"+name] = read[name]
+	}
+	return &text, names, values
+}

@@ -27,26 +27,28 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"golang.org/x/sync/errgroup"
 
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/rollup"
 	"github.com/hotshard/hotshard/internal/rollup/attribute"
-	"github.com/hotshard/hotshard/internal/rollup/histogram"
+	"github.com/hotshard/hotshard/internal/rollup/marks"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/rollup/scan"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // Client is what an audit calls of DynamoDB. It needs retries of its own.
 type Client interface {
 	parts.Client
+	marks.Client
 	shardmap.Client
-	scan.Client
-	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
-	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
-	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
+	dynamo.Scanner
+	dynamo.Updater
 }
 
 // Options say what is audited, and how. The first four must be those of the
@@ -114,13 +116,12 @@ func (o Options) withDefaults() (Options, error) {
 
 // Auditor compares and repairs. It is safe for concurrent use.
 type Auditor struct {
-	o      Options
-	client Client
-	shards *shardmap.Map
-	store  *parts.Store
-	cells  *histogram.Store
-
-	scanner *scan.Scanner
+	*tools
+	counters *counters
+	events   *events
+	boards   *rankings
+	kinds    map[schema.Type]summaries // the same
+	scanner  *scan.Scanner
 }
 
 // New returns an Auditor, or an error that lists all faults of the options.
@@ -129,21 +130,30 @@ func New(o Options, client Client) (*Auditor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
-	return &Auditor{
+	t := &tools{
 		o: o, client: client, shards: shardmap.New(client, o.Names.ShardMap, shardmap.Options{}),
-		store: parts.New(client, o.Names.Rollups, o.RollupRetention, o.Now),
-		cells: histogram.New(client, o.Names.Rollups, o.Now), scanner: scan.New(client, o.ReadUnits),
-	}, nil
+		marker: marks.New(marks.Options{Names: o.Names, Wait: o.Wait, Poll: o.Poll, Now: o.Now}, client),
+	}
+	a := &Auditor{
+		tools: t, counters: &counters{t}, scanner: scan.New(client, o.ReadUnits),
+		events: &events{t, parts.NewEvents(client, o.Names.Rollups, o.Now)},
+		boards: &rankings{t, parts.NewHistograms(client, o.Names.Rollups, o.Now)},
+	}
+	a.kinds = map[schema.Type]summaries{schema.Counter: a.counters, schema.Entity: a.events, schema.Board: a.boards}
+	return a, nil
 }
 
-// maxRounds bounds how often the audit of one target starts over because it has
-// changed meanwhile.
-const maxRounds = 6
-
-// hasRule tells whether the rules would make an event rollup.
-func (a *Auditor) hasRule(t schema.Target) bool {
-	width, ok := a.o.Rules.Bucket(t.Base.Name)
-	return ok && width == t.Bucket
+// summaries are those of one kind: counters', events' or boards'.
+type summaries interface {
+	// ofItem returns the target that an item with these keys folds into; ok is false for
+	// what is not folded into this kind.
+	ofItem(pk, sk string) (t schema.Target, ok bool)
+	// ofSummary returns what a summary with these keys, or a part of one, is of.
+	ofSummary(pk, sk string) (t schema.Target, ok bool)
+	// name tells the targets of this kind apart.
+	name(t schema.Target) string
+	// check compares a target with its items, and repairs it if that is asked for.
+	check(ctx context.Context, t schema.Target) (Result, error)
 }
 
 // Check audits one target: a counter (whatever its partial), an entity's bucket or a
@@ -151,46 +161,79 @@ func (a *Auditor) hasRule(t schema.Target) bool {
 // What is wrong with the target is in the result; an error is about DynamoDB or ctx,
 // and the target was then not audited to its end.
 func (a *Auditor) Check(ctx context.Context, t schema.Target) (Result, error) {
-	var r Result
-	var err error
-	switch {
-	case t.Base.Type == schema.Counter:
-		r, err = a.counter(ctx, t.Base.Name)
-	case t.Base.Type == schema.Board:
-		r, err = a.board(ctx, standing{t.Base.Name, t.Period})
-	case !a.hasRule(t):
-		r = finding(NoRule, fmt.Sprintf("no rule rolls up its events by the %s", t.Bucket))
-	default:
-		r, err = a.bucket(ctx, bucketOf(t))
+	kind, known := a.kinds[t.Base.Type]
+	if !known {
+		return Result{}, fmt.Errorf("audit: there are no summaries of type %q", t.Base.Type)
 	}
-	for i := range r.Findings {
-		r.Findings[i].describe(t)
-	}
+	r, err := kind.check(ctx, t)
+	r.describe(t)
 	return r, err
 }
 
-// pause waits until the next look, or until ctx ends.
-func (a *Auditor) pause(ctx context.Context) error {
-	timer := time.NewTimer(a.o.Poll)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+// targetOf returns what an item with these keys folds into, by the rules; ok is
+// false for what is not folded, such as an event on another day than its time.
+func (a *Auditor) targetOf(pk, sk string) (t schema.Target, ok bool) {
+	for _, kind := range a.kinds {
+		t, ok = kind.ofItem(pk, sk)
+		if ok {
+			return t, true
+		}
 	}
+	return t, false
 }
 
-type item = map[string]types.AttributeValue
+// tools are what all kinds are audited with.
+type tools struct {
+	o      Options
+	client Client
+	shards *shardmap.Map
+	marker *marks.Marker
+}
+
+type item = dynamo.Item
+
+// pause waits until the next look, or until ctx ends.
+func (t *tools) pause(ctx context.Context) error { return scan.Wait(ctx, t.o.Poll) }
 
 // get reads an item consistently; nil without one.
-func (a *Auditor) get(ctx context.Context, table, pk, sk string) (item, error) {
-	consistent := true
-	out, err := a.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &table, Key: attribute.Key(pk, sk), ConsistentRead: &consistent,
+func (t *tools) get(ctx context.Context, table, pk, sk string) (item, error) {
+	out, err := t.client.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName: &table, Key: attribute.Key(pk, sk), ConsistentRead: aws.Bool(true),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading %q: %w", pk, err)
 	}
 	return out.Item, nil
+}
+
+// update makes an update; refused is that its condition failed.
+func (t *tools) update(ctx context.Context, in *dynamodb.UpdateItemInput) (refused bool, err error) {
+	_, err = t.client.UpdateItem(ctx, in)
+	_, refused = errors.AsType[*types.ConditionalCheckFailedException](err)
+	if refused {
+		return true, nil
+	}
+	return false, err
+}
+
+// mostShards is how many write shards a base key ever had.
+func (t *tools) mostShards(ctx context.Context, base schema.BaseKey) (int, error) {
+	entry, err := t.shards.Read(ctx, base.String())
+	if err != nil {
+		return 0, fmt.Errorf("the shard map: %w", err)
+	}
+	return entry.Most(), nil
+}
+
+// maxReads bounds the calls under way for one target.
+const maxReads = 16
+
+// eachOf does something for the numbers below n, some at a time.
+func eachOf(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxReads)
+	for i := range n {
+		group.Go(func() error { return do(ctx, i) })
+	}
+	return group.Wait()
 }

@@ -4,139 +4,141 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
-	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/internal/rollup"
 	"github.com/hotshard/hotshard/internal/rollup/board"
-	"github.com/hotshard/hotshard/internal/rollup/histogram"
+	"github.com/hotshard/hotshard/internal/rollup/marks"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
+	"github.com/hotshard/hotshard/internal/rollup/scan"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// standing is a board's period.
-type standing struct{ board, period string }
+// rankings are audited period by period.
+type rankings struct {
+	*tools
+	cells *parts.Store[board.Histogram]
+}
 
-func (s standing) pk() string { return schema.BoardRollupKey(s.board, s.period) }
+func (*rankings) ofItem(pk, sk string) (t schema.Target, ok bool) {
+	name, label, _, ok := schema.ParseEntryKey(pk, sk)
+	return boardTarget(name, label), ok
+}
 
-// running tells whether a period is not over, or ended lately.
-func (s standing) running(now time.Time) bool {
-	for _, p := range []boards.Period{boards.AllTime, boards.Daily, boards.Weekly} {
-		if s.period == p.Label(now) || s.period == p.Label(now.Add(-lately)) {
-			return true
-		}
-	}
-	return false
+func (*rankings) ofSummary(pk, sk string) (t schema.Target, ok bool) {
+	t, err := schema.ParseTarget(pk)
+	return t, err == nil && t.Base.Type == schema.Board && (sk == schema.TopSK || strings.HasPrefix(sk, schema.HistogramPrefix))
+}
+
+func (*rankings) name(t schema.Target) string { return periodOf(t).PK() }
+
+func (b *rankings) check(ctx context.Context, t schema.Target) (Result, error) {
+	return proved(ctx, b.tools, &period{b, periodOf(t)})
+}
+
+func boardTarget(name, label string) schema.Target {
+	return schema.Target{Base: schema.BaseKey{Type: schema.Board, Name: name}, Period: label}
+}
+
+func periodOf(t schema.Target) parts.Period { return parts.Period{Board: t.Base.Name, Label: t.Period} }
+
+// periodKinds are those of a board's periods.
+var periodKinds = []boards.Period{boards.AllTime, boards.Daily, boards.Weekly}
+
+// period is a board's period that is audited. Its items are what the index has of it,
+// which lags.
+//
+// What is said at proveOnce holds for a lagging index, too. A write before the marks was
+// folded before the first look, so it is older than the index's lag in the second, which
+// comes as long after the first. A write after the marks came after the first reading of
+// the index, and would make the second another. If that doesn't show it, it isn't counted,
+// and is folded later: the marks' sequence numbers are lower.
+type period struct {
+	*rankings
+	parts.Period
+}
+
+// reading is a look at a period.
+type reading struct {
+	begun   time.Time
+	kept    *kept
+	entries *ranking
 }
 
 // maxBoardRounds bounds how often a board's period is looked at for proof, each time
 // for as long as the index may lag.
 const maxBoardRounds = 3
 
-// board audits the summaries of a board's period: it looks once for folds that are on
-// their way, and then for proof. It starts over when something has changed.
-func (a *Auditor) board(ctx context.Context, s standing) (Result, error) {
-	for round := range 1 + maxBoardRounds {
-		if round > 0 {
-			if err := a.pause(ctx); err != nil {
-				return Result{}, err
-			}
-		}
-		result, again, err := a.boardOnce(ctx, s, round > 0 || a.o.Wait == 0)
-		if err != nil || !again {
-			return result, err
+func (p *period) restless() (rounds int, state State) {
+	now := p.o.Now()
+	for _, kind := range periodKinds {
+		if p.Label == kind.Label(now) || p.Label == kind.Label(now.Add(-lately)) {
+			return maxBoardRounds, Open
 		}
 	}
-	state := Busy
-	if s.running(a.o.Now()) {
-		state = Open
-	}
-	return finding(state, fmt.Sprintf("it changed each of %d times it was looked at", maxBoardRounds)), nil
+	return maxBoardRounds, Busy
 }
 
-// boardOnce compares what is kept of a board's period with its entries, and repairs
-// it. What differs without prove, or has changed, is to be looked at again.
-//
-// The index says which entries there are, and lags. Two readings, with marks put and
-// acknowledged in between, prove what is compared, if neither the histogram nor what
-// the index says differs between the two:
-//
-//   - a write before the marks was folded when they were acknowledged. No part has
-//     moved, so it was folded before the first reading of the parts, and is older
-//     than the index's lag in the second reading of that;
-//   - a write after the marks came after the first reading of the index, and would
-//     make the second another. If that doesn't show it, it isn't counted, and is
-//     folded later: the marks' sequence numbers are lower.
-func (a *Auditor) boardOnce(ctx context.Context, s standing, prove bool) (result Result, again bool, err error) {
-	begun := a.o.Now()
-	kept, err := a.readKept(ctx, s)
-	if err != nil {
-		return Result{}, false, err
+func (p *period) look(ctx context.Context) (s *reading, err error) {
+	s = &reading{begun: p.o.Now()}
+	if s.kept, err = p.readKept(ctx); err != nil {
+		return nil, err
 	}
-	entries, err := a.readRanking(ctx, s, kept.places())
-	if err != nil {
-		return Result{}, false, err
-	}
-	switch {
-	case entries.fault != nil:
-		return finding(Unreadable, entries.fault.Error()), false, nil
-	case entries.tooOld(a.o.Now()) || entries.n == 0 && kept.tooOld(a.o.Now()):
-		return finding(TooOld, ""), false, nil
-	case len(kept.compare(entries)) == 0:
-		return Result{}, false, nil
-	case !prove:
-		return Result{}, true, nil
-	}
-	floors, why, err := a.settleBoard(ctx, s, entries.players)
-	switch {
-	case err != nil:
-		return Result{}, false, err
-	case why != "":
-		return finding(Unsettled, why), false, nil
-	}
-	for a.o.Now().Sub(begun) < a.o.IndexLag {
-		if err := a.pause(ctx); err != nil {
-			return Result{}, false, err
-		}
-	}
-	second, err := a.readRanking(ctx, s, kept.places())
-	if err != nil {
-		return Result{}, false, err
-	}
-	now, err := a.readKept(ctx, s)
-	if err != nil {
-		return Result{}, false, err
-	}
-	if !now.same(kept) || !second.same(entries) {
-		return Result{}, true, nil
-	}
-	return a.repairBoard(ctx, s, kept, second, floors)
+	s.entries, err = p.readRanking(ctx, s.kept.places())
+	return s, err
 }
 
-// repairBoard takes care of a board's period that is at rest and differs from its
-// entries. A top is made right by the aggregator's next look at what is noted.
-func (a *Auditor) repairBoard(ctx context.Context, s standing, kept *kept, entries *ranking, floors map[string]string) (result Result, again bool, err error) {
-	result.Findings = kept.compare(entries)
-	if !a.o.Repair {
+func (p *period) judge(s *reading) (r Result, done bool) {
+	now := p.o.Now()
+	switch {
+	case s.entries.fault != nil:
+		return finding(Unreadable, s.entries.fault.Error()), true
+	case tooOld(s.entries.soonest, now) || s.entries.n == 0 && tooOld(s.kept.expires, now):
+		return finding(TooOld, ""), true
+	}
+	return Result{}, len(s.kept.compare(s.entries)) == 0
+}
+
+// tooOld tells whether the time of something is over, or soon is: others may have been
+// deleted then. 0 is never.
+func tooOld(expires int64, now time.Time) bool {
+	return expires != 0 && expires <= now.Add(safety).Unix()
+}
+
+func (p *period) prove(ctx context.Context, s *reading) (marks.Proof, error) {
+	proof, err := p.marker.Beside(ctx, p.Period, s.entries.players)
+	if proof.Missing != "" || err != nil {
+		return proof, err
+	}
+	return proof, scan.Wait(ctx, s.begun.Add(p.o.IndexLag).Sub(p.o.Now()))
+}
+
+func (p *period) same(first, second *reading) bool {
+	return first.kept.same(second.kept) && first.entries.same(second.entries)
+}
+
+// repair takes care of a board's period that is at rest and differs from its entries. A
+// top is made right by the aggregator's next look at what is noted.
+func (p *period) repair(ctx context.Context, s *reading, floors map[string]string) (result Result, again bool, err error) {
+	result.Findings = s.kept.compare(s.entries)
+	if !p.o.Repair {
 		return result, false, nil
 	}
-	if kept.cellsDiffer(entries) {
-		_, err = a.cells.Replace(ctx, s.board, s.period, kept.parts, entries.total(a.o.Now()), floors)
+	if s.kept.cellsDiffer(s.entries) {
+		err = p.replace(ctx, s.kept.parts, s.entries.cells, s.entries.expires, floors)
 		switch {
 		case errors.Is(err, parts.ErrMoved):
 			return Result{}, true, nil
-		case errors.Is(err, histogram.ErrTooMany):
-			again, err = a.squeeze(ctx, s, kept.parts)
-		}
-		switch {
 		case err != nil && !ofCall(err):
 			return finding(Failed, err.Error()), false, nil
-		case err != nil || again:
-			return Result{}, again, err
+		case err != nil:
+			return Result{}, false, err
 		}
 	}
-	if kept.topDiffers(entries) {
-		if err := rollup.NoteBoard(ctx, a.client, a.o.Names.Rollups, s.board, s.period, a.o.Now()); err != nil {
+	if s.kept.whyTop(s.entries) != "" {
+		if err := p.noteTop(ctx); err != nil {
 			return result, false, err
 		}
 	}
@@ -146,27 +148,26 @@ func (a *Auditor) repairBoard(ctx context.Context, s standing, kept *kept, entri
 	return result, false, nil
 }
 
-// squeeze merges as many parts as can be, so that one transaction can replace them
-// all. They have moved then.
-func (a *Auditor) squeeze(ctx context.Context, s standing, read []histogram.Part) (merged bool, err error) {
-	for {
-		now := a.o.Now()
-		chosen := histogram.Choose(read, now, func(histogram.Part) bool { return true })
-		if len(chosen) == 0 && !merged {
-			return false, fmt.Errorf("the histogram %q: %w, and they can't be merged", s.pk(), histogram.ErrTooMany)
-		}
-		if len(chosen) == 0 {
-			return true, nil
-		}
-		done, err := a.cells.Replace(ctx, s.board, s.period, chosen, histogram.Sum(chosen, now), nil)
-		if errors.Is(err, parts.ErrMoved) {
-			return true, nil
-		}
-		if err != nil {
-			return false, err
-		}
-		read, merged = append(histogram.Without(read, chosen), done.Merged), true
+// replace replaces the histogram. Of more parts than one transaction takes it merges some:
+// they have moved then.
+func (p *period) replace(ctx context.Context, read []parts.Part[board.Histogram], total board.Histogram, expires int64, floors map[string]string) error {
+	_, err := p.cells.Replace(ctx, p.Key(), read, total, expires, floors)
+	if !errors.Is(err, parts.ErrTooMany) {
+		return err
 	}
+	err = p.cells.Squeeze(ctx, p.Key(), read, func(chosen []parts.Part[board.Histogram]) int64 {
+		last, _ := parts.Last(chosen, p.o.Now())
+		return last
+	})
+	if err != nil {
+		return err
+	}
+	return parts.ErrMoved
+}
+
+// noteTop has the aggregator look at the top again.
+func (p *period) noteTop(ctx context.Context) error {
+	return rollup.NoteBoard(ctx, p.client, p.o.Names.Rollups, p.Board, p.Label, p.o.Now())
 }
 
 // maxPeriods bounds the periods of one board that are asked for.
@@ -190,7 +191,7 @@ func (a *Auditor) Board(name string, r Range) ([]schema.Target, error) {
 	}
 	var list []schema.Target
 	seen := map[string]bool{}
-	for _, kind := range []boards.Period{boards.AllTime, boards.Daily, boards.Weekly} {
+	for _, kind := range periodKinds {
 		for at := r.From.UTC().Truncate(oneDay); at.Before(r.To); at = at.Add(oneDay) {
 			if label := kind.Label(at); !seen[label] {
 				seen[label] = true
@@ -199,18 +200,4 @@ func (a *Auditor) Board(name string, r Range) ([]schema.Target, error) {
 		}
 	}
 	return list, nil
-}
-
-func boardTarget(name, period string) schema.Target {
-	return schema.Target{Base: schema.BaseKey{Type: schema.Board, Name: name}, Period: period}
-}
-
-// total is the histogram of the entries, with their lifetime.
-func (r *ranking) total(now time.Time) histogram.Part {
-	p := histogram.Part{Cells: r.cells, ExpiresAt: r.expires}
-	if r.n == 0 {
-		p.ExpiresAt = now.Add(schema.EmptiedLifetime).Unix()
-	}
-	p.Cells.Limit(board.MaxCells)
-	return p
 }

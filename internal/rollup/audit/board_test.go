@@ -14,13 +14,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/rollup"
 	"github.com/hotshard/hotshard/internal/rollup/audit"
 	"github.com/hotshard/hotshard/internal/rollup/board"
-	"github.com/hotshard/hotshard/internal/rollup/histogram"
+	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 func boardTarget(name string) schema.Target {
@@ -81,7 +81,7 @@ func (r *rig) damage(t testing.TB, name, sk string, with item) {
 // aPart is the sort key of a live stream shard's part of a board's histogram.
 func (r *rig) aPart(t testing.TB, name string) string {
 	t.Helper()
-	read, err := histogram.New(r.db, r.names.Rollups, time.Now).Read(context.Background(), name, "all")
+	read, err := parts.NewHistograms(r.db, r.names.Rollups, time.Now).Read(context.Background(), parts.Period{Board: name, Label: "all"}.Key())
 	for _, p := range read {
 		if p.StreamShard != "lost" && p.StreamShard != schema.MergedPart {
 			return schema.HistogramPrefix + p.StreamShard

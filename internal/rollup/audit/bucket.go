@@ -7,11 +7,65 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/rollup/marks"
 	"github.com/hotshard/hotshard/internal/rollup/partial"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
+
+// events are audited bucket by bucket.
+type events struct {
+	*tools
+	store *parts.Store[partial.Partial]
+}
+
+func (e *events) ofItem(pk, sk string) (t schema.Target, ok bool) {
+	key, err := schema.ParseKey(pk)
+	if err != nil || key.Base.Type != schema.Entity {
+		return t, false
+	}
+	at, _, err := schema.ParseEventSortKey(sk)
+	width, ruled := e.o.Rules.Bucket(key.Base.Name)
+	if err != nil || !ruled || schema.EventBucket.Label(at, 0) != key.Bucket {
+		return t, false
+	}
+	return schema.Target{Base: key.Base, Bucket: width, Start: at.Truncate(width.Width())}, true
+}
+
+// ofSummary leaves alone buckets that the rules would not make.
+func (e *events) ofSummary(pk, sk string) (t schema.Target, ok bool) {
+	b, _, ok := parts.BucketOf(pk, sk)
+	t = targetOf(b)
+	return t, ok && e.hasRule(t)
+}
+
+func (e *events) name(t schema.Target) string { return bucketOf(t).Key().Target }
+
+// hasRule tells whether the rules would make an event rollup.
+func (e *events) hasRule(t schema.Target) bool {
+	width, ok := e.o.Rules.Bucket(t.Base.Name)
+	return ok && width == t.Bucket
+}
+
+func bucketOf(t schema.Target) parts.Bucket {
+	return parts.Bucket{Entity: t.Base.Name, Width: t.Bucket, Start: t.Start.UTC()}
+}
+
+func targetOf(b parts.Bucket) schema.Target {
+	return schema.Target{Base: schema.BaseKey{Type: schema.Entity, Name: b.Entity}, Bucket: b.Width, Start: b.Start}
+}
+
+func (e *events) check(ctx context.Context, t schema.Target) (Result, error) {
+	b := &bucket{events: e, Bucket: bucketOf(t)}
+	switch {
+	case !e.hasRule(t):
+		return finding(NoRule, fmt.Sprintf("no rule rolls up its events by the %s", t.Bucket)), nil
+	case e.tooOld(b.Bucket):
+		return finding(TooOld, ""), nil
+	}
+	return proved(ctx, e.tools, b)
+}
 
 // safety is how long before their expiry events no longer pass for complete.
 const safety = 10 * time.Minute
@@ -20,27 +74,82 @@ const oneDay = 24 * time.Hour
 
 // oldest is the time before which events, or rollups, may have been deleted: days
 // that it does not leave whole are refused. It is zero if all are kept for ever.
-func (a *Auditor) oldest() time.Time {
-	if a.o.EventRetention == 0 {
+func (e *events) oldest() time.Time {
+	if e.o.EventRetention == 0 {
 		return time.Time{}
 	}
-	return a.o.Now().Add(safety - a.o.EventRetention)
+	return e.o.Now().Add(safety - e.o.EventRetention)
 }
 
 // tooOld tells whether some of what belongs to a bucket may be deleted already. The
 // events of a day begin to expire at its end and their retention.
-func (a *Auditor) tooOld(b parts.Bucket) bool {
-	events := !b.Start.Truncate(oneDay).Add(oneDay).After(a.oldest())
-	rollup := a.o.RollupRetention > 0 && !b.End().Add(a.o.RollupRetention).After(a.o.Now())
+func (e *events) tooOld(b parts.Bucket) bool {
+	events := !b.Start.Truncate(oneDay).Add(oneDay).After(e.oldest())
+	rollup := e.o.RollupRetention > 0 && !b.End().Add(e.o.RollupRetention).After(e.o.Now())
 	return events || rollup
 }
 
-// comparison is a rollup and its events. The rollup was read first, so that it has
+// read reads a rollup, of which all parts can be read.
+func (e *events) read(ctx context.Context, b parts.Bucket) (read []parts.Part[partial.Partial], err error) {
+	read, err = e.store.Read(ctx, b.Key())
+	if err == nil {
+		err = parts.Damage(read)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the rollup %q: %w", b.Key().Target, err)
+	}
+	return read, nil
+}
+
+// maxBuckets bounds the buckets of one entity that are asked for.
+const maxBuckets = 100_000
+
+// Entity lists the buckets of an entity in a range. Without a From it begins with
+// the oldest that is not refused, without a To it ends with the one that holds now.
+func (a *Auditor) Entity(entity string, r Range) ([]schema.Target, error) {
+	width, ok := a.o.Rules.Bucket(entity)
+	if !ok {
+		return nil, fmt.Errorf("no rule rolls up the events of %q", entity)
+	}
+	if r.From.IsZero() && a.o.EventRetention == 0 {
+		return nil, fmt.Errorf("events are kept for ever: say from when on those of %q are audited", entity)
+	}
+	if r.From.IsZero() {
+		r.From = a.events.oldest().Truncate(oneDay)
+	}
+	step := width.Width()
+	if r.To.IsZero() {
+		r.To = a.o.Now().UTC().Truncate(step).Add(step)
+	}
+	start := r.From.UTC().Truncate(step)
+	if start.Before(r.From) {
+		start = start.Add(step)
+	}
+	if n := r.To.Sub(start) / step; n > maxBuckets {
+		return nil, fmt.Errorf("there are %d %ss from %s to %s: at most %d can be audited at a time", n, width, r.From.Format(time.DateOnly), r.To.Format(time.DateOnly), maxBuckets)
+	}
+	var list []schema.Target
+	for ; !start.Add(step).After(r.To); start = start.Add(step) {
+		list = append(list, targetOf(parts.Bucket{Entity: entity, Width: width, Start: start}))
+	}
+	return list, nil
+}
+
+// bucket is an event rollup that is audited.
+type bucket struct {
+	*events
+	parts.Bucket
+	// deleted: its events were deleted on so many write shards, or those that the shard map
+	// has, and maybe written again. They are counted only, and nothing is repaired.
+	deleted int
+}
+
+// comparison is a look: a rollup and its events. The rollup was read first, so that it has
 // nothing of an event that was not read.
 type comparison struct {
-	read   []parts.Part
+	read   []parts.Part[partial.Partial]
 	rollup partial.Partial
-	events *events
+	events *happened
 }
 
 // state says how a rollup differs from its events.
@@ -65,119 +174,77 @@ func (c *comparison) finding() Result {
 	return Result{[]Finding{f}}
 }
 
-// bucket audits an event rollup: it looks once for folds that are on their way, and
-// then for proof. It starts over when the rollup has changed.
-func (a *Auditor) bucket(ctx context.Context, b parts.Bucket) (Result, error) {
-	if a.tooOld(b) {
-		return finding(TooOld, ""), nil
+// Bounds of how often the audit of one target starts over because it has changed
+// meanwhile, and of how long after its end a bucket is mostly folded into still.
+const (
+	maxRounds = 6
+	lately    = time.Hour
+)
+
+func (b *bucket) restless() (rounds int, state State) {
+	if b.End().Add(lately).After(b.o.Now()) {
+		return maxRounds, Open
 	}
-	for round := range 1 + maxRounds {
-		if round > 0 {
-			if err := a.pause(ctx); err != nil {
-				return Result{}, err
-			}
-		}
-		result, again, err := a.bucketOnce(ctx, b, round > 0 || a.o.Wait == 0)
-		if err != nil || !again {
-			return result, err
-		}
-	}
-	state := Busy
-	if b.End().Add(lately).After(a.o.Now()) {
-		state = Open
-	}
-	return finding(state, fmt.Sprintf("it changed each of %d times it was looked at", maxRounds)), nil
+	return maxRounds, Busy
 }
 
-// lately is how long after its end a bucket is mostly folded into still.
-const lately = time.Hour
-
-// bucketOnce compares a rollup with its events, and repairs it. What differs without
-// prove, or has changed, is to be looked at again.
-func (a *Auditor) bucketOnce(ctx context.Context, b parts.Bucket, prove bool) (result Result, again bool, err error) {
-	c, err := a.compare(ctx, b)
-	if err != nil {
-		return a.notRead(err)
-	}
-	switch {
-	case c.events.unreadable > 0:
-		return finding(Unreadable, c.events.faults()), false, nil
-	case c.events.expired(a.o.Now()):
-		return finding(TooOld, "an event has expired, so that others may be deleted"), false, nil
-	case c.rollup.Restated && !a.o.Repair:
-		return c.finding(), false, nil
-	case !c.rollup.Restated && equal(c.rollup, c.events.sum):
-		return Result{}, false, nil
-	case !prove:
-		return Result{}, true, nil
-	}
-	floors, why, err := a.settle(ctx, b, c.events.places)
-	switch {
-	case err != nil:
-		return Result{}, false, err
-	case why != "":
-		return finding(Unsettled, why), false, nil
-	}
-	now, err := a.compare(ctx, b)
-	if err != nil {
-		return a.notRead(err)
-	}
-	if !c.same(now) {
-		return Result{}, true, nil
-	}
-	return a.repairBucket(ctx, b, c, floors)
-}
-
-func (e *events) faults() string {
-	if e.unreadable == 1 {
-		return e.fault
-	}
-	return fmt.Sprintf("%s, and %d more", e.fault, e.unreadable-1)
-}
-
-func (a *Auditor) compare(ctx context.Context, b parts.Bucket) (c *comparison, err error) {
+func (b *bucket) look(ctx context.Context) (c *comparison, err error) {
 	c = &comparison{}
-	if c.read, err = a.store.Read(ctx, b); err != nil {
+	if c.read, err = b.read(ctx, b.Bucket); err != nil {
 		return nil, err
 	}
-	for _, p := range c.read {
-		if !p.Expired(a.o.Now()) {
-			c.rollup.Merge(p.Partial)
-		}
-	}
-	entry, err := a.shards.Read(ctx, schema.BaseKey{Type: schema.Entity, Name: b.Entity}.String())
-	if err != nil {
-		return nil, fmt.Errorf("the shard map: %w", err)
-	}
-	c.events, err = a.readEvents(ctx, b, entry.Most())
+	c.rollup = b.store.Sum(c.read)
+	c.events, err = b.readEvents(ctx)
 	return c, err
+}
+
+func (b *bucket) judge(c *comparison) (r Result, done bool) {
+	switch {
+	case c.events.unreadable > 0:
+		return finding(Unreadable, c.events.faults()), true
+	case b.deleted > 0:
+		return Result{}, c.rollup.Events == 0
+	case c.events.expired(b.o.Now()):
+		return finding(TooOld, "an event has expired, so that others may be deleted"), true
+	case c.rollup.Restated && !b.o.Repair:
+		return c.finding(), true
+	}
+	return Result{}, !c.rollup.Restated && equal(c.rollup, c.events.sum)
+}
+
+func (b *bucket) prove(ctx context.Context, c *comparison) (marks.Proof, error) {
+	return b.marker.Around(ctx, b.Bucket, c.events.places)
 }
 
 // same tells whether no part has been folded into, come or gone since, and the same
 // events are there. Both matter: no fold may ever take an event that was written
 // meanwhile, and a repair says of all events before the marks that it has them.
-func (c *comparison) same(now *comparison) bool {
-	return slices.EqualFunc(now.read, c.read, func(p, q parts.Part) bool {
-		return p.StreamShard == q.StreamShard && p.Sequence == q.Sequence
-	}) && now.events.unreadable == 0 && identical(now.events.sum, c.events.sum)
+func (b *bucket) same(first, second *comparison) bool {
+	return parts.Same(first.read, second.read) && second.events.unreadable == 0 && identical(first.events.sum, second.events.sum)
 }
 
-// repairBucket takes care of a rollup that is at rest and differs from its events.
-func (a *Auditor) repairBucket(ctx context.Context, b parts.Bucket, c *comparison, floors map[string]string) (result Result, again bool, err error) {
+// repair takes care of a rollup that is at rest and differs from its events.
+func (b *bucket) repair(ctx context.Context, c *comparison, floors map[string]string) (result Result, again bool, err error) {
 	result = c.finding()
 	f := &result.Findings[0]
-	other, err := a.inOtherWidth(ctx, b)
+	if b.deleted > 0 {
+		if c.rollup.Events == c.events.sum.Events {
+			return Result{}, false, nil
+		}
+		return result, false, nil
+	}
+	other, err := b.inOtherWidth(ctx)
 	if err != nil {
-		return a.notRead(err)
+		return notRead(err)
 	}
 	if other != "" {
 		f.State, f.Detail = Mixed, "there is also a rollup of "+other
 		return result, false, nil
 	}
-	if !a.o.Repair || f.State == Fewer && !a.o.Fewer {
+	if !b.o.Repair || f.State == Fewer && !b.o.Fewer {
 		return result, false, nil
 	}
-	_, err = a.store.Replace(ctx, b, c.read, c.events.total(c.rollup), floors)
+	_, err = b.store.Replace(ctx, b.Key(), c.read, c.events.total(c.rollup), b.Expiry(c.read, b.o.RollupRetention, b.o.Now()), floors)
 	switch {
 	case errors.Is(err, parts.ErrMoved):
 		return Result{}, true, nil
@@ -191,7 +258,7 @@ func (a *Auditor) repairBucket(ctx context.Context, b parts.Bucket, c *compariso
 // inOtherWidth names a rollup that shares time with a bucket and is of the other
 // width, "" if there is none: after a change of the rules, some of the events may
 // be there.
-func (a *Auditor) inOtherWidth(ctx context.Context, b parts.Bucket) (string, error) {
+func (b *bucket) inOtherWidth(ctx context.Context) (string, error) {
 	others := []parts.Bucket{{Entity: b.Entity, Width: shard.Day, Start: b.Start.Truncate(oneDay)}}
 	if b.Width == shard.Day {
 		others = nil
@@ -200,12 +267,12 @@ func (a *Auditor) inOtherWidth(ctx context.Context, b parts.Bucket) (string, err
 		}
 	}
 	for _, o := range others {
-		read, err := a.store.Read(ctx, o)
+		read, err := b.read(ctx, o)
 		if err != nil {
 			return "", err
 		}
-		if slices.ContainsFunc(read, func(p parts.Part) bool { return p.Events > 0 && !p.Expired(a.o.Now()) }) {
-			return o.Width.Label(o.Start, 0), nil
+		if slices.ContainsFunc(read, func(p parts.Part[partial.Partial]) bool { return p.Value.Events > 0 && p.Counts(b.o.Now()) }) {
+			return o.Label(), nil
 		}
 	}
 	return "", nil

@@ -10,21 +10,22 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/pkg/shard/events"
 	"github.com/hotshard/hotshard/internal/rollup/audit"
+	"github.com/hotshard/hotshard/internal/rollup/partial"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/events"
 )
 
-func (r *rig) parts(t testing.TB, entity string, at time.Time) []parts.Part {
+func (r *rig) parts(t testing.TB, entity string, at time.Time) []parts.Part[partial.Partial] {
 	t.Helper()
 	return r.read(t, parts.Bucket{Entity: entity, Width: shard.Hour, Start: at})
 }
 
-func (r *rig) read(t testing.TB, b parts.Bucket) []parts.Part {
+func (r *rig) read(t testing.TB, b parts.Bucket) []parts.Part[partial.Partial] {
 	t.Helper()
-	list, err := parts.New(r.db, r.names.Rollups, 0, time.Now).Read(context.Background(), b)
+	list, err := parts.NewEvents(r.db, r.names.Rollups, time.Now).Read(context.Background(), b.Key())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +36,7 @@ func (r *rig) read(t testing.TB, b parts.Bucket) []parts.Part {
 func (r *rig) part(t testing.TB, entity string, at time.Time) (pk, sk string) {
 	t.Helper()
 	for _, p := range r.parts(t, entity, at) {
-		if p.Events > 0 {
+		if p.Value.Events > 0 {
 			return schema.RollupKey(entity, shard.Hour, at, p.StreamShard)
 		}
 	}
@@ -83,7 +84,7 @@ var bucketFaults = []struct {
 		}
 		r.eventually(t, func() bool {
 			for _, p := range r.parts(t, entity, at) {
-				if p.Restated {
+				if p.Value.Restated {
 					return true
 				}
 			}
@@ -109,7 +110,7 @@ func (r *rig) folded(t testing.TB, entity string, at time.Time, events int64) {
 	r.eventually(t, func() bool {
 		var n int64
 		for _, p := range r.parts(t, entity, at) {
-			n += p.Events
+			n += p.Value.Events
 		}
 		return n == events
 	})

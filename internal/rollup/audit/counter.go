@@ -8,9 +8,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"golang.org/x/sync/errgroup"
-
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
@@ -47,15 +45,30 @@ func (s source) judge() State {
 	return ""
 }
 
-// counter audits a counter on the write shards that the shard map tells of, and those
+// counters are audited write shard by write shard.
+type counters struct{ *tools }
+
+func (*counters) ofItem(pk, sk string) (t schema.Target, ok bool) {
+	key, err := schema.ParseKey(pk)
+	return schema.Target{Base: key.Base}, err == nil && key.Base.Type == schema.Counter && sk == schema.SoleSK
+}
+
+func (*counters) ofSummary(pk, sk string) (t schema.Target, ok bool) {
+	summary, err := schema.ParseTarget(pk)
+	return schema.Target{Base: summary.Base}, err == nil && summary.Base.Type == schema.Counter && sk == schema.SoleSK
+}
+
+func (*counters) name(t schema.Target) string { return t.Base.String() }
+
+// check audits a counter on the write shards that the shard map tells of, and those
 // that the summary has besides.
-func (a *Auditor) counter(ctx context.Context, name string) (Result, error) {
-	entry, err := a.shards.Read(ctx, schema.BaseKey{Type: schema.Counter, Name: name}.String())
+func (c *counters) check(ctx context.Context, t schema.Target) (Result, error) {
+	most, err := c.mostShards(ctx, t.Base)
 	if err != nil {
-		result, _, err := a.notRead(fmt.Errorf("the shard map: %w", err))
+		result, _, err := notRead(err)
 		return result, err
 	}
-	result, _, err := a.counterOn(ctx, name, entry.Most())
+	result, _, err := c.on(ctx, t.Base.Name, most)
 	return result, err
 }
 
@@ -63,28 +76,26 @@ func (a *Auditor) counter(ctx context.Context, name string) (Result, error) {
 // whatever the shard map says. There is how many of them there are, as they were read
 // last.
 func (a *Auditor) Counter(ctx context.Context, name string) (r Result, there int, err error) {
-	r, there, err = a.counterOn(ctx, name, shard.MaxShards)
-	for i := range r.Findings {
-		r.Findings[i].describe(schema.Target{Base: schema.BaseKey{Type: schema.Counter, Name: name}})
-	}
+	r, there, err = a.counters.on(ctx, name, shard.MaxShards)
+	r.describe(schema.Target{Base: schema.BaseKey{Type: schema.Counter, Name: name}})
 	return r, there, err
 }
 
-// counterOn audits a counter on so many write shards. After repairs that something else
+// on audits a counter on so many write shards. After repairs that something else
 // came in the way of it starts over, with what is left.
-func (a *Auditor) counterOn(ctx context.Context, name string, most int) (all Result, there int, err error) {
+func (c *counters) on(ctx context.Context, name string, most int) (all Result, there int, err error) {
 	for round := range maxRounds {
 		if round > 0 {
-			if err := a.pause(ctx); err != nil {
+			if err := c.pause(ctx); err != nil {
 				return all, there, err
 			}
 		}
-		sources, err := a.readSources(ctx, name, most)
+		sources, err := c.readSources(ctx, name, most)
 		if err != nil {
 			return all, there, err
 		}
 		there = len(slices.DeleteFunc(slices.Clone(sources), func(s source) bool { return s.item == nil }))
-		result, again, err := a.counterOnce(ctx, name, sources)
+		result, again, err := c.once(ctx, name, sources)
 		all.Findings = append(all.Findings, result.Findings...)
 		if err != nil || !again {
 			return all, there, err
@@ -94,9 +105,9 @@ func (a *Auditor) counterOn(ctx context.Context, name string, most int) (all Res
 	return all, there, nil
 }
 
-func (a *Auditor) counterOnce(ctx context.Context, name string, sources []source) (result Result, again bool, err error) {
-	if !a.o.Eager {
-		if sources, err = a.await(ctx, name, sources); err != nil {
+func (c *counters) once(ctx context.Context, name string, sources []source) (result Result, again bool, err error) {
+	if !c.o.Eager {
+		if sources, err = c.await(ctx, name, sources); err != nil {
 			return Result{}, false, err
 		}
 	}
@@ -105,21 +116,13 @@ func (a *Auditor) counterOnce(ctx context.Context, name string, sources []source
 			result.Findings = append(result.Findings, s.finding(state))
 		}
 	}
-	if a.o.Repair {
-		again, err = a.repair(ctx, name, sources, result.Findings)
+	if c.o.Repair {
+		again, err = c.repair(ctx, name, sources, result.Findings)
 	}
 	if again { // what was not repaired is looked at again
 		result.Findings = slices.DeleteFunc(result.Findings, func(f Finding) bool { return !f.Repaired })
 	}
 	return result, again, err
-}
-
-// notRead makes a finding of what can't be read, and passes on errors of calls.
-func (a *Auditor) notRead(err error) (Result, bool, error) {
-	if ofCall(err) {
-		return Result{}, false, err
-	}
-	return finding(Unreadable, err.Error()), false, nil
 }
 
 func (s source) finding(state State) Finding {
@@ -131,12 +134,12 @@ func (s source) finding(state State) Finding {
 
 // readSources reads the partials of a summary and then the write shards: those up
 // to the most that there were, and those that the summary has besides.
-func (a *Auditor) readSources(ctx context.Context, name string, most int) ([]source, error) {
+func (c *counters) readSources(ctx context.Context, name string, most int) ([]source, error) {
 	var first []int // source of each partial
 	for n := 0; n < most; n += schema.SourcesPerPartial {
 		first = append(first, n)
 	}
-	partials, err := a.readPartials(ctx, name, first)
+	partials, err := c.readPartials(ctx, name, first)
 	if err != nil {
 		return nil, err
 	}
@@ -153,34 +156,25 @@ func (a *Auditor) readSources(ctx context.Context, name string, most int) ([]sou
 	for i := range sources {
 		sources[i].takeSummary(name, partials)
 	}
-	return sources, a.readItems(ctx, name, sources)
+	return sources, c.readItems(ctx, name, sources)
 }
 
-// maxReads bounds the reads under way for one target.
-const maxReads = 16
-
 // readPartials reads the partials that have these sources, by partition key.
-func (a *Auditor) readPartials(ctx context.Context, name string, sources []int) (map[string]item, error) {
-	partials := map[string]item{}
-	var mu sync.Mutex
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(maxReads)
+func (c *counters) readPartials(ctx context.Context, name string, sources []int) (map[string]item, error) {
 	keys := map[string]bool{}
 	for _, n := range sources {
-		pk := schema.SummaryKey(name, n)
-		if keys[pk] {
-			continue
-		}
-		keys[pk] = true
-		group.Go(func() error {
-			it, err := a.get(ctx, a.o.Names.Rollups, pk, schema.SoleSK)
-			mu.Lock()
-			defer mu.Unlock()
-			partials[pk] = it
-			return err
-		})
+		keys[schema.SummaryKey(name, n)] = true
 	}
-	return partials, group.Wait()
+	list := slices.Collect(maps.Keys(keys))
+	partials := map[string]item{}
+	var mu sync.Mutex
+	return partials, eachOf(ctx, len(list), func(ctx context.Context, i int) error {
+		it, err := c.get(ctx, c.o.Names.Rollups, list[i], schema.SoleSK)
+		mu.Lock()
+		defer mu.Unlock()
+		partials[list[i]] = it
+		return err
+	})
 }
 
 // takeSummary sets what the summary has of a source.
@@ -196,21 +190,17 @@ func (s *source) takeSummary(name string, partials map[string]item) {
 }
 
 // readItems sets what the write shards themselves have.
-func (a *Auditor) readItems(ctx context.Context, name string, sources []source) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(maxReads)
-	for i := range sources {
+func (c *counters) readItems(ctx context.Context, name string, sources []source) error {
+	return eachOf(ctx, len(sources), func(ctx context.Context, i int) error {
 		s := &sources[i]
-		group.Go(func() error {
-			pk := sourceKey(name, s.n)
-			it, err := a.get(ctx, a.o.Names.Items, pk, schema.SoleSK)
-			if s.item = nil; it != nil {
-				s.item = s.read(it, "rev", "value", "the item "+pk)
-			}
-			return err
-		})
-	}
-	return group.Wait()
+		pk := sourceKey(name, s.n)
+		it, err := c.get(ctx, c.o.Names.Items, pk, schema.SoleSK)
+		s.item = nil
+		if it != nil {
+			s.item = s.read(it, "rev", "value", "the item "+pk)
+		}
+		return err
+	})
 }
 
 func sourceKey(name string, n int) string {
@@ -233,13 +223,12 @@ func (s *source) read(it item, revName, valueName, what string) *state {
 }
 
 func whole(it item, name string) (*big.Int, error) {
-	if it[name] == nil {
+	value, ok := new(big.Int).SetString(attribute.DigitsOf(it, name), 10)
+	switch {
+	case it[name] == nil:
 		return nil, fmt.Errorf("it has no %s", name)
+	case !ok:
+		return nil, fmt.Errorf("its %s is not a whole number", name)
 	}
-	if n, ok := it[name].(*types.AttributeValueMemberN); ok {
-		if value, ok := new(big.Int).SetString(n.Value, 10); ok {
-			return value, nil
-		}
-	}
-	return nil, fmt.Errorf("its %s is not a whole number", name)
+	return value, nil
 }

@@ -2,11 +2,9 @@ package audit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/big"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -28,10 +26,10 @@ type mending struct {
 // repair writes what the summary should have of the sources that can be repaired,
 // in one update for each partial, and marks their findings. again is true when
 // something had changed since it was read.
-func (a *Auditor) repair(ctx context.Context, name string, sources []source, findings []Finding) (again bool, err error) {
+func (c *counters) repair(ctx context.Context, name string, sources []source, findings []Finding) (again bool, err error) {
 	byPartial := map[string][]mending{}
 	for _, s := range sources {
-		m, refused, err := a.mend(ctx, name, s)
+		m, refused, err := c.mend(ctx, name, s)
 		if err != nil {
 			return false, err
 		}
@@ -41,7 +39,7 @@ func (a *Auditor) repair(ctx context.Context, name string, sources []source, fin
 		}
 	}
 	for pk, list := range byPartial {
-		refused, err := a.write(ctx, a.update(pk, list))
+		refused, err := c.update(ctx, c.change(pk, list))
 		if err != nil {
 			return false, fmt.Errorf("repairing %q: %w", pk, err)
 		}
@@ -63,7 +61,7 @@ var one = big.NewInt(1)
 // mend says what the summary should have of a source, nil if nothing else, or if
 // that can't be told. A source that is behind its summary is raised above it first,
 // so that what is added to it later is folded; refused is that it had changed.
-func (a *Auditor) mend(ctx context.Context, name string, s source) (m *mending, refused bool, err error) {
+func (c *counters) mend(ctx context.Context, name string, s source) (m *mending, refused bool, err error) {
 	switch s.judge() {
 	case Stale, Wrong:
 		return &mending{n: s.n, was: s.summary, now: *s.item}, false, nil
@@ -71,7 +69,7 @@ func (a *Auditor) mend(ctx context.Context, name string, s source) (m *mending, 
 		return &mending{s.n, s.summary, state{new(big.Int).Add(s.summary.rev, one), new(big.Int)}, true}, false, nil
 	case Ahead:
 		above := new(big.Int).Add(s.summary.rev, one)
-		if refused, err = a.raise(ctx, sourceKey(name, s.n), s.item.rev, above); refused || err != nil {
+		if refused, err = c.raise(ctx, sourceKey(name, s.n), s.item.rev, above); refused || err != nil {
 			return nil, refused, err
 		}
 		return &mending{n: s.n, was: s.summary, now: state{above, s.item.value}}, false, nil
@@ -80,9 +78,9 @@ func (a *Auditor) mend(ctx context.Context, name string, s source) (m *mending, 
 }
 
 // raise gives a write shard another rev, on condition that it has the one as read.
-func (a *Auditor) raise(ctx context.Context, pk string, from, to *big.Int) (refused bool, err error) {
-	refused, err = a.write(ctx, &dynamodb.UpdateItemInput{
-		TableName: &a.o.Names.Items, Key: attribute.Key(pk, schema.SoleSK),
+func (c *counters) raise(ctx context.Context, pk string, from, to *big.Int) (refused bool, err error) {
+	refused, err = c.update(ctx, &dynamodb.UpdateItemInput{
+		TableName: &c.o.Names.Items, Key: attribute.Key(pk, schema.SoleSK),
 		UpdateExpression:          aws.String("SET rev = :rev"),
 		ConditionExpression:       aws.String("rev = :was"),
 		ExpressionAttributeValues: item{":rev": number(to), ":was": number(from)},
@@ -93,13 +91,13 @@ func (a *Auditor) raise(ctx context.Context, pk string, from, to *big.Int) (refu
 	return refused, nil
 }
 
-// update brings a partial to new states, on condition that it has the old ones.
-func (a *Auditor) update(pk string, list []mending) *dynamodb.UpdateItemInput {
+// change brings a partial to new states, on condition that it has the old ones.
+func (c *counters) change(pk string, list []mending) *dynamodb.UpdateItemInput {
 	sets := []string{"v = :v", schema.AsOf + " = :at"}
 	var conditions []string
 	values := item{
 		":v":  &types.AttributeValueMemberN{Value: schema.SummaryVersion},
-		":at": &types.AttributeValueMemberN{Value: strconv.FormatInt(a.o.Now().UnixMilli(), 10)},
+		":at": attribute.Number(c.o.Now().UnixMilli()),
 	}
 	if slices.ContainsFunc(list, func(m mending) bool { return m.gone }) {
 		sets = append(sets, schema.Gone+" = :at")
@@ -116,20 +114,11 @@ func (a *Auditor) update(pk string, list []mending) *dynamodb.UpdateItemInput {
 		values[":p"+rev], values[":p"+value] = number(m.was.rev), number(m.was.value)
 	}
 	return &dynamodb.UpdateItemInput{
-		TableName: &a.o.Names.Rollups, Key: attribute.Key(pk, schema.SoleSK),
+		TableName: &c.o.Names.Rollups, Key: attribute.Key(pk, schema.SoleSK),
 		UpdateExpression:          aws.String("SET " + strings.Join(sets, ", ")),
 		ConditionExpression:       aws.String(strings.Join(conditions, " AND ")),
 		ExpressionAttributeValues: values,
 	}
-}
-
-// write makes an update; refused is that its condition failed.
-func (a *Auditor) write(ctx context.Context, update *dynamodb.UpdateItemInput) (refused bool, err error) {
-	_, err = a.client.UpdateItem(ctx, update)
-	if _, refused = errors.AsType[*types.ConditionalCheckFailedException](err); refused {
-		return true, nil
-	}
-	return false, err
 }
 
 func number(n *big.Int) types.AttributeValue {

@@ -10,24 +10,24 @@ import (
 //
 // Where a rev was waited for, any fold that brought the summary to it or beyond
 // wrote rev and value, so the source is right, as far as the two can be compared.
-func (a *Auditor) await(ctx context.Context, name string, sources []source) ([]source, error) {
+func (c *counters) await(ctx context.Context, name string, sources []source) ([]source, error) {
 	wrong := slices.DeleteFunc(slices.Clone(sources), func(s source) bool { return s.judge() == "" })
 	left := slices.DeleteFunc(slices.Clone(wrong), func(s source) bool { return !s.mayCome() })
 	if len(left) == 0 {
 		return wrong, nil
 	}
 	done := slices.DeleteFunc(wrong, source.mayCome)
-	for deadline := a.o.Now().Add(a.o.Wait); len(left) > 0 && a.o.Now().Before(deadline); {
-		if err := a.pause(ctx); err != nil {
+	for deadline := c.o.Now().Add(c.o.Wait); len(left) > 0 && c.o.Now().Before(deadline); {
+		if err := c.pause(ctx); err != nil {
 			return nil, err
 		}
 		var err error
-		if left, err = a.lookAgain(ctx, name, left); err != nil {
+		if left, err = c.lookAgain(ctx, name, left); err != nil {
 			return nil, err
 		}
 	}
 	// The write shards may have gone on since.
-	if err := a.readItems(ctx, name, left); err != nil {
+	if err := c.readItems(ctx, name, left); err != nil {
 		return nil, err
 	}
 	return append(done, left...), nil
@@ -41,8 +41,8 @@ func (s source) mayCome() bool {
 
 // lookAgain reads what the summary has of the sources now, and returns those that
 // must be waited for still, or are wrong.
-func (a *Auditor) lookAgain(ctx context.Context, name string, sources []source) ([]source, error) {
-	partials, err := a.readPartials(ctx, name, numbers(sources))
+func (c *counters) lookAgain(ctx context.Context, name string, sources []source) ([]source, error) {
+	partials, err := c.readPartials(ctx, name, numbers(sources))
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (a *Auditor) lookAgain(ctx context.Context, name string, sources []source) 
 		}
 	}
 	// One that is removed may be made again.
-	if err := a.readItems(ctx, name, removed); err != nil {
+	if err := c.readItems(ctx, name, removed); err != nil {
 		return nil, err
 	}
 	removed = slices.DeleteFunc(removed, func(s source) bool { return s.judge() == "" })

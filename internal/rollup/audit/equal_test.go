@@ -38,7 +38,7 @@ func TestOrderIsNoDifference(t *testing.T) {
 			}
 			return sum
 		}
-		e := &events{sum: split(list)}
+		e := &happened{sum: split(list)}
 		rollup := split(rapid.Permutation(list).Draw(t, "order"))
 		if !equal(rollup, e.sum) {
 			t.Fatalf("%+v and %+v differ", rollup, e.sum)

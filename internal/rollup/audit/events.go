@@ -6,42 +6,44 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/partial"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
-// events are what a bucket's items come to.
-type events struct {
+// happened is what a bucket's items come to.
+type happened struct {
 	sum        partial.Partial
-	places     []string // partition keys that have some
-	expires    int64    // the first expiry that any of their days has, Unix seconds; 0 for none
-	unreadable int      // events
-	fault      string   // the first of those
+	places     []string            // partition keys that have some
+	expires    int64               // the first expiry that any of their days has, Unix seconds; 0 for none
+	unreadable int                 // events
+	fault      string              // the first of those
+	hours      map[time.Time]int64 // how many began in each hour
 }
 
-// readEvents reads a bucket's events on so many write shards, consistently. What an
-// audit or the controller has put among them does not count.
-func (a *Auditor) readEvents(ctx context.Context, b parts.Bucket, writeShards int) (*events, error) {
-	all := &events{sum: partial.Partial{}.Clone()}
+// readEvents reads a bucket's events on all write shards that there have been by now,
+// consistently: a key may grow meanwhile. What an audit or the controller has put among
+// them does not count.
+func (b *bucket) readEvents(ctx context.Context) (*happened, error) {
+	most, err := b.mostShards(ctx, schema.BaseKey{Type: schema.Entity, Name: b.Entity})
+	if err != nil {
+		return nil, err
+	}
+	all := &happened{sum: partial.Partial{}.Clone(), hours: map[time.Time]int64{}}
 	var mu sync.Mutex
-	err := a.eachPlace(ctx, b, writeShards, func(ctx context.Context, pk string) error {
-		found := &events{sum: partial.Partial{}.Clone()}
-		if err := a.readPlace(ctx, b, pk, func(it item) { a.take(found, b.Entity, pk, it) }); err != nil {
-			return err
-		}
-		if found.sum.Events > 0 || found.unreadable > 0 {
-			found.places = []string{pk}
+	err = eachOf(ctx, max(most, b.deleted), func(ctx context.Context, n int) error {
+		pk := placeOf(b.Bucket, n)
+		found, err := b.readPlace(ctx, pk)
+		if err != nil {
+			return fmt.Errorf("reading the events of %q: %w", pk, err)
 		}
 		mu.Lock()
 		defer mu.Unlock()
@@ -52,23 +54,6 @@ func (a *Auditor) readEvents(ctx context.Context, b parts.Bucket, writeShards in
 	return all, err
 }
 
-// eachPlace does something for the partition keys of a bucket on so many write shards,
-// some at a time.
-func (a *Auditor) eachPlace(ctx context.Context, b parts.Bucket, writeShards int, do func(ctx context.Context, pk string) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(maxReads)
-	for n := range writeShards {
-		group.Go(func() error {
-			pk := placeOf(b, n)
-			if err := do(ctx, pk); err != nil {
-				return fmt.Errorf("reading the events of %q: %w", pk, err)
-			}
-			return nil
-		})
-	}
-	return group.Wait()
-}
-
 // placeOf is the partition key of a bucket's events on a write shard.
 func placeOf(b parts.Bucket, writeShard int) string {
 	return schema.Key{
@@ -77,27 +62,26 @@ func placeOf(b parts.Bucket, writeShard int) string {
 	}.String()
 }
 
-// readPlace reads what a partition has in a bucket's time, consistently.
-func (a *Auditor) readPlace(ctx context.Context, b parts.Bucket, pk string, seen func(item)) error {
-	pages := dynamodb.NewQueryPaginator(a.client, &dynamodb.QueryInput{
-		TableName: &a.o.Names.Items, ConsistentRead: aws.Bool(true),
+// readPlace reads the events that a partition has in the bucket's time, consistently.
+func (b *bucket) readPlace(ctx context.Context, pk string) (found *happened, err error) {
+	found = &happened{sum: partial.Partial{}.Clone(), hours: map[time.Time]int64{}}
+	in := &dynamodb.QueryInput{
+		TableName: &b.o.Names.Items, ConsistentRead: aws.Bool(true),
 		KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"),
 		ExpressionAttributeValues: item{
-			":pk":   &types.AttributeValueMemberS{Value: pk},
-			":low":  &types.AttributeValueMemberS{Value: b.Start.Format(schema.TimeLayout)},
-			":high": &types.AttributeValueMemberS{Value: highOf(b)},
+			":pk": attribute.Text(pk), ":low": attribute.Text(b.Start.Format(schema.TimeLayout)), ":high": attribute.Text(highOf(b.Bucket)),
 		},
-	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return err
-		}
-		for _, it := range page.Items {
-			seen(it)
-		}
 	}
-	return nil
+	for it, err := range dynamo.Items(ctx, b.client, in) {
+		if err != nil {
+			return nil, err
+		}
+		b.take(found, pk, it)
+	}
+	if found.sum.Events > 0 || found.unreadable > 0 || b.deleted > 0 {
+		found.places = []string{pk}
+	}
+	return found, nil
 }
 
 // highOf is what no sort key of a bucket's events reaches. The end of the year 9999 has
@@ -111,37 +95,48 @@ func highOf(b parts.Bucket) string {
 
 // take adds an event, as a fold would. Other items are passed over, as they are by
 // folds.
-func (a *Auditor) take(found *events, entity, pk string, it item) {
+func (b *bucket) take(found *happened, pk string, it item) {
 	sk := attribute.TextOf(it, schema.SK)
-	_, id, err := schema.ParseEventSortKey(sk)
+	at, id, err := schema.ParseEventSortKey(sk)
 	if err != nil {
 		return
 	}
-	numbers, err := a.o.Rules.Numbers(entity, it)
+	var numbers map[string]string
+	if b.deleted == 0 {
+		numbers, err = b.o.Rules.Numbers(b.Entity, it)
+	}
 	if err != nil {
-		if found.unreadable++; found.fault == "" {
-			found.fault = fmt.Sprintf("the event %q, %q: %v", pk, sk, err)
-		}
+		found.unreadable++
+		found.fault = cmp.Or(found.fault, fmt.Sprintf("the event %q, %q: %v", pk, sk, err))
 		return
 	}
 	found.sum.Add(numbers)
-	if n, ok := it[schema.ExpiresAt].(*types.AttributeValueMemberN); ok {
-		if at, err := strconv.ParseInt(n.Value, 10, 64); err == nil {
-			found.expire(at - int64(schema.ExpirySpread(id)/time.Second))
-		}
+	found.hours[at.UTC().Truncate(time.Hour)]++
+	if expires, known := attribute.WholeOf(it, schema.ExpiresAt); known {
+		found.expire(expires - int64(schema.ExpirySpread(id)/time.Second))
 	}
+}
+
+func (e *happened) faults() string {
+	if e.unreadable == 1 {
+		return e.fault
+	}
+	return fmt.Sprintf("%s, and %d more", e.fault, e.unreadable-1)
 }
 
 // expire takes in when the first of those may have expired that were written on the same
 // day as an event.
-func (e *events) expire(at int64) {
+func (e *happened) expire(at int64) {
 	if e.expires == 0 || at < e.expires {
 		e.expires = at
 	}
 }
 
-func (e *events) merge(other *events) {
+func (e *happened) merge(other *happened) {
 	e.sum.Merge(other.sum)
+	for hour, n := range other.hours {
+		e.hours[hour] += n
+	}
 	e.places = append(e.places, other.places...)
 	e.unreadable += other.unreadable
 	e.fault = cmp.Or(e.fault, other.fault)
@@ -152,14 +147,14 @@ func (e *events) merge(other *events) {
 
 // expired tells whether an event's time is over, or soon is. Others may have been
 // deleted then.
-func (e *events) expired(now time.Time) bool {
+func (e *happened) expired(now time.Time) bool {
 	return e.expires != 0 && e.expires <= now.Add(safety).Unix()
 }
 
 // total is what a rollup should have. Of more fields than a fold keeps, those that
 // the rollup has come first and stay, so that readers go on seeing them, and then the
 // first by name.
-func (e *events) total(rollup partial.Partial) partial.Partial {
+func (e *happened) total(rollup partial.Partial) partial.Partial {
 	total := e.sum.Clone()
 	fields := slices.Sorted(maps.Keys(total.Measures))
 	seen := func(field string) bool { return rollup.Measures[field].N > 0 }

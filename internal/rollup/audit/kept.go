@@ -5,22 +5,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/board"
-	"github.com/hotshard/hotshard/internal/rollup/histogram"
+	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
 // kept is what the rollups table has of a board's period.
 type kept struct {
-	parts    []histogram.Part
-	sum      histogram.Part
+	parts    []parts.Part[board.Histogram]
+	sum      board.Histogram
 	damage   error      // why a part can't be read
 	stored   item       // the top's item; empty for none
 	top      *board.Top // nil if there is none, or it can't be read
@@ -30,22 +28,19 @@ type kept struct {
 	expires  int64  // the first expiry of these, Unix seconds; 0 if none expires
 }
 
-func (a *Auditor) readKept(ctx context.Context, s standing) (k *kept, err error) {
+func (p *period) readKept(ctx context.Context) (k *kept, err error) {
 	k = &kept{}
-	if k.parts, err = a.cells.Read(ctx, s.board, s.period); err != nil {
+	if k.parts, err = p.cells.Read(ctx, p.Key()); err != nil {
 		return nil, err
 	}
-	now := a.o.Now()
-	k.sum = histogram.Sum(k.parts, now)
-	for _, p := range k.parts {
-		if p.Damage != nil {
-			k.damage = fmt.Errorf("the part %q: %w", p.StreamShard, p.Damage)
-		}
-		if !p.Emptied() {
-			k.expire(p.ExpiresAt)
+	now := p.o.Now()
+	k.sum, k.damage = p.cells.Sum(k.parts), parts.Damage(k.parts)
+	for _, part := range k.parts {
+		if !part.Emptied() {
+			k.expire(part.ExpiresAt)
 		}
 	}
-	it, err := a.get(ctx, a.o.Names.Rollups, s.pk(), schema.TopSK)
+	it, err := p.get(ctx, p.o.Names.Rollups, p.PK(), schema.TopSK)
 	if err != nil {
 		return nil, err
 	}
@@ -55,8 +50,9 @@ func (a *Auditor) readKept(ctx context.Context, s standing) (k *kept, err error)
 }
 
 func (k *kept) readTop(it item, now time.Time) {
-	expires, _ := strconv.ParseInt(attribute.DigitsOf(it, schema.ExpiresAt), 10, 64) // 0 for never
-	if k.expire(expires); len(it) == 0 || expires != 0 && expires <= now.Unix() {
+	expires, _ := attribute.WholeOf(it, schema.ExpiresAt) // 0 for never
+	k.expire(expires)
+	if len(it) == 0 || expires != 0 && expires <= now.Unix() {
 		return
 	}
 	k.version = attribute.DigitsOf(it, schema.TopVersion)
@@ -74,11 +70,6 @@ func (k *kept) expire(at int64) {
 	}
 }
 
-// tooOld tells whether something's time is over, or soon is.
-func (k *kept) tooOld(now time.Time) bool {
-	return k.expires != 0 && k.expires <= now.Add(safety).Unix()
-}
-
 // places is how many of the first places say whether the top is right.
 func (k *kept) places() int {
 	if k.top == nil {
@@ -90,15 +81,13 @@ func (k *kept) places() int {
 // same tells whether nothing was folded, or written otherwise, between two readings.
 func (k *kept) same(other *kept) bool {
 	return k.version == other.version && bytes.Equal(k.packed, other.packed) && (k.topFault == nil) == (other.topFault == nil) &&
-		slices.EqualFunc(k.parts, other.parts, func(p, q histogram.Part) bool {
-			return p.StreamShard == q.StreamShard && p.Sequence == q.Sequence && (p.Damage == nil) == (q.Damage == nil)
-		})
+		parts.Same(k.parts, other.parts)
 }
 
 // compare says what is not as the entries have it: the histogram, the top.
 func (k *kept) compare(entries *ranking) (list []Finding) {
 	if k.cellsDiffer(entries) {
-		f := Finding{State: Wrong, Summary: figuresOfEntries(k.sum.Cells.Total()), Items: figuresOfEntries(entries.n), Detail: "the histogram"}
+		f := Finding{State: Wrong, Summary: figuresOfEntries(k.sum.Total()), Items: figuresOfEntries(entries.n), Detail: "the histogram"}
 		if k.damage != nil {
 			f.State, f.Detail = Unreadable, "the histogram: "+k.damage.Error()
 		}
@@ -115,10 +104,8 @@ func (k *kept) compare(entries *ranking) (list []Finding) {
 }
 
 func (k *kept) cellsDiffer(entries *ranking) bool {
-	return k.damage != nil || !k.sum.Cells.Same(entries.cells)
+	return k.damage != nil || !k.sum.Same(entries.cells)
 }
-
-func (k *kept) topDiffers(entries *ranking) bool { return k.whyTop(entries) != "" }
 
 // whyTop says what is wrong with the top, "" if nothing is: it has to hold all that it
 // covers.

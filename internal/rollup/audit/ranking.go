@@ -9,16 +9,16 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"golang.org/x/sync/errgroup"
 
-	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/board"
+	"github.com/hotshard/hotshard/internal/rollup/marks"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // ranking is what the index says of a board's period.
@@ -38,66 +38,52 @@ func (r *ranking) same(other *ranking) bool {
 	return r.fault == nil && other.fault == nil && r.n == other.n && r.digest == other.digest && r.cells.Same(other.cells)
 }
 
-// tooOld tells whether an entry's time is over, or soon is. Others may have been
-// deleted then.
-func (r *ranking) tooOld(now time.Time) bool {
-	return r.soonest != 0 && r.soonest <= now.Add(safety).Unix()
-}
-
 // readRanking reads all places of a board's period from the index, and returns the
 // first of them.
-func (a *Auditor) readRanking(ctx context.Context, s standing, first int) (*ranking, error) {
-	base := schema.BaseKey{Type: schema.Board, Name: s.board}
-	entry, err := a.shards.Read(ctx, base.String())
+func (p *period) readRanking(ctx context.Context, first int) (*ranking, error) {
+	most, err := p.mostShards(ctx, schema.BaseKey{Type: schema.Board, Name: p.Board})
 	if err != nil {
-		return nil, fmt.Errorf("the shard map: %w", err)
+		return nil, err
 	}
 	all := &ranking{}
 	var mu sync.Mutex
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(maxReads)
-	for n := range entry.Most() {
-		group.Go(func() error {
-			found := &ranking{}
-			if err := a.readWriteShard(ctx, schema.BoardShardKey(s.board, s.period, n), found, first); err != nil {
-				return fmt.Errorf("reading the entries of board %q, period %s: %w", s.board, s.period, err)
-			}
-			found.players = found.players[:min(len(found.players), maxOwnMarks/entry.Most()+1)]
-			mu.Lock()
-			defer mu.Unlock()
-			all.merge(found, first)
-			return nil
-		})
-	}
-	return all, group.Wait()
+	return all, eachOf(ctx, most, func(ctx context.Context, n int) error {
+		found, err := p.readWriteShard(ctx, n, first)
+		if err != nil {
+			return fmt.Errorf("reading the entries of board %q, period %s: %w", p.Board, p.Label, err)
+		}
+		found.players = found.players[:min(len(found.players), marks.MaxOwn/most+1)]
+		mu.Lock()
+		defer mu.Unlock()
+		all.merge(found, first)
+		return nil
+	})
 }
 
-// readWriteShard adds the places of a write shard, which come in rank.
-func (a *Auditor) readWriteShard(ctx context.Context, boardShard string, to *ranking, first int) error {
-	index, names := schema.ByRank, map[string]string{}
+// readWriteShard reads the places of a write shard, which come in rank.
+func (p *period) readWriteShard(ctx context.Context, n, first int) (*ranking, error) {
+	names := map[string]string{}
 	for _, name := range []string{schema.PK, schema.SK, schema.RankKey, schema.EntryScore, schema.EntryRev, schema.EntryAt, schema.ExpiresAt} {
 		names["#"+name] = name
 	}
-	projection := "#pk, #sk, #rank_key, #score, #rev, #at, #expires_at"
-	pages := dynamodb.NewQueryPaginator(a.client, &dynamodb.QueryInput{
-		TableName: &a.o.Names.Items, IndexName: &index, ProjectionExpression: &projection, ExpressionAttributeNames: names,
-		KeyConditionExpression:    ptr("board_shard = :shard"),
-		ExpressionAttributeValues: item{":shard": &types.AttributeValueMemberS{Value: boardShard}},
-	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+	in := &dynamodb.QueryInput{
+		TableName: &p.o.Names.Items, IndexName: aws.String(schema.ByRank), ExpressionAttributeNames: names,
+		ProjectionExpression:      aws.String("#pk, #sk, #rank_key, #score, #rev, #at, #expires_at"),
+		KeyConditionExpression:    aws.String("board_shard = :shard"),
+		ExpressionAttributeValues: item{":shard": attribute.Text(schema.BoardShardKey(p.Board, p.Label, n))},
+	}
+	found := &ranking{}
+	for page, err := range dynamo.Pages(ctx, p.client, in) {
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, it := range page.Items {
-			to.take(it, first)
+			found.take(it, first)
 		}
-		to.cells.Limit(board.MaxCells)
+		found.cells.Limit(board.MaxCells)
 	}
-	return nil
+	return found, nil
 }
-
-func ptr(s string) *string { return &s }
 
 // take adds an item of the index. Probes, which are there too, are no entries.
 func (r *ranking) take(it item, first int) {
@@ -115,7 +101,7 @@ func (r *ranking) take(it item, first int) {
 	if r.n++; len(r.first) < first {
 		r.first = append(r.first, place)
 	}
-	if len(r.players) < maxOwnMarks {
+	if len(r.players) < marks.MaxOwn {
 		r.players = append(r.players, player)
 	}
 	r.cells.AddScore(place.Score, 1)

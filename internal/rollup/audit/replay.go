@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -31,19 +32,16 @@ type Failure struct {
 func (a *Auditor) Failures(ctx context.Context) ([]Failure, error) {
 	var list []Failure
 	for _, pk := range schema.FailurePartitions() {
-		pages := dynamodb.NewQueryPaginator(a.client, &dynamodb.QueryInput{
+		in := &dynamodb.QueryInput{
 			TableName: &a.o.Names.Rollups, ConsistentRead: aws.Bool(true),
 			KeyConditionExpression:    aws.String("pk = :pk"),
-			ExpressionAttributeValues: item{":pk": &types.AttributeValueMemberS{Value: pk}},
-		})
-		for pages.HasMorePages() {
-			page, err := pages.NextPage(ctx)
+			ExpressionAttributeValues: item{":pk": attribute.Text(pk)},
+		}
+		for it, err := range dynamo.Items(ctx, a.client, in) {
 			if err != nil {
 				return nil, fmt.Errorf("reading the failures %q: %w", pk, err)
 			}
-			for _, it := range page.Items {
-				list = append(list, failureOf(it))
-			}
+			list = append(list, failureOf(it))
 		}
 	}
 	return list, nil

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 // State is what an audit found out about a counter's write shard, a bucket or a
@@ -61,6 +61,12 @@ func (f *Finding) describe(t schema.Target) {
 	f.Type, f.Name, f.Period = t.Base.Type, t.Base.Name, t.Period
 	if t.Base.Type == schema.Entity {
 		f.Bucket = t.Bucket.Label(t.Start, 0)
+	}
+}
+
+func (r Result) describe(t schema.Target) {
+	for i := range r.Findings {
+		r.Findings[i].describe(t)
 	}
 }
 

@@ -1,17 +1,19 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/rollup/attribute"
+	"github.com/hotshard/hotshard/internal/rollup/partial"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -31,8 +33,8 @@ type Retracted struct {
 
 // Retract empties all rollups, by the hour and by the day, of an entity's day whose
 // events were deleted on any of so many write shards, or of those that the shard map
-// has, but for those in whose time events are there again. It may be called again, and
-// does nothing where nothing is left to do.
+// has, but for those in whose time events are there again, which it audits. It may be
+// called again, and does nothing where nothing is left to do.
 //
 // Marks prove that what was written before them is folded. Then the rollups are read,
 // and then the events. Where there are none, all that the rollups count is gone: what
@@ -40,22 +42,16 @@ type Retracted struct {
 // What is folded later changes a part, which then isn't emptied, or comes after that,
 // is refused, and goes on from nothing. So each part may be emptied by itself. What is
 // left of it are the sequence numbers that guard it, for 48 hours.
-//
-// A rollup counts the events found and no others if those were there before the marks,
-// too, and are as many as it has.
 func (a *Auditor) Retract(ctx context.Context, entity string, day time.Time, writeShards int) (r Retracted, err error) {
-	d := retraction{Auditor: a, day: parts.Bucket{Entity: entity, Width: shard.Day, Start: day}, writeShards: writeShards}
-	emptied := 0
+	d := &bucket{a.events, parts.Bucket{Entity: entity, Width: shard.Day, Start: day}, max(1, writeShards)}
 	for round := range maxRounds {
 		if round > 0 {
 			if err := a.pause(ctx); err != nil {
 				return r, err
 			}
 		}
-		r, err = d.once(ctx)
-		emptied += r.Emptied
-		r.Emptied = emptied
-		if !errors.Is(err, parts.ErrMoved) {
+		moved, err := d.retract(ctx, &r)
+		if err != nil || !moved {
 			return r, err
 		}
 	}
@@ -63,153 +59,96 @@ func (a *Auditor) Retract(ctx context.Context, entity string, day time.Time, wri
 	return r, nil
 }
 
-// retraction is the work on one day.
-type retraction struct {
-	*Auditor
-	day         parts.Bucket
-	writeShards int
-}
-
-func (d *retraction) once(ctx context.Context) (r Retracted, err error) {
-	before, err := d.written(ctx)
+// retract does it once; moved is that something was folded meanwhile.
+func (b *bucket) retract(ctx context.Context, r *Retracted) (moved bool, err error) {
+	*r = Retracted{Emptied: r.Emptied}
+	most, err := b.mostShards(ctx, schema.BaseKey{Type: schema.Entity, Name: b.Entity})
 	if err != nil {
-		return r, err
+		return false, err
 	}
-	places := make([]string, d.writeShards)
+	places := make([]string, max(most, b.deleted))
 	for n := range places {
-		places[n] = placeOf(d.day, n)
+		places[n] = placeOf(b.Bucket, n)
 	}
-	floors, why, err := d.settle(ctx, d.day, places)
-	if r.Left = why; why != "" || err != nil {
-		return r, err
+	proof, err := b.marker.Around(ctx, b.Bucket, places)
+	r.Left = proof.Missing
+	if r.Left != "" || err != nil {
+		return false, err
 	}
-	rollups, err := d.rollups(ctx, &r)
+	rollups, err := b.rollups(ctx, r)
 	if err != nil {
-		return r, err
+		return false, err
 	}
-	now, err := d.written(ctx)
+	there, err := b.readEvents(ctx)
 	if err != nil {
-		return r, err
+		return false, err
 	}
-	r.Kept = now.in(d.day).n
-	for b, read := range rollups {
-		there, counted := now.in(b), count(read, d.o.Now())
+	r.Kept = there.sum.Events
+	for of, read := range rollups {
 		switch {
-		case there.n == 0:
-			err = errors.Join(err, d.empty(ctx, b, read, floors, &r))
-		case counted > 0 && (there != before.in(b) || counted != there.n):
-			r.Mixed = append(r.Mixed, b)
+		case there.in(of) > 0:
+			err = b.auditMixed(ctx, of, r)
+		case slices.ContainsFunc(read, func(p parts.Part[partial.Partial]) bool { return !p.Emptied() }):
+			err = b.store.Empty(ctx, of.Key(), read, proof.Floors)
+			if err == nil {
+				r.Emptied++
+			}
+		}
+		moved = moved || errors.Is(err, parts.ErrMoved)
+		if err != nil && !errors.Is(err, parts.ErrMoved) {
+			return false, err
 		}
 	}
-	return r, err
+	slices.SortFunc(r.Mixed, func(x, y parts.Bucket) int { return cmp.Or(x.Start.Compare(y.Start), cmp.Compare(x.Width, y.Width)) })
+	return moved, nil
 }
 
-// empty empties a rollup, if there is something in it.
-func (d *retraction) empty(ctx context.Context, b parts.Bucket, read []parts.Part, floors map[string]string, r *Retracted) error {
-	holds := false
-	for _, p := range read {
-		holds = holds || p.Holds()
-	}
-	if !holds {
-		return nil
-	}
-	err := d.store.Empty(ctx, b, read, floors)
-	if err == nil {
-		r.Emptied++
+// auditMixed audits a rollup in whose time events are there again.
+func (b *bucket) auditMixed(ctx context.Context, of parts.Bucket, r *Retracted) error {
+	result, err := proved(ctx, b.tools, &bucket{b.events, of, b.deleted})
+	if err == nil && len(result.Findings) > 0 {
+		r.Mixed = append(r.Mixed, of)
 	}
 	return err
 }
 
-// count is how many events a rollup counts.
-func count(read []parts.Part, now time.Time) (n int64) {
-	for _, p := range read {
-		if !p.Expired(now) {
-			n += p.Events
+// in is how many events began in a bucket's time.
+func (e *happened) in(b parts.Bucket) (n int64) {
+	for hour, events := range e.hours {
+		if !hour.Before(b.Start) && hour.Before(b.End()) {
+			n += events
 		}
 	}
 	return n
 }
 
 // rollups reads those of the day, in either width, as far as they can be read.
-func (d *retraction) rollups(ctx context.Context, r *Retracted) (map[parts.Bucket][]parts.Part, error) {
-	pk, _ := schema.RollupKey(d.day.Entity, d.day.Width, d.day.Start, "")
-	pages := dynamodb.NewQueryPaginator(d.client, &dynamodb.QueryInput{
-		TableName: &d.o.Names.Rollups, ConsistentRead: aws.Bool(true), ProjectionExpression: aws.String("sk"),
-		KeyConditionExpression: aws.String("pk = :pk AND begins_with(sk, :day)"),
-		ExpressionAttributeValues: item{
-			":pk":  &types.AttributeValueMemberS{Value: pk},
-			":day": &types.AttributeValueMemberS{Value: shard.Day.Label(d.day.Start, 0)},
-		},
-	})
-	rollups := map[parts.Bucket][]parts.Part{}
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+func (b *bucket) rollups(ctx context.Context, r *Retracted) (map[parts.Bucket][]parts.Part[partial.Partial], error) {
+	pk := b.Key().PK
+	in := &dynamodb.QueryInput{
+		TableName: &b.o.Names.Rollups, ConsistentRead: aws.Bool(true), ProjectionExpression: aws.String("pk, sk"),
+		KeyConditionExpression:    aws.String("pk = :pk AND begins_with(sk, :day)"),
+		ExpressionAttributeValues: item{":pk": attribute.Text(pk), ":day": attribute.Text(b.Label())},
+	}
+	rollups := map[parts.Bucket][]parts.Part[partial.Partial]{}
+	for it, err := range dynamo.Items(ctx, b.client, in) {
 		if err != nil {
 			return nil, fmt.Errorf("reading the rollups %q: %w", pk, err)
 		}
-		for _, it := range page.Items {
-			if width, start, _, err := schema.ParseRollupSortKey(attribute.TextOf(it, schema.SK)); err == nil {
-				rollups[parts.Bucket{Entity: d.day.Entity, Width: width, Start: start}] = nil
-			}
+		if of, _, ok := parts.BucketOf(pk, attribute.TextOf(it, schema.SK)); ok {
+			rollups[of] = nil
 		}
 	}
-	for b := range rollups {
-		read, err := d.store.Read(ctx, b)
+	for of := range rollups {
+		read, err := b.read(ctx, of)
 		if err != nil && ofCall(err) {
 			return nil, err
 		}
-		if rollups[b] = read; err != nil {
+		rollups[of] = read
+		if err != nil {
 			r.Faults = append(r.Faults, err.Error())
-			delete(rollups, b)
+			delete(rollups, of)
 		}
 	}
 	return rollups, nil
-}
-
-// written are a day's events, by the hour.
-type written map[time.Time]occurrences
-
-// occurrences are events: how many, and a digest of which.
-type occurrences struct {
-	n      int64
-	digest uint64
-}
-
-func (o occurrences) and(other occurrences) occurrences {
-	return occurrences{o.n + other.n, o.digest + other.digest}
-}
-
-// in returns those of a bucket.
-func (w written) in(b parts.Bucket) (all occurrences) {
-	for hour, o := range w {
-		if !hour.Before(b.Start) && hour.Before(b.End()) {
-			all = all.and(o)
-		}
-	}
-	return all
-}
-
-// written reads which events there are, on all write shards that there have been by now:
-// a key may grow while it is deleted. What a rollup that was read before has counted was
-// written before, when the shard map had its write shard.
-func (d *retraction) written(ctx context.Context) (written, error) {
-	entry, err := d.shards.Read(ctx, schema.BaseKey{Type: schema.Entity, Name: d.day.Entity}.String())
-	if err != nil {
-		return nil, fmt.Errorf("the shard map: %w", err)
-	}
-	d.writeShards = max(d.writeShards, entry.Most())
-	all := written{}
-	var mu sync.Mutex
-	err = d.eachPlace(ctx, d.day, d.writeShards, func(ctx context.Context, pk string) error {
-		return d.readPlace(ctx, d.day, pk, func(it item) {
-			sk := attribute.TextOf(it, schema.SK)
-			if at, _, err := schema.ParseEventSortKey(sk); err == nil {
-				mu.Lock()
-				defer mu.Unlock()
-				hour := at.UTC().Truncate(time.Hour)
-				all[hour] = all[hour].and(occurrences{1, digestOf(pk + "#" + sk)})
-			}
-		})
-	})
-	return all, err
 }

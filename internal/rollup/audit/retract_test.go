@@ -21,15 +21,15 @@ import (
 // as far as they can be read.
 func (r *rig) counted(t *testing.T, entity string, day time.Time) map[int]int64 {
 	t.Helper()
-	store, found := parts.New(r.db, r.names.Rollups, 0, time.Now), map[int]int64{}
+	store, found := parts.NewEvents(r.db, r.names.Rollups, time.Now), map[int]int64{}
 	for hour := range 24 {
-		read, err := store.Read(t.Context(), parts.Bucket{Entity: entity, Width: shard.Hour, Start: day.Add(time.Duration(hour) * time.Hour)})
+		read, err := store.Read(t.Context(), parts.Bucket{Entity: entity, Width: shard.Hour, Start: day.Add(time.Duration(hour) * time.Hour)}.Key())
 		if err != nil {
 			continue
 		}
 		for _, p := range read {
-			if p.Events > 0 {
-				found[hour] += p.Events
+			if p.Value.Events > 0 {
+				found[hour] += p.Value.Events
 			}
 		}
 	}
@@ -94,8 +94,8 @@ func TestRetract(t *testing.T) {
 	}
 }
 
-// TestRetractMeetsAFold: while the parts of a rollup are emptied one by one, an event
-// comes and is folded into one of them. It is counted, and no deleted one beside it once
+// TestRetractMeetsAFold: before the parts of a rollup are emptied an event comes and is
+// folded into one of them. It is counted, and no deleted one beside it once
 // that was put right.
 func TestRetractMeetsAFold(t *testing.T) {
 	t.Parallel()
@@ -109,13 +109,11 @@ func TestRetractMeetsAFold(t *testing.T) {
 		r.delete(t, r.names.Items, key, schema.EventSortKey(day.Add(time.Duration(i)*time.Second), fmt.Sprint("id", i)))
 	}
 	var once sync.Once
-	client := &updating{r.db, func(table string) {
-		if table == r.names.Rollups {
-			once.Do(func() {
-				r.put(t, "e", day.Add(time.Minute), 1)
-				r.await(t, func() bool { return r.counted(t, "e", day)[0] == 9 })
-			})
-		}
+	client := &transacting{r.db, func() {
+		once.Do(func() {
+			r.put(t, "e", day.Add(time.Minute), 1)
+			r.await(t, func() bool { return r.counted(t, "e", day)[0] == 9 })
+		})
 	}}
 	a := r.auditorOver(t, client, audit.Options{Names: r.names, Wait: 20 * time.Second, Poll: 20 * time.Millisecond})
 	got, err := a.Retract(t.Context(), "e", day, 1)
@@ -128,15 +126,15 @@ func TestRetractMeetsAFold(t *testing.T) {
 	}
 }
 
-// updating does something before each update. Others wait for it.
-type updating struct {
+// transacting does something before each transaction.
+type transacting struct {
 	*dynamodb.Client
-	do func(table string)
+	do func()
 }
 
-func (u *updating) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	u.do(*in.TableName)
-	return u.Client.UpdateItem(ctx, in, o...)
+func (u *transacting) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	u.do()
+	return u.Client.TransactWriteItems(ctx, in, o...)
 }
 
 func (r *rig) await(t *testing.T, ok func() bool) {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/hotshard/hotshard/pkg/shard/events"
 	"github.com/hotshard/hotshard/internal/rollup/audit"
+	"github.com/hotshard/hotshard/pkg/shard/events"
 )
 
 // lingering leaves marks where they are.

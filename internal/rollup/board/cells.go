@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 

@@ -8,7 +8,6 @@ import (
 
 	"pgregory.net/rapid"
 
-
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"strings"
 
-
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 

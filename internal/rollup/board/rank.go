@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/big"
 
-
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 

@@ -6,8 +6,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // StoredTop reads the top out of its item.
@@ -21,6 +21,15 @@ func StoredTop(item map[string]types.AttributeValue) (*Top, error) {
 		return nil, errors.New("it lacks its places, or whether it is whole")
 	}
 	return ParseTop(places.Value, whole.Value)
+}
+
+// Attributes is the histogram as a part of it is stored, without its keys, its sequence
+// number and its times.
+func (h Histogram) Attributes() map[string]types.AttributeValue {
+	return map[string]types.AttributeValue{
+		schema.Version:        &types.AttributeValueMemberN{Value: schema.BoardVersion},
+		schema.HistogramCells: &types.AttributeValueMemberB{Value: h.Bytes()},
+	}
 }
 
 // StoredHistogram reads a stream shard's part of a histogram out of its item.

@@ -3,7 +3,6 @@ package board
 import (
 	"slices"
 
-
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 

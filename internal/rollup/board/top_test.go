@@ -9,7 +9,6 @@ import (
 
 	"pgregory.net/rapid"
 
-
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 

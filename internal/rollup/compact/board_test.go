@@ -13,7 +13,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/board"
-	"github.com/hotshard/hotshard/internal/rollup/histogram"
+	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -21,11 +21,12 @@ import (
 // at each of some scores.
 func (r *rig) cellsOf(t rapid.TB, name, period, streamShard string, each int64, asOf, expires time.Time, scores ...uint64) {
 	t.Helper()
-	p := histogram.Part{Sequence: fmt.Sprintf("%040d", 7)}
+	var cells board.Histogram
 	for _, score := range scores {
-		p.Cells.Add(score, each)
+		cells.Add(score, each)
 	}
-	stored := p.Attributes()
+	stored := cells.Attributes()
+	stored[schema.RollupSequence] = attribute.Text(fmt.Sprintf("%040d", 7))
 	maps.Copy(stored, attribute.Key(schema.BoardRollupKey(name, period), schema.HistogramPrefix+streamShard))
 	stored[schema.AsOf] = attribute.Number(asOf.UnixMilli())
 	if !expires.IsZero() {
@@ -37,14 +38,14 @@ func (r *rig) cellsOf(t rapid.TB, name, period, streamShard string, each int64, 
 // counted returns the entries of the parts that were not emptied, by stream shard.
 func (r *rig) counted(t rapid.TB, name, period string) map[string]int64 {
 	t.Helper()
-	read, err := r.cells.Read(context.Background(), name, period)
+	read, err := r.cells.Read(context.Background(), parts.Period{Board: name, Label: period}.Key())
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := map[string]int64{}
 	for _, p := range read {
 		if !p.Emptied() {
-			found[p.StreamShard] = p.Cells.Total()
+			found[p.StreamShard] = p.Value.Total()
 		}
 	}
 	return found
@@ -72,7 +73,7 @@ func TestMergesHistograms(t *testing.T) {
 			t.Errorf("%s: %v", period, got)
 		}
 	}
-	read, err := r.cells.Read(t.Context(), "b#1", "2026-W02")
+	read, err := r.cells.Read(t.Context(), parts.Period{Board: "b#1", Label: "2026-W02"}.Key())
 	if err != nil || read[len(read)-1].ExpiresAt != later.Unix() || read[0].ExpiresAt != r.clock.Add(schema.EmptiedLifetime).Unix() {
 		t.Errorf("%+v, %v", read, err)
 	}

@@ -28,7 +28,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/hotshard/hotshard/internal/rollup/histogram"
+	"github.com/hotshard/hotshard/internal/rollup/board"
+	"github.com/hotshard/hotshard/internal/rollup/partial"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 )
 
@@ -80,8 +81,8 @@ type Options struct {
 type Compactor struct {
 	options Options
 	client  Client
-	store   *parts.Store
-	cells   *histogram.Store
+	events  *parts.Store[partial.Partial]
+	cells   *parts.Store[board.Histogram]
 	log     *slog.Logger
 	now     func() time.Time
 }
@@ -112,8 +113,7 @@ func New(options Options, client Client, log *slog.Logger, now func() time.Time)
 	}
 	return &Compactor{
 		options: options, client: client, log: log, now: now,
-		store: parts.New(client, options.RollupsTable, options.Retention, now),
-		cells: histogram.New(client, options.RollupsTable, now),
+		events: parts.NewEvents(client, options.RollupsTable, now), cells: parts.NewHistograms(client, options.RollupsTable, now),
 	}, nil
 }
 

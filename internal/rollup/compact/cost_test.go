@@ -38,8 +38,8 @@ func storeDay(t rapid.TB, db *dynamodb.Client, table string, day time.Time) {
 	var puts []types.WriteRequest
 	for hour := range 24 {
 		for s := range 20 {
-			p.Sequence = fmt.Sprintf("%040d", 1_000_000+s)
 			stored := p.Attributes()
+			stored["seq"] = attribute.Text(fmt.Sprintf("%040d", 1_000_000+s))
 			pk, sk := schema.RollupKey("sensor/berlin-1", shard.Hour, day.Add(time.Duration(hour)*time.Hour), fmt.Sprintf("shardId-%020d-%08x", 1767600000000, s))
 			stored["pk"], stored["sk"], stored["as_of"] = attribute.Text(pk), attribute.Text(sk), attribute.Number(day.Add(25*time.Hour).UnixMilli())
 			puts = append(puts, types.WriteRequest{PutRequest: &types.PutRequest{Item: stored}})

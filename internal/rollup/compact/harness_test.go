@@ -146,7 +146,7 @@ func bucketAt(entity string, at time.Time) parts.Bucket {
 // part stores a stream shard's part with so many events; a zero asOf is not stored.
 func (r *rig) part(t rapid.TB, b parts.Bucket, streamShard string, events int64, asOf time.Time) {
 	t.Helper()
-	r.keep(t, b, streamShard, partial.Partial{Sequence: fmt.Sprintf("%040d", 7), Events: events}, asOf)
+	r.keep(t, b, streamShard, partial.Partial{Events: events}, asOf)
 }
 
 // keep stores a part; a zero asOf is not.
@@ -154,6 +154,10 @@ func (r *rig) keep(t rapid.TB, b parts.Bucket, streamShard string, p partial.Par
 	t.Helper()
 	pk, sk := schema.RollupKey(b.Entity, b.Width, b.Start, streamShard)
 	stored := p.Attributes()
+	stored["seq"] = attribute.Text(fmt.Sprintf("%040d", 7))
+	if p.Events == 0 {
+		stored["seq"] = attribute.Text(fmt.Sprintf("%040d", 7) + schema.EmptiedSuffix)
+	}
 	stored["pk"], stored["sk"] = attribute.Text(pk), attribute.Text(sk)
 	if !asOf.IsZero() {
 		stored["as_of"] = attribute.Number(asOf.UnixMilli())
@@ -171,14 +175,14 @@ func (r *rig) put(t rapid.TB, table string, stored item) {
 // holding returns the events of the parts that have some, by stream shard.
 func (r *rig) holding(t rapid.TB, b parts.Bucket) map[string]int64 {
 	t.Helper()
-	list, err := r.store.Read(context.Background(), b)
+	list, err := r.events.Read(context.Background(), b.Key())
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := map[string]int64{}
 	for _, p := range list {
-		if p.Holds() {
-			found[p.StreamShard] = p.Events
+		if !p.Emptied() {
+			found[p.StreamShard] = p.Value.Events
 		}
 	}
 	return found

@@ -25,28 +25,24 @@ func TestMergesWhatRests(t *testing.T) {
 	r.part(t, old, "empty", 0, r.ago(60*day))
 	alone := bucketAt("alone", r.ago(60*day))
 	r.part(t, alone, "s", 5, r.ago(60*day))
-	legacy, recent := bucketAt("legacy", r.ago(rest+day+2*time.Hour)), bucketAt("legacy", r.ago(rest+day-time.Hour))
+	undated := bucketAt("undated", r.ago(60*day))
 	for i := range 2 {
-		r.part(t, legacy, fmt.Sprint("s", i), 1, time.Time{})
-		r.part(t, recent, fmt.Sprint("s", i), 1, time.Time{})
+		r.part(t, undated, fmt.Sprint("s", i), 1, time.Time{})
 	}
-	r.want(t, Answer{Buckets: 2, Merged: 5, Done: true})
+	r.want(t, Answer{Buckets: 1, Merged: 3, Done: true})
 	if got := r.holding(t, old); !maps.Equal(got, map[string]int64{"young": 10, schema.MergedPart: 6}) {
 		t.Errorf("%v", got)
 	}
 	if got := r.holding(t, alone); !maps.Equal(got, map[string]int64{"s": 5}) {
 		t.Errorf("a single part: %v", got)
 	}
-	if got := r.holding(t, legacy); !maps.Equal(got, map[string]int64{schema.MergedPart: 2}) {
-		t.Errorf("of an older release: %v", got)
-	}
-	if got := r.holding(t, recent); len(got) != 2 {
-		t.Errorf("of an older release, and recent: %v", got)
+	if got := r.holding(t, undated); len(got) != 2 {
+		t.Errorf("without a time: %v", got)
 	}
 	r.clock = r.clock.Add(roundEvery - time.Second)
 	r.want(t, Answer{Done: true})
 	r.clock = r.clock.Add(time.Second)
-	r.want(t, Answer{Buckets: 2, Merged: 3, Done: true}) // the young one into the merged one, and the recent bucket
+	r.want(t, Answer{Buckets: 1, Merged: 1, Done: true}) // the young one into the merged one
 	if got := r.holding(t, old); !maps.Equal(got, map[string]int64{schema.MergedPart: 16}) {
 		t.Errorf("a round later: %v", got)
 	}

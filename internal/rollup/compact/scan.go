@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/rollup/attribute"
-	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/rollup/scan"
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -48,7 +47,7 @@ func (r *run) pages(ctx context.Context) error {
 			return nil
 		}
 		next := started.Add(scan.Lasts(out.ConsumedCapacity, r.options.ReadUnits))
-		if !next.Before(r.end) || !scan.Wait(ctx, time.Until(next)) {
+		if !next.Before(r.end) || scan.Wait(ctx, time.Until(next)) != nil {
 			return nil
 		}
 	}
@@ -59,7 +58,7 @@ func (r *run) pages(ctx context.Context) error {
 func (r *run) scan(ctx context.Context) (*dynamodb.ScanOutput, error) {
 	return r.client.Scan(ctx, &dynamodb.ScanInput{
 		TableName: &r.options.RollupsTable, Limit: &r.options.PageItems, ExclusiveStartKey: r.cursor.startKey(),
-		ProjectionExpression:   aws.String("pk, sk, as_of, gone, expires_at, events, skipped, restated, seq"),
+		ProjectionExpression:   aws.String("pk, sk, as_of, gone, expires_at, seq"),
 		ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 	})
 }
@@ -79,7 +78,7 @@ func (r *run) compact(ctx context.Context, page []item, last bool) {
 		// Other parts of the first summary and of the last may be on other pages.
 		edge := i == 0 || i == len(found)-1 && !last
 		if s.resting > 0 && (edge || s.resting+s.merged > 1) {
-			r.note(ctx, "merging parts of "+s.of.String(), s.of.merge(ctx, r))
+			r.note(ctx, "merging parts of "+s.of.Key().Target, s.of.merge(ctx, r))
 		}
 	}
 }
@@ -104,7 +103,7 @@ type sighting struct {
 func (r *run) sightings(page []item) []*sighting {
 	var list []*sighting
 	for _, it := range page {
-		of, streamShard, ok := r.partOf(it)
+		of, streamShard, ok := summaryOf(attribute.TextOf(it, schema.PK), attribute.TextOf(it, schema.SK))
 		if !ok {
 			continue
 		}
@@ -112,67 +111,19 @@ func (r *run) sightings(page []item) []*sighting {
 			list = append(list, &sighting{of: of})
 		}
 		s := list[len(list)-1]
+		at, known := attribute.TimeOf(it, schema.AsOf)
 		switch {
-		case !holds(it) || expired(it, r.now):
+		case strings.HasSuffix(attribute.TextOf(it, schema.RollupSequence), schema.EmptiedSuffix) || expired(it, r.now):
 		case streamShard == schema.MergedPart:
 			s.merged++
-		case r.partRests(of, it):
+		case known && r.rests(at):
 			s.resting++
 		}
 	}
 	return list
 }
 
-// partOf returns of which summary an item is a part.
-func (r *run) partOf(it item) (of summary, streamShard string, ok bool) {
-	if s, streamShard, ok := standingOf(attribute.TextOf(it, schema.PK), attribute.TextOf(it, schema.SK)); ok {
-		return s, streamShard, true
-	}
-	b, streamShard, ok := bucketOf(it)
-	return rollup{b}, streamShard, ok
-}
-
-func (r *run) partRests(of summary, part item) bool {
-	at, known := attribute.TimeOf(part, schema.AsOf)
-	if b, ok := of.(rollup); ok {
-		return r.resting(b.Bucket, at, known)
-	}
-	return known && r.now.Sub(at) > rest
-}
-
-// holds tells whether a part has more than its sequence number: an event rollup's
-// says so, and a histogram's was not emptied.
-func holds(part item) bool {
-	if strings.HasPrefix(attribute.TextOf(part, schema.SK), schema.HistogramPrefix) {
-		return !strings.HasSuffix(attribute.TextOf(part, schema.RollupSequence), schema.EmptiedSuffix)
-	}
-	events, _ := attribute.WholeOf(part, schema.RollupEvents)
-	return events > 0 || part[schema.RollupSkipped] != nil || part[schema.RollupRestated] != nil
-}
-
 func expired(part item, now time.Time) bool {
 	at, ok := attribute.WholeOf(part, schema.ExpiresAt)
 	return ok && at <= now.Unix()
-}
-
-func bucketOf(it item) (b parts.Bucket, streamShard string, ok bool) {
-	pk := attribute.TextOf(it, schema.PK)
-	if !strings.HasPrefix(pk, schema.BaseKey{Type: schema.Entity}.String()) {
-		return b, "", false
-	}
-	var err error
-	if b.Entity, _, err = schema.ParseRollupPartition(pk); err != nil {
-		return b, "", false
-	}
-	b.Width, b.Start, streamShard, err = schema.ParseRollupSortKey(attribute.TextOf(it, schema.SK))
-	return b, streamShard, err == nil
-}
-
-// resting tells whether nothing was folded into a part for long. Older releases did
-// not note when that was: their parts rest a day longer from the bucket's end.
-func (r *run) resting(b parts.Bucket, asOf time.Time, known bool) bool {
-	if !known {
-		asOf = b.End().Add(24 * time.Hour)
-	}
-	return r.now.Sub(asOf) > rest
 }

@@ -25,10 +25,13 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/audit"
+	"github.com/hotshard/hotshard/internal/rollup/marks"
 	"github.com/hotshard/hotshard/internal/rollup/scan"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // Client is what an Eraser calls of DynamoDB. It needs retries of its own.
@@ -47,7 +50,7 @@ type Options struct {
 	Settle time.Duration
 	// Wait is for folds that may be on their way. Default 30 s.
 	Wait time.Duration
-	// IndexLag is how old the index of boards may be. Default 30 s.
+	// IndexLag is how old the indexes of boards and sessions may be. Default 30 s.
 	IndexLag time.Duration
 	// ReadUnits is how many read units a second scans take at most. Default
 	// scan.ReadUnits.
@@ -68,12 +71,14 @@ type Options struct {
 const (
 	DefaultSettle     = 30 * time.Second
 	DefaultWait       = 30 * time.Second
+	DefaultIndexLag   = 30 * time.Second
 	DefaultWriteUnits = 250
 	defaultPoll       = 500 * time.Millisecond
 )
 
 func (o Options) withDefaults() (Options, error) {
 	o.Settle, o.Wait = cmp.Or(o.Settle, DefaultSettle), cmp.Or(o.Wait, DefaultWait)
+	o.IndexLag = cmp.Or(o.IndexLag, DefaultIndexLag)
 	o.Poll, o.ReadUnits = cmp.Or(o.Poll, defaultPoll), cmp.Or(o.ReadUnits, scan.ReadUnits)
 	o.WriteUnits = cmp.Or(o.WriteUnits, DefaultWriteUnits)
 	if o.Progress == nil {
@@ -88,8 +93,8 @@ func (o Options) withDefaults() (Options, error) {
 	if o.ReadUnits < 0 || o.WriteUnits < 0 {
 		return o, fmt.Errorf("erase: %d read units, %d write units: want 1 or more", o.ReadUnits, o.WriteUnits)
 	}
-	if o.Settle < 0 || o.Wait < 0 || o.Poll < 0 {
-		return o, fmt.Errorf("erase: settle %v, wait %v, poll %v: want 0 or more", o.Settle, o.Wait, o.Poll)
+	if o.Settle < 0 || o.Wait < 0 || o.Poll < 0 || o.IndexLag < 0 {
+		return o, fmt.Errorf("erase: settle %v, wait %v, poll %v, index lag %v: want 0 or more", o.Settle, o.Wait, o.Poll, o.IndexLag)
 	}
 	return o, nil
 }
@@ -101,6 +106,7 @@ type Eraser struct {
 	scanner *scan.Scanner
 	writes  *scan.Pace
 	auditor *audit.Auditor
+	marker  *marks.Marker
 	changer *shardmap.Changer
 }
 
@@ -119,6 +125,7 @@ func New(o Options, client Client) (*Eraser, error) {
 	view := shardmap.New(client, o.Names.ShardMap, shardmap.Options{})
 	return &Eraser{
 		o: o, client: client, scanner: scan.New(client, o.ReadUnits), writes: scan.NewPace(o.WriteUnits), auditor: auditor,
+		marker:  marks.New(marks.Options{Names: o.Names, Now: o.Now}, client),
 		changer: shardmap.NewChanger(client, view, shardmap.ChangerOptions{}),
 	}, nil
 }
@@ -151,37 +158,101 @@ const (
 	ShardCounts What = "shard counts"
 )
 
+// tally is a report in the making. It is safe for concurrent use.
+type tally struct {
+	mu     sync.Mutex
+	report Report
+	again  bool // something is left that the delete has to be called again for
+}
+
+func newTally() *tally {
+	return &tally{report: Report{Deleted: map[What]int{}, Kept: []string{}, Left: []string{}}}
+}
+
+// left reports what the delete has to be called again for.
+func (t *tally) left(format string, args ...any) {
+	t.mend(format, args...)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.again = true
+}
+
+// mend reports what is left and is done by other means.
+func (t *tally) mend(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.report.Left = append(t.report.Left, fmt.Sprintf(format, args...))
+}
+
+// kept reports what was written meanwhile.
+func (t *tally) kept(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.report.Kept = append(t.report.Kept, fmt.Sprintf(format, args...))
+}
+
+func (t *tally) deleted(what What, n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n > 0 {
+		t.report.Deleted[what] += n
+	}
+}
+
 // task is the work on one key.
 type task struct {
 	*Eraser
-	base  schema.BaseKey
-	begun time.Time
-	swept time.Time // the end of the last sweep
+	*tally
+	base   schema.BaseKey
+	begun  time.Time
+	swept  time.Time // the end of the last sweep
+	traces traces
 
-	mu     sync.Mutex
-	report Report
-	again  bool            // something is left that this has to be called again for
-	places map[string]bool // of an entity: partition keys with a note
-	notes  map[key]bool    // those notes
+	scanning sync.Mutex // held while a page of summaries is looked at
 }
 
-type key struct{ pk, sk string }
+// traces are what keys of one type leave.
+type traces interface {
+	// match says what an item of the items table is to the key; ok is false for those of
+	// other keys.
+	match(k key) (what What, ok bool)
+	// dropping is called before an item is deleted. Spare is that it is not to be.
+	dropping(ctx context.Context, what What, k key) (spare bool, err error)
+	// dropped is called after an item was deleted, with what it was.
+	dropped(ctx context.Context, what What, k key, old item) error
+	// summaries takes out of the rollups table what it has of a key that is swept, and had so
+	// many write shards.
+	summaries(ctx context.Context, writeShards int) error
+	// isSummary tells whether an item of the rollups table is a summary, or a part of one.
+	isSummary(it item) bool
+	// last deletes what tells that something may be left.
+	last(ctx context.Context) error
+}
+
+type (
+	key  struct{ pk, sk string }
+	item = dynamo.Item
+)
+
+func keyOf(it item) key {
+	return key{attribute.TextOf(it, schema.PK), attribute.TextOf(it, schema.SK)}
+}
 
 // Key erases a base key. The report is right also beside an error, which is one of
 // DynamoDB or ctx.
 func (e *Eraser) Key(ctx context.Context, base schema.BaseKey) (*Report, error) {
-	t := e.task(base)
+	t := &task{Eraser: e, tally: newTally(), base: base, begun: e.o.Now()}
+	t.traces = map[schema.Type]traces{
+		schema.Counter: counter{plain{t}}, schema.Board: leaderboard{plain{t}},
+		schema.Entity: &entity{plain: plain{t}, noted: map[string]bool{}, notes: map[key]bool{}},
+	}[base.Type]
+	if t.traces == nil {
+		t.traces = plain{t}
+	}
 	if err := t.erase(ctx); err != nil {
 		return &t.report, fmt.Errorf("deleting %s %q: %w", base.Type, base.Name, err)
 	}
 	return &t.report, nil
-}
-
-func (e *Eraser) task(base schema.BaseKey) *task {
-	return &task{
-		Eraser: e, base: base, begun: e.o.Now(), report: Report{Deleted: map[What]int{}, Kept: []string{}, Left: []string{}},
-		places: map[string]bool{}, notes: map[key]bool{},
-	}
 }
 
 func (t *task) erase(ctx context.Context) error {
@@ -200,71 +271,40 @@ func (t *task) erase(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := t.summaries(ctx, entry); err != nil || t.again { // the map still says where to look
+	if err := t.traces.summaries(ctx, entry.Most()); err != nil || t.again { // the map still says where to look
 		return err
 	}
 	if err := t.failures(ctx); err != nil {
 		return err
 	}
-	if t.base.Type == schema.Board {
-		if err := t.dropSettings(ctx); err != nil {
-			return err
-		}
+	if err := t.traces.last(ctx); err != nil {
+		return err
 	}
 	return t.forget(ctx)
 }
 
-// summaries takes out of the rollups table what it has of the key.
-func (t *task) summaries(ctx context.Context, entry shardmap.Entry) error {
-	switch t.base.Type {
-	case schema.Counter:
-		return t.bury(ctx)
-	case schema.Entity:
-		return t.retract(ctx, entry.Most())
-	case schema.Board:
-		return t.clearBoard(ctx)
-	}
-	return nil
-}
-
-// left reports what this has to be called again for.
-func (t *task) left(format string, args ...any) {
-	t.mend(format, args...)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.again = true
-}
-
-// mend reports what is left and is done by other means.
-func (t *task) mend(format string, args ...any) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.report.Left = append(t.report.Left, fmt.Sprintf(format, args...))
-}
-
-// kept reports what was written meanwhile.
-func (t *task) kept(format string, args ...any) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.report.Kept = append(t.report.Kept, fmt.Sprintf(format, args...))
-}
-
-func (t *task) deleted(what What, n int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if n > 0 {
-		t.report.Deleted[what] += n
-	}
-}
-
-// pause waits, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
+// count counts what there is.
+func (t *task) count(ctx context.Context) error {
+	if err := t.find(ctx, func(what What, k key) error {
+		if !marks.WasLeft(k.sk) {
+			t.deleted(what, 1)
+		}
 		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	}); err != nil {
+		return err
 	}
+	entry, err := t.changer.Read(ctx, t.base.String())
+	if err != nil {
+		return err
+	}
+	if entry.Max > 0 {
+		t.deleted(ShardCounts, 1)
+	}
+	if err := t.eachFailure(ctx, func(key, time.Time) error { t.deleted(Failures, 1); return nil }); err != nil {
+		return err
+	}
+	if err := t.traces.last(ctx); err != nil {
+		return err
+	}
+	return t.eachSummary(ctx, func(key) { t.deleted(Summaries, 1) })
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hotshard/hotshard/internal/lane"
+	"github.com/hotshard/hotshard/internal/rollup/erase"
+	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/limits"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
-	"github.com/hotshard/hotshard/internal/lane"
-	"github.com/hotshard/hotshard/internal/rollup/erase"
-	"github.com/hotshard/hotshard/internal/schema"
 )
 
 // doomed is in the names of keys that are to go, and in nothing else.

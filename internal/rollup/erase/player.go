@@ -10,14 +10,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/internal/rollup"
 	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/board"
+	"github.com/hotshard/hotshard/internal/rollup/scan"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// firstPeriod is before the first release: no board has an older period.
+// firstPeriod is before all boards: none has an older period.
 var firstPeriod = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // kinds are those of a board's periods.
@@ -28,16 +29,23 @@ var kinds = []boards.Period{boards.AllTime, boards.Weekly, boards.Daily}
 // entry and one top for each day and week since 2025, a read unit each, and more for a
 // top that is there.
 func (e *Eraser) Player(ctx context.Context, name, player string) (*Report, error) {
-	t := e.task(schema.BaseKey{Type: schema.Board, Name: name})
-	if err := t.player(ctx, player); err != nil {
+	t := &departure{Eraser: e, tally: newTally(), board: name, player: player}
+	if err := t.erase(ctx); err != nil {
 		return &t.report, fmt.Errorf("deleting player %q of board %q: %w", player, name, err)
 	}
 	return &t.report, nil
 }
 
-func (t *task) player(ctx context.Context, player string) error {
+// departure is the work on one player of a board.
+type departure struct {
+	*Eraser
+	*tally
+	board, player string
+}
+
+func (t *departure) erase(ctx context.Context) error {
 	labels := t.labels()
-	entries, err := t.entries(ctx, labels, player)
+	entries, err := t.entries(ctx, labels)
 	if err != nil {
 		return err
 	}
@@ -46,16 +54,16 @@ func (t *task) player(ctx context.Context, player string) error {
 		return nil
 	}
 	for _, k := range entries {
-		if _, err := t.remove(ctx, t.o.Names.Items, k.pk, k.sk); err != nil {
+		if _, err := t.remove(ctx, t.o.Names.Items, k); err != nil {
 			return err
 		}
 		t.deleted(Entries, 1)
 	}
-	return t.awaitTops(ctx, labels, player)
+	return t.awaitTops(ctx, labels)
 }
 
 // labels lists all periods up to tomorrow's, each once.
-func (t *task) labels() (list []string) {
+func (t *departure) labels() (list []string) {
 	seen := map[string]bool{}
 	for at := firstPeriod; at.Before(t.o.Now().Add(24 * time.Hour)); at = at.AddDate(0, 0, 1) {
 		for _, p := range kinds {
@@ -69,13 +77,13 @@ func (t *task) labels() (list []string) {
 }
 
 // entries finds which of a player's entries there are.
-func (t *task) entries(ctx context.Context, labels []string, player string) (found []key, err error) {
+func (t *departure) entries(ctx context.Context, labels []string) (found []key, err error) {
 	var keys []item
 	for _, label := range labels {
-		keys = append(keys, attribute.Key(schema.EntryKey(t.base.Name, label, player)))
+		keys = append(keys, attribute.Key(schema.EntryKey(t.board, label, t.player)))
 	}
 	err = t.batchGet(ctx, t.o.Names.Items, keys, aws.String("pk, sk"), func(it item) {
-		found = append(found, key{attribute.TextOf(it, schema.PK), attribute.TextOf(it, schema.SK)})
+		found = append(found, keyOf(it))
 	})
 	return found, err
 }
@@ -83,11 +91,11 @@ func (t *task) entries(ctx context.Context, labels []string, player string) (fou
 const maxBatchGet = 100
 
 // batchGet reads items consistently. Those that are not there are left out.
-func (t *task) batchGet(ctx context.Context, table string, keys []item, projection *string, seen func(item)) error {
+func (e *Eraser) batchGet(ctx context.Context, table string, keys []item, projection *string, seen func(item)) error {
 	for chunk := range slices.Chunk(keys, maxBatchGet) {
 		left := types.KeysAndAttributes{Keys: chunk, ConsistentRead: aws.Bool(true), ProjectionExpression: projection}
 		for len(left.Keys) > 0 {
-			out, err := t.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{table: left}})
+			out, err := e.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{table: left}})
 			if err != nil {
 				return fmt.Errorf("reading %d items of %s: %w", len(left.Keys), table, err)
 			}
@@ -95,40 +103,40 @@ func (t *task) batchGet(ctx context.Context, table string, keys []item, projecti
 				seen(it)
 			}
 			if left = out.UnprocessedKeys[table]; len(left.Keys) > 0 {
-				if err := pause(ctx, t.o.Poll); err != nil {
+				if err := scan.Wait(ctx, e.o.Poll); err != nil {
 					return err
 				}
 			}
 		}
-		t.o.Progress(len(chunk))
+		e.o.Progress(len(chunk))
 	}
 	return nil
 }
 
 // awaitTops waits until the aggregator has folded the removals, whoever deleted the
 // entries. It has it look again at tops that keep the player.
-func (t *task) awaitTops(ctx context.Context, labels []string, player string) (err error) {
+func (t *departure) awaitTops(ctx context.Context, labels []string) (err error) {
 	for deadline := t.o.Now().Add(t.o.Wait); ; {
-		if labels, err = t.holding(ctx, labels, player); err != nil {
+		if labels, err = t.holding(ctx, labels); err != nil {
 			return err
 		}
 		if len(labels) == 0 || !t.o.Now().Before(deadline) {
 			break
 		}
-		if err := pause(ctx, t.o.Poll); err != nil {
+		if err := scan.Wait(ctx, t.o.Poll); err != nil {
 			return err
 		}
 	}
 	for _, label := range labels {
-		if err := t.stillHolding(ctx, label, player); err != nil {
+		if err := t.stillHolding(ctx, label); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *task) stillHolding(ctx context.Context, label, player string) error {
-	entries, err := t.entries(ctx, []string{label}, player)
+func (t *departure) stillHolding(ctx context.Context, label string) error {
+	entries, err := t.entries(ctx, []string{label})
 	if err != nil {
 		return err
 	}
@@ -137,19 +145,19 @@ func (t *task) stillHolding(ctx context.Context, label, player string) error {
 		return nil
 	}
 	t.left("the top of period %s still has the player, or can't be read: the aggregator is behind, or lost the record; it looks at the top again within minutes", label)
-	return rollup.NoteBoard(ctx, t.client, t.o.Names.Rollups, t.base.Name, label, t.o.Now())
+	return rollup.NoteBoard(ctx, t.client, t.o.Names.Rollups, t.board, label, t.o.Now())
 }
 
 // holding returns the periods whose tops have a player, or can't be read.
-func (t *task) holding(ctx context.Context, labels []string, player string) (holding []string, err error) {
+func (t *departure) holding(ctx context.Context, labels []string) (holding []string, err error) {
 	var keys []item
 	for _, label := range labels {
-		keys = append(keys, attribute.Key(schema.BoardRollupKey(t.base.Name, label), schema.TopSK))
+		keys = append(keys, attribute.Key(schema.BoardRollupKey(t.board, label), schema.TopSK))
 	}
 	err = t.batchGet(ctx, t.o.Names.Rollups, keys, nil, func(it item) {
 		target, parseErr := schema.ParseTarget(attribute.TextOf(it, schema.PK))
 		top, topErr := board.StoredTop(it)
-		if parseErr == nil && (topErr != nil || top.Holds(player)) {
+		if parseErr == nil && (topErr != nil || top.Holds(t.player)) {
 			holding = append(holding, target.Period)
 		}
 	})

@@ -13,6 +13,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/rollup"
+	"github.com/hotshard/hotshard/internal/rollup/board"
+	"github.com/hotshard/hotshard/internal/rollup/erase"
+	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
@@ -20,11 +25,6 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/limits"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
-	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/internal/rollup"
-	"github.com/hotshard/hotshard/internal/rollup/board"
-	"github.com/hotshard/hotshard/internal/rollup/erase"
-	"github.com/hotshard/hotshard/internal/schema"
 )
 
 type item = map[string]types.AttributeValue
@@ -37,7 +37,7 @@ type rig struct {
 	counter *counters.Writer
 	events  *events.Writer
 	boards  *boards.Boards
-	leases  *sessions.Sessions
+	leases  *sessions.Store
 	limiter *limits.Limiter
 	handler *rollup.Handler
 }
@@ -60,8 +60,8 @@ func newRig(t *testing.T) *rig {
 	return &rig{
 		db: db, names: names, shards: shards, handler: handler,
 		counter: counters.NewWriter(db, names.Items, shards, counters.Options{}),
-		events:  events.NewWriter(db, names.Items, shards, events.Options{Retention: 720*time.Hour}),
-		boards:  boards.New(db, names.Items, shards, boards.Options{Retention: 720*time.Hour}),
+		events:  events.NewWriter(db, names.Items, shards, events.Options{Retention: 720 * time.Hour}),
+		boards:  boards.New(db, names.Items, shards, boards.Options{Retention: 720 * time.Hour}),
 		leases:  sessions.New(db, names.Items, shards, sessions.Options{}),
 		limiter: limits.New(db, names.Items, shards, limits.Options{}),
 	}

@@ -2,15 +2,27 @@ package erase
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"strings"
+	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/oklog/ulid/v2"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/rollup/attribute"
+	"github.com/hotshard/hotshard/internal/rollup/scan"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// Bounds of what is under way at a time.
+const (
+	maxReads   = 16 // queries
+	maxDeletes = 32
 )
 
 // sweep deletes the items of the key: all that were there when it began, and of those
@@ -19,14 +31,9 @@ func (t *task) sweep(ctx context.Context) error {
 	deletes, deleting := errgroup.WithContext(ctx)
 	deletes.SetLimit(maxDeletes)
 	err := t.find(deleting, func(what What, k key) error {
-		if isNote(k.sk) {
-			t.known(k)
-			return nil
-		}
-		if what == Events || what == Others && t.base.Type == schema.Entity {
-			if err := t.note(ctx, k); err != nil {
-				return err
-			}
+		spare, err := t.traces.dropping(ctx, what, k)
+		if spare || err != nil {
+			return err
 		}
 		deletes.Go(func() error { return t.drop(deleting, what, k) })
 		return nil
@@ -40,70 +47,208 @@ func (t *task) sweep(ctx context.Context) error {
 
 // drop deletes one item.
 func (t *task) drop(ctx context.Context, what What, k key) error {
-	old, err := t.remove(ctx, t.o.Names.Items, k.pk, k.sk)
+	old, err := t.remove(ctx, t.o.Names.Items, k)
 	if err != nil || len(old) == 0 {
 		return err
 	}
 	t.deleted(what, 1)
 	t.o.Progress(1)
-	if what == WriteShards {
-		return t.tombstone(ctx, k.pk, old)
-	}
-	return nil
+	return t.traces.dropped(ctx, what, k, old)
 }
 
-// count is a sweep that deletes nothing.
-func (t *task) count(ctx context.Context) error {
-	err := t.find(ctx, func(what What, k key) error {
-		if !isNote(k.sk) {
-			t.deleted(what, 1)
+// remove deletes an item, within the rate, and returns what it was; nil if there was none.
+func (e *Eraser) remove(ctx context.Context, table string, k key) (item, error) {
+	out, err := e.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+		TableName: &table, Key: attribute.Key(k.pk, k.sk), ReturnValues: types.ReturnValueAllOld,
+		ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("deleting the item %q, %q: %w", k.pk, k.sk, err)
+	}
+	return out.Attributes, e.writes.Spend(ctx, out.ConsumedCapacity)
+}
+
+// find calls emit, from many goroutines, for each item of the items table that belongs
+// to the key: all that was there before it began, and still is. Reads are consistent, but
+// of the index, which is given the time to catch up.
+//
+// Counters and groups of sessions can only be on so many partitions, of the table or of the
+// index by_group, whatever the shard map says, so those are asked. The others may be at any
+// day, player or window, for which the table is scanned.
+func (t *task) find(ctx context.Context, emit func(what What, k key) error) error {
+	seen := func(list []item) error {
+		t.o.Progress(len(list))
+		for _, it := range list {
+			what, ok := t.traces.match(keyOf(it))
+			if !ok {
+				continue
+			}
+			if err := emit(what, keyOf(it)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var query func(n int) *dynamodb.QueryInput // of a write shard
+	switch t.base.Type {
+	case schema.Counter:
+		query = func(n int) *dynamodb.QueryInput {
+			pk := schema.Key{Base: t.base, Shard: n}.String()
+			return &dynamodb.QueryInput{
+				TableName: &t.o.Names.Items, ConsistentRead: aws.Bool(true),
+				KeyConditionExpression: aws.String("pk = :pk"), ExpressionAttributeValues: item{":pk": attribute.Text(pk)},
+			}
+		}
+	case schema.Sessions:
+		if !t.o.DryRun {
+			if err := scan.Wait(ctx, t.o.IndexLag); err != nil {
+				return err
+			}
+		}
+		query = func(n int) *dynamodb.QueryInput {
+			return &dynamodb.QueryInput{
+				TableName: &t.o.Names.Items, IndexName: aws.String(schema.ByGroup),
+				KeyConditionExpression:    aws.String("session_shard = :pk"),
+				ExpressionAttributeValues: item{":pk": attribute.Text(schema.SessionShardKey(t.base.Name, n))},
+			}
+		}
+	default:
+		return t.scanner.Table(ctx, t.o.Names.Items, "pk, sk", seen)
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxReads)
+	for n := range shard.MaxShards {
+		group.Go(func() error {
+			for page, err := range dynamo.Pages(ctx, t.client, query(n)) {
+				if err != nil {
+					return fmt.Errorf("reading write shard %d: %w", n, err)
+				}
+				if err := seen(page.Items); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// eachSummary calls seen, one call at a time, for each item of the rollups table that is
+// a summary of the key, or a part of one.
+func (t *task) eachSummary(ctx context.Context, seen func(k key)) error {
+	if t.base.Type == schema.Sessions || t.base.Type == schema.Limit {
+		return nil
+	}
+	return t.scanner.Table(ctx, t.o.Names.Rollups, "pk, sk, seq", func(page []item) error {
+		t.o.Progress(len(page))
+		t.scanning.Lock()
+		defer t.scanning.Unlock()
+		for _, it := range page {
+			if t.traces.isSummary(it) {
+				seen(keyOf(it))
+			}
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	return t.countSummaries(ctx)
 }
 
-// noteAudit begins the name of the audit that a note is of.
-const noteAudit = "delete-"
-
-// isNote tells notes from other marks.
-func isNote(sk string) bool {
-	audit, ok := schema.ParseMark(sk)
-	return ok && strings.HasPrefix(audit, noteAudit)
+// failures forgets the failures of the key's summaries, since what they lack is gone;
+// if something is kept, that may be what the newest lack.
+func (t *task) failures(ctx context.Context) error {
+	newer := 0
+	err := t.eachFailure(ctx, func(k key, last time.Time) error {
+		if len(t.report.Kept) > 0 && !last.Before(t.begun) {
+			newer++
+			return nil
+		}
+		old, err := t.remove(ctx, t.o.Names.Rollups, k)
+		if len(old) > 0 {
+			t.deleted(Failures, 1)
+		}
+		return err
+	})
+	if newer > 0 {
+		t.kept("%d failures that were noted meanwhile: hotshard replay", newer)
+	}
+	return err
 }
 
-// note puts a mark into the partition of an event that is to be deleted, before its
-// first: it says, also to one who goes on after this process was killed, that the
-// rollups of that day are still to be emptied. It expires a day later, when no record
-// of the event can come any more.
-func (t *task) note(ctx context.Context, k key) error {
-	t.mu.Lock()
-	defer t.mu.Unlock() // the others of the same partition wait for it
-	if t.places[k.pk] {
-		return nil
+func (t *task) eachFailure(ctx context.Context, do func(k key, last time.Time) error) error {
+	for _, pk := range schema.FailurePartitions() {
+		in := &dynamodb.QueryInput{
+			TableName: &t.o.Names.Rollups, ConsistentRead: aws.Bool(true),
+			KeyConditionExpression:    aws.String("pk = :pk AND begins_with(sk, :sk)"),
+			ExpressionAttributeValues: item{":pk": attribute.Text(pk), ":sk": attribute.Text(t.base.String() + "#")},
+		}
+		for it, err := range dynamo.Items(ctx, t.client, in) {
+			if err != nil {
+				return fmt.Errorf("reading the failures %q: %w", pk, err)
+			}
+			target, err := schema.ParseTarget(keyOf(it).sk)
+			if err != nil || target.Base != t.base {
+				continue
+			}
+			last, _ := attribute.TimeOf(it, schema.FailureLast)
+			if err := do(keyOf(it), last); err != nil {
+				return err
+			}
+		}
 	}
-	parsed, err := schema.ParseKey(k.pk)
-	if err != nil {
-		return err
-	}
-	sk := parsed.Bucket + schema.MarkBefore + noteAudit + ulid.Make().String() + "#0"
-	it := attribute.Key(k.pk, sk)
-	it[schema.ExpiresAt] = attribute.Number(t.o.Now().Add(schema.MarkLifetime).Unix())
-	if _, err := t.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &t.o.Names.Items, Item: it}); err != nil {
-		return fmt.Errorf("noting that events of %q are deleted: %w", k.pk, err)
-	}
-	t.places[k.pk] = true
-	t.notes[key{k.pk, sk}] = true
 	return nil
 }
 
-// known takes in a note that is there.
-func (t *task) known(k key) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.places[k.pk] = true
-	t.notes[k] = true
+// unshard has all processes go by one write shard, and waits until no request can go
+// by anything else. It returns what the shard map has of the key then: how many write
+// shards there ever were, and no version for a key that it never had.
+func (t *task) unshard(ctx context.Context) (entry shardmap.Entry, err error) {
+	err = t.insist(ctx, func() (err error) {
+		entry, err = t.changer.Reset(ctx, t.base.String(), t.o.Now())
+		return err
+	})
+	if err != nil {
+		return entry, err
+	}
+	if left := t.o.Settle - t.o.Now().Sub(entry.Updated); entry.Version > 0 && left > 0 {
+		return entry, scan.Wait(ctx, min(left, t.o.Settle))
+	}
+	return entry, nil
+}
+
+// forget takes the key out of the shard map.
+func (t *task) forget(ctx context.Context) error {
+	gone := false
+	err := t.insist(ctx, func() error {
+		err := t.changer.Forget(ctx, t.base.String(), t.o.Now())
+		gone = gone || err == nil
+		return err
+	})
+	if errors.Is(err, shardmap.ErrInUse) {
+		t.kept("its shard count, set again meanwhile")
+		return nil
+	}
+	if gone {
+		t.deleted(ShardCounts, 1)
+	}
+	return err
+}
+
+// insistence bounds the attempts at a change of the shard map, each of which has to
+// be made within a second.
+const insistence = 20
+
+// insist makes a change of the shard map; that there is nothing to change is none.
+func (t *task) insist(ctx context.Context, change func() error) (err error) {
+	for range insistence {
+		err = change()
+		switch {
+		case err == nil, errors.Is(err, shardmap.ErrNoChange):
+			return nil
+		case ctx.Err() != nil, !errors.Is(err, shard.ErrUnavailable) && !errors.Is(err, shard.ErrThrottled):
+			return err
+		}
+		if err := scan.Wait(ctx, t.o.Poll); err != nil {
+			return err
+		}
+	}
+	return err
 }

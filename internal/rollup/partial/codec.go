@@ -19,7 +19,7 @@ const (
 	nameMax = "max"
 )
 
-// Attributes returns the part as it is stored, without its keys and its TTL. What
+// Attributes returns the part as it is stored, without its keys, its sequence number and its times. What
 // was once true or above 0 stays so, so that an update that sets all of them
 // leaves nothing of an older state.
 func (p Partial) Attributes() map[string]types.AttributeValue {
@@ -31,7 +31,6 @@ func (p Partial) Attributes() map[string]types.AttributeValue {
 	}
 	attributes := item{
 		schema.Version:        &types.AttributeValueMemberN{Value: schema.RollupVersion},
-		schema.RollupSequence: &types.AttributeValueMemberS{Value: p.Sequence},
 		schema.RollupEvents:   whole(p.Events),
 		schema.RollupMeasures: &types.AttributeValueMemberM{Value: measures},
 	}
@@ -68,12 +67,6 @@ func Parse(attributes map[string]types.AttributeValue) (Partial, error) {
 	}
 	for field, value := range r.members(attributes, schema.RollupMeasures) {
 		p.Measures[field] = r.measure(field, value)
-	}
-	if sequence, ok := attributes[schema.RollupSequence].(*types.AttributeValueMemberS); ok {
-		p.Sequence = sequence.Value
-	}
-	if p.Sequence == "" {
-		r.fault(schema.RollupSequence)
 	}
 	return p, r.err
 }

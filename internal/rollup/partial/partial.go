@@ -5,7 +5,6 @@
 //
 //	next := known.Clone()
 //	next.Add(map[string]string{"temperature": "21.5"})
-//	next.Sequence = sequence
 //	put(next.Attributes())
 //
 // A reader merges the parts of all stream shards:
@@ -27,7 +26,6 @@ const (
 
 // Partial is what some events come to. The zero Partial is that of none.
 type Partial struct {
-	Sequence string // of the last folded record, as text that sorts; "" before the first
 	Events   int64
 	Measures map[string]Measure // by field
 	Skipped  int64              // numbers of the events that are not in Measures
@@ -94,7 +92,7 @@ func (p *Partial) measure(field, text string) bool {
 }
 
 // Merge takes in another stream shard's part of the same bucket, or another
-// bucket's. Sequence stays as it is.
+// bucket's.
 func (p *Partial) Merge(other Partial) {
 	p.Events += other.Events
 	p.Skipped += other.Skipped

@@ -20,7 +20,7 @@ func TestEmpty(t *testing.T) {
 	}
 	r.fold(t, 0, "e", "a", 0, 5)
 	floors := map[string]string{"a": floor(7), "b": floor(3)}
-	if err := r.store.Empty(t.Context(), bucketOf("e"), r.read(t, "e"), floors); err != nil {
+	if err := r.store.Empty(t.Context(), bucketOf("e").Key(), r.read(t, "e"), floors); err != nil {
 		t.Fatal(err)
 	}
 	r.check(t, "e")
@@ -43,15 +43,15 @@ func TestEmptyMeetsAFold(t *testing.T) {
 	r.fold(t, 0, "e", "b", 0, 3)
 	stale := r.read(t, "e")
 	r.fold(t, 1, "e", "b", 3, 4)
-	if err := r.store.Empty(t.Context(), bucketOf("e"), stale, nil); !errors.Is(err, parts.ErrMoved) {
+	if err := r.store.Empty(t.Context(), bucketOf("e").Key(), stale, nil); !errors.Is(err, parts.ErrMoved) {
 		t.Fatalf("over a newer part: %v", err)
 	}
 	for _, p := range r.read(t, "e") {
-		if p.StreamShard == "b" && p.Events != 4 {
-			t.Errorf("the part that moved has %d events", p.Events)
+		if p.StreamShard == "b" && p.Value.Events != 4 {
+			t.Errorf("the part that moved has %d events", p.Value.Events)
 		}
 	}
-	if err := r.store.Empty(t.Context(), bucketOf("e"), r.read(t, "e"), nil); err != nil {
+	if err := r.store.Empty(t.Context(), bucketOf("e").Key(), r.read(t, "e"), nil); err != nil {
 		t.Fatal(err)
 	}
 	r.check(t, "e")

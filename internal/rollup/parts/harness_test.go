@@ -27,7 +27,7 @@ type rig struct {
 	db         *dynamodb.Client
 	table      string
 	items      string
-	store      *parts.Store
+	store      *parts.Store[partial.Partial]
 	containers [2]*rollup.Handler
 }
 
@@ -36,7 +36,7 @@ func newRig(t *testing.T) *rig {
 	db := enginetest.Client(t)
 	names := enginetest.Tables(t, db)
 	r := &rig{db: db, table: names.Rollups, items: names.Items}
-	r.store = parts.New(db, r.table, 0, time.Now)
+	r.store = parts.NewEvents(db, r.table, time.Now)
 	r.restart(t)
 	return r
 }
@@ -83,17 +83,17 @@ func (r *rig) fold(t rapid.TB, container int, entity, streamShard string, from, 
 	}
 }
 
-func (r *rig) read(t rapid.TB, entity string) []parts.Part {
+func (r *rig) read(t rapid.TB, entity string) []parts.Part[partial.Partial] {
 	t.Helper()
-	list, err := r.store.Read(context.Background(), bucketOf(entity))
+	list, err := r.store.Read(context.Background(), bucketOf(entity).Key())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return list
 }
 
-func (r *rig) replace(entity string, read []parts.Part) error {
-	_, err := r.store.Replace(context.Background(), bucketOf(entity), read, sum(read), nil)
+func (r *rig) replace(entity string, read []parts.Part[partial.Partial]) error {
+	_, err := r.store.Replace(context.Background(), bucketOf(entity).Key(), read, sum(read), 0, nil)
 	return err
 }
 
@@ -104,9 +104,9 @@ func (r *rig) merge(t rapid.TB, entity string) {
 	}
 }
 
-func sum(list []parts.Part) (total partial.Partial) {
+func sum(list []parts.Part[partial.Partial]) (total partial.Partial) {
 	for _, p := range list {
-		total.Merge(p.Partial)
+		total.Merge(p.Value)
 	}
 	return total
 }

@@ -1,177 +1,162 @@
-// Package parts reads and replaces the parts of an event rollup: what each stream
-// shard has of an entity's hour or day, and what was merged of them.
+// Package parts is the store of summaries that each stream shard has a part of: event
+// rollups, and boards' histograms.
 //
-//	store := parts.New(client, table, retention, time.Now)
-//	bucket := parts.Bucket{Entity: "sensor-1", Width: shard.Hour, Start: hour}
-//	read, err := store.Read(ctx, bucket)
-//	var total partial.Partial
-//	for _, p := range read {
-//		total.Merge(p.Partial)
-//	}
-//	_, err = store.Replace(ctx, bucket, read, total, nil) // into one part, or parts.ErrMoved
+//	store := parts.NewEvents(client, table, time.Now)
+//	hour := parts.Bucket{Entity: "sensor-1", Width: shard.Hour, Start: start}
+//	read, err := store.Read(ctx, hour.Key())
+//	total := store.Sum(read)
+//	_, err = store.Replace(ctx, hour.Key(), read, total, expires, nil) // into one part, or ErrMoved
 //
-// Folds may go on meanwhile. A fold is conditional on the sequence number that it
-// remembers, and writes its whole part anew. Replace changes the sequence numbers
-// of the parts that it empties, so a fold that comes after is refused, reads the
-// emptied part, skips what is at or below the sequence number and adds the rest to
-// nothing. A fold that comes before makes Replace fail. So no stream shard needs to
-// be known as closed.
+// A part is what its sequence number says (I13): all records of its stream shard up to
+// that, each once. Whoever writes a part does so on condition of the sequence number that
+// it has read, or remembers, and gives the part another one. So folds may go on while
+// parts are replaced. A fold that comes after that is refused, reads the emptied part,
+// skips what is at or below the sequence number and adds the rest to nothing. A fold that
+// comes before makes Replace fail. No stream shard needs to be known as closed.
 //
-// A reader that reads while a bucket is replaced may see some parts before and
-// others after it.
+// A reader that reads while parts are replaced may see some before and others after it.
 package parts
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/rollup/partial"
+	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard"
 )
+
+type item = dynamo.Item
 
 // Client is what a Store calls of DynamoDB.
 type Client interface {
-	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
+	dynamo.Querier
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
-	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
 }
 
-// Bucket names an event rollup: an entity's hour or day.
-type Bucket struct {
-	Entity string
-	Width  shard.Bucket // hour or day
-	Start  time.Time
+// Key says where the parts of one summary are.
+type Key struct {
+	PK     string
+	Prefix string // of their sort keys; what follows is the stream shard
+	Target string // the summary's name in failures and errors
 }
 
-// End is the first instant after the bucket.
-func (b Bucket) End() time.Time { return b.Start.Add(b.Width.Width()) }
+func (k Key) of(streamShard string) item { return attribute.Key(k.PK, k.Prefix+streamShard) }
 
-// String names the bucket as failures do.
-func (b Bucket) String() string { return schema.EventTarget(b.Entity, b.Width, b.Start) }
-
-// key returns the keys of a part.
-func (b Bucket) key(streamShard string) map[string]types.AttributeValue {
-	pk, sk := schema.RollupKey(b.Entity, b.Width, b.Start, streamShard)
-	return map[string]types.AttributeValue{
-		schema.PK: &types.AttributeValueMemberS{Value: pk},
-		schema.SK: &types.AttributeValueMemberS{Value: sk},
-	}
-}
-
-// Part is a stream shard's part of a rollup, or the merged one.
-type Part struct {
+// Part is a stream shard's part of a summary, or the merged one.
+type Part[V any] struct {
 	StreamShard string    // schema.MergedPart for the merged one
+	Sequence    string    // of the last record that was folded; "" for none, or for a damaged part without a proper one
 	AsOf        time.Time // of the last fold; of the merged part, of the last Replace; zero if not known
 	ExpiresAt   int64     // Unix seconds; 0 for never
-	partial.Partial
+	Value       V
+	Damage      error // why it can't be read; nil if it can
+
+	stored item // as it was read; nil for one that was not
 }
 
-// Holds tells whether a part has anything beside its sequence number.
-func (p Part) Holds() bool { return holds(p.Partial) }
+// Merged tells the part that took over what others had.
+func (p Part[V]) Merged() bool { return p.StreamShard == schema.MergedPart }
 
-func holds(p partial.Partial) bool {
-	return p.Events > 0 || p.Skipped > 0 || p.Restated || len(p.Measures) > 0
-}
+// Emptied tells whether a part has nothing beside its sequence number.
+func (p Part[V]) Emptied() bool { return strings.HasSuffix(p.Sequence, schema.EmptiedSuffix) }
 
 // Expired tells whether a part's time is over. It may be there for two days more,
 // and counts for nothing then.
-func (p Part) Expired(now time.Time) bool { return p.ExpiresAt != 0 && p.ExpiresAt <= now.Unix() }
+func (p Part[V]) Expired(now time.Time) bool { return p.ExpiresAt != 0 && p.ExpiresAt <= now.Unix() }
 
-// Store reads and replaces parts. It is safe for concurrent use.
-type Store struct {
-	client    Client
-	table     string
-	retention time.Duration
-	now       func() time.Time
+// Counts tells whether a part has something that counts.
+func (p Part[V]) Counts(now time.Time) bool {
+	return p.Damage == nil && !p.Emptied() && !p.Expired(now)
 }
 
-// New returns a Store over the rollups table. Retention is that of rollups after
-// the end of their bucket; 0 is for ever.
-func New(client Client, table string, retention time.Duration, now func() time.Time) *Store {
-	return &Store{client: client, table: table, retention: retention, now: now}
+// rested tells whether nothing was folded for as long as a stream has its records.
+func (p Part[V]) rested(now time.Time) bool {
+	return !p.AsOf.IsZero() && now.Sub(p.AsOf) > schema.EmptiedLifetime
 }
 
-// maxParts bounds the parts of one bucket.
+// Same tells whether nothing was folded, or written otherwise, between two readings.
+func Same[V any](read, again []Part[V]) bool {
+	return slices.EqualFunc(read, again, func(p, q Part[V]) bool {
+		return p.StreamShard == q.StreamShard && p.Sequence == q.Sequence && (p.Damage == nil) == (q.Damage == nil)
+	})
+}
+
+// Damage says which of the parts can't be read; nil if all can.
+func Damage[V any](read []Part[V]) error {
+	var faults []error
+	for _, p := range read {
+		if p.Damage != nil {
+			faults = append(faults, fmt.Errorf("the part %q can't be read: %w", p.StreamShard, p.Damage))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// Store reads and replaces the parts of one kind of summary. It is safe for concurrent
+// use.
+type Store[V any] struct {
+	kind   kind[V]
+	client Client
+	table  string
+	now    func() time.Time
+}
+
+// maxParts bounds the parts of one summary.
 const maxParts = 20_000
 
-// Read returns all parts of a bucket in the order of their stream shards, the
-// merged one last, by strongly consistent reads. Parts that have expired and those
-// that hold nothing are among them.
-func (s *Store) Read(ctx context.Context, b Bucket) ([]Part, error) {
-	pk, sk := schema.RollupKey(b.Entity, b.Width, b.Start, "")
-	pages := dynamodb.NewQueryPaginator(s.client, &dynamodb.QueryInput{
+// Read returns all parts of a summary in the order of their stream shards, the merged
+// one last, by strongly consistent reads. Those that have expired, were emptied or are
+// damaged are among them.
+func (s *Store[V]) Read(ctx context.Context, key Key) (list []Part[V], err error) {
+	in := &dynamodb.QueryInput{
 		TableName: &s.table, ConsistentRead: aws.Bool(true),
-		KeyConditionExpression: aws.String("pk = :pk AND begins_with(sk, :sk)"),
-		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":pk": &types.AttributeValueMemberS{Value: pk},
-			":sk": &types.AttributeValueMemberS{Value: sk},
-		},
-	})
-	var list []Part
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+		KeyConditionExpression:    aws.String("pk = :pk AND begins_with(sk, :sk)"),
+		ExpressionAttributeValues: item{":pk": attribute.Text(key.PK), ":sk": attribute.Text(key.Prefix)},
+	}
+	for it, err := range dynamo.Items(ctx, s.client, in) {
+		if err == nil && len(list) == maxParts {
+			err = fmt.Errorf("it has more than %d parts", maxParts)
+		}
 		if err != nil {
-			return nil, fmt.Errorf("reading the rollup %q: %w", b, err)
+			return nil, fmt.Errorf("reading the parts of %q: %w", key.Target, err)
 		}
-		for _, item := range page.Items {
-			part, err := parse(item, sk)
-			if err != nil {
-				return nil, fmt.Errorf("reading the rollup %q: %w", b, err)
-			}
-			list = append(list, part)
-		}
-		if len(list) > maxParts {
-			return nil, fmt.Errorf("reading the rollup %q: it has more than %d parts", b, maxParts)
-		}
+		part := s.kind.parse(it)
+		part.StreamShard = strings.TrimPrefix(attribute.TextOf(it, schema.SK), key.Prefix)
+		list = append(list, part)
 	}
 	return list, nil
 }
 
-// parse reads a part whose sort key starts with prefix.
-func parse(item map[string]types.AttributeValue, prefix string) (p Part, err error) {
-	sk, ok := item[schema.SK].(*types.AttributeValueMemberS)
-	if !ok {
-		return p, errors.New("a part has no " + schema.SK)
+// Sum returns what the parts that count come to.
+func (s *Store[V]) Sum(read []Part[V]) (total V) {
+	now := s.now()
+	for _, p := range read {
+		if p.Counts(now) {
+			s.kind.merge(&total, p.Value)
+		}
 	}
-	p.StreamShard = strings.TrimPrefix(sk.Value, prefix)
-	if p.Partial, err = partial.Parse(item); err != nil {
-		return p, fmt.Errorf("the part %q: %w", sk.Value, err)
-	}
-	if p.ExpiresAt, err = number(item, schema.ExpiresAt); err != nil {
-		return p, fmt.Errorf("the part %q: %w", sk.Value, err)
-	}
-	asOf, err := number(item, schema.AsOf)
-	if err != nil {
-		return p, fmt.Errorf("the part %q: %w", sk.Value, err)
-	}
-	if asOf != 0 {
-		p.AsOf = time.UnixMilli(asOf).UTC()
-	}
-	return p, nil
+	return total
 }
 
-// number reads a whole number, 0 for an absent one.
-func number(item map[string]types.AttributeValue, name string) (int64, error) {
-	value, ok := item[name]
-	if !ok {
-		return 0, nil
+// Last returns when the last of the parts that count ends, 0 for never; some is false
+// when none counts.
+func Last[V any](read []Part[V], now time.Time) (expires int64, some bool) {
+	for _, p := range read {
+		switch {
+		case !p.Counts(now):
+		case p.ExpiresAt == 0:
+			return 0, true
+		default:
+			expires, some = max(expires, p.ExpiresAt), true
+		}
 	}
-	digits, ok := value.(*types.AttributeValueMemberN)
-	if !ok {
-		return 0, fmt.Errorf("its %s is not a number", name)
-	}
-	n, err := strconv.ParseInt(digits.Value, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("its %s is not a whole number", name)
-	}
-	return n, nil
+	return expires, some
 }

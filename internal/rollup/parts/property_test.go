@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/hotshard/hotshard/internal/lane"
+	"github.com/hotshard/hotshard/internal/rollup/partial"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -28,7 +29,7 @@ func TestMergesAndFoldsInAnyOrder(t *testing.T) {
 		entity := fmt.Sprintf("e%d", round)
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		folded := make([]int, len(streams))
-		var old []parts.Part
+		var old []parts.Part[partial.Partial]
 		for range rapid.IntRange(1, 25).Draw(t, "turns") {
 			switch roll := random.IntN(11); {
 			case roll < 5:
@@ -51,7 +52,7 @@ func TestMergesAndFoldsInAnyOrder(t *testing.T) {
 					folded[i] += random.IntN(4)
 					floors[streamShard] = floor(folded[i])
 				}
-				if _, err := r.store.Replace(context.Background(), bucketOf(entity), r.read(t, entity), eventsOf(folded...), floors); err != nil {
+				if _, err := r.store.Replace(context.Background(), bucketOf(entity).Key(), r.read(t, entity), eventsOf(folded...), 0, floors); err != nil {
 					t.Fatal(err)
 				}
 			default:
@@ -97,7 +98,7 @@ func TestMergesWhileFolding(t *testing.T) {
 				return
 			default:
 			}
-			read, err := r.store.Read(context.Background(), bucketOf("e"))
+			read, err := r.store.Read(context.Background(), bucketOf("e").Key())
 			if err == nil {
 				err = r.replace("e", read)
 			}
@@ -122,7 +123,7 @@ func TestMergesWhileFolding(t *testing.T) {
 	r.check(t, "e", events, events, events)
 	r.merge(t, "e")
 	r.check(t, "e", events, events, events)
-	if last := r.read(t, "e"); last[len(last)-1].Events != int64(3*events) {
+	if last := r.read(t, "e"); last[len(last)-1].Value.Events != int64(3*events) {
 		t.Errorf("a merge leaves %+v", last)
 	}
 }

@@ -23,10 +23,7 @@ func NewPace(perSecond int) *Pace { return &Pace{rate: perSecond} }
 // Spend waits for as long as what a call took, and what others took meanwhile, is to
 // last; or until ctx ends, which is the error then.
 func (p *Pace) Spend(ctx context.Context, used *types.ConsumedCapacity) error {
-	if !Wait(ctx, p.spend(used, time.Now())) {
-		return ctx.Err()
-	}
-	return nil
+	return Wait(ctx, p.spend(used, time.Now()))
 }
 
 func (p *Pace) spend(used *types.ConsumedCapacity, now time.Time) time.Duration {
@@ -47,14 +44,14 @@ func Lasts(used *types.ConsumedCapacity, perSecond int) time.Duration {
 	return time.Duration(*used.CapacityUnits / float64(perSecond) * float64(time.Second))
 }
 
-// Wait is false when the context ended first.
-func Wait(ctx context.Context, d time.Duration) bool {
+// Wait waits, or until ctx ends, which is the error then.
+func Wait(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return true
+		return nil
 	case <-ctx.Done():
-		return false
+		return ctx.Err()
 	}
 }

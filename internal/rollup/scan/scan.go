@@ -17,6 +17,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/dynamo"
 )
 
 // ReadUnits is how many read units a second a scan takes by default. A partition has
@@ -29,20 +31,15 @@ const (
 	pageItems = 500 // of a page at most, lest a page alone takes too many units
 )
 
-// Client is what a Scanner calls of DynamoDB.
-type Client interface {
-	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
-}
-
 // Scanner reads tables, all of its scans together within a rate. It is safe for
 // concurrent use.
 type Scanner struct {
-	client Client
+	client dynamo.Scanner
 	pace   *Pace
 }
 
 // New returns a Scanner that takes so many read units a second, by this machine's clock.
-func New(client Client, readUnits int) *Scanner { return &Scanner{client, NewPace(readUnits)} }
+func New(client dynamo.Scanner, readUnits int) *Scanner { return &Scanner{client, NewPace(readUnits)} }
 
 // Table calls seen, from several goroutines, for each page of a table, with these
 // attributes of its items, and stops at an error of seen's.
@@ -60,13 +57,12 @@ func (s *Scanner) Table(ctx context.Context, table, attributes string, seen func
 }
 
 func (s *Scanner) segment(ctx context.Context, table, attributes string, n int32, seen func([]map[string]types.AttributeValue) error) error {
-	pages := dynamodb.NewScanPaginator(s.client, &dynamodb.ScanInput{
+	in := &dynamodb.ScanInput{
 		TableName: &table, ConsistentRead: aws.Bool(true), ProjectionExpression: &attributes,
 		Segment: &n, TotalSegments: aws.Int32(segments), Limit: aws.Int32(pageItems),
 		ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
-	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+	}
+	for page, err := range dynamo.ScanPages(ctx, s.client, in) {
 		if err != nil {
 			return err
 		}

@@ -29,7 +29,7 @@ func Create(t schema.Table) *dynamodb.CreateTableInput {
 		in.GlobalSecondaryIndexes = append(in.GlobalSecondaryIndexes, types.GlobalSecondaryIndex{
 			IndexName:  &index.Name,
 			KeySchema:  keySchema(index.PartitionKey, index.SortKey),
-			Projection: &types.Projection{ProjectionType: types.ProjectionTypeAll},
+			Projection: projection(index),
 		})
 	}
 	in.AttributeDefinitions = definitions(attributes)
@@ -51,6 +51,13 @@ func Expiry(t schema.Table) *dynamodb.UpdateTimeToLiveInput {
 		TableName:               &t.Name,
 		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: &t.TTL, Enabled: aws.Bool(true)},
 	}
+}
+
+func projection(index schema.Index) *types.Projection {
+	if index.Include == nil {
+		return &types.Projection{ProjectionType: types.ProjectionTypeAll}
+	}
+	return &types.Projection{ProjectionType: types.ProjectionTypeInclude, NonKeyAttributes: index.Include}
 }
 
 func definitions(attributes []string) (list []types.AttributeDefinition) {

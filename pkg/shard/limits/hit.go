@@ -90,24 +90,37 @@ func (h *hit) take(ctx context.Context) error {
 	return fmt.Errorf("%w: room was gone each time", dynamo.ErrOutrun)
 }
 
-// choose returns a write shard that may have room: one of the newest count, if there
-// is one, and another than the last, which may have been throttled.
+// choose returns a write shard that may have room: one of the newest count, if there is one.
+// Those with a part come last where there are others, since the others take their room over
+// from them, which their partitions have to bear. Of those others, three of four hits go to one
+// that is known to have room; the fourth brings some to another.
 func (h *hit) choose() (n int, ok bool) {
 	h.window.mu.Lock()
 	defer h.window.mu.Unlock()
-	for _, span := range [][2]int{{0, h.newest}, {h.newest, h.all}} {
-		var open []int
-		for n := span[0]; n < span[1]; n++ {
-			if !h.isFull(n) {
-				open = append(open, n)
-			}
+	var room, bare, parted, older []int
+	for n := range h.all {
+		switch {
+		case h.isFull(n):
+		case n >= h.newest:
+			older = append(older, n)
+		case n < h.first:
+			parted = append(parted, n)
+		case h.window.used[n] < 0 && n != h.last:
+			room = append(room, n)
+		default:
+			bare = append(bare, n)
 		}
-		if len(open) == 0 {
+	}
+	if rand.IntN(4) == 0 {
+		room, bare = bare, room
+	}
+	for _, list := range [][]int{room, bare, parted, older} {
+		if len(list) == 0 {
 			continue
 		}
-		n = open[rand.IntN(len(open))]
+		n = list[rand.IntN(len(list))]
 		if n == h.last { // one more draw is spread enough
-			n = open[rand.IntN(len(open))]
+			n = list[rand.IntN(len(list))]
 		}
 		return n, true
 	}
@@ -167,11 +180,17 @@ func (h *hit) try(ctx context.Context, n int) (bool, error) {
 		watching.Tell(ctx, h.watch, shardmap.Attempt{Key: h.base, Request: h.id, Entry: h.entry, Shard: n, At: h.now}, err, dynamo.KeyRange)
 	}
 	if there, failed := dynamo.ConditionFailed(err); failed {
-		err = h.saw(n, there)
-		if last && n >= h.first {
-			h.window.spend(n, h.Max)
+		if err := h.saw(n, there); err != nil {
+			return false, err
 		}
-		return false, err
+		if n < h.first {
+			return false, nil
+		}
+		if !last {
+			return h.takeOver(ctx, n)
+		}
+		h.window.spend(n, h.Max)
+		return false, nil
 	}
 	if err != nil {
 		return false, err

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/wingtest"
@@ -97,4 +98,30 @@ func keyedHit(t *testing.T, l *limits.Limiter, keyed *once.Applier, key string, 
 	}
 	t.Errorf("key %s was never answered", key)
 	return ""
+}
+
+// TestUsedCountsHits: one process that makes all the hits knows how many they are, while write
+// shards give each other room, with keys and without.
+func TestUsedCountsHits(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	d.SetShards(t, "R#spread", fmt.Sprintf("%d:7", wingtest.Later.Add(time.Minute).Unix()))
+	for _, key := range []string{"one", "spread"} {
+		l := d.limiter(d.Client, shardmap.Unwatched{})
+		limit := limits.Limit{Key: key, Max: 1000, Window: 24 * time.Hour}
+		for i := range int64(40) {
+			if v := mustHit(t, l, limit, wingtest.Later); v.Used != i+1 || v.Remaining != 1000-v.Used {
+				t.Errorf("%s, hit %d: %d used, %d left", key, i+1, v.Used, v.Remaining)
+			}
+		}
+		for i := range int64(20) {
+			actions, v, err := l.HitTransact(t.Context(), limit, wingtest.Later)
+			if err != nil || v.Used != i+41 || v.Remaining != 1000-v.Used {
+				t.Errorf("%s, keyed hit %d: %d used, %d left, %v", key, i+41, v.Used, v.Remaining, err)
+			}
+			if _, err := d.Client.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: actions}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 }

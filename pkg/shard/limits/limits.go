@@ -78,9 +78,9 @@ type Verdict struct {
 // is refused, with one write shard, if so many are used; with several it may be
 // allowed after that, up to its own Max in all.
 //
-// Used is exact with one write shard. With several it is put together from what the
-// process last saw of each, which is at most a second old for an allowed hit, and
-// read when it was refused first; it may be off by what others do meanwhile.
+// Used is exact with one write shard. With several it is what the process last read of all, and
+// its own hits since: a reading is at most a second old for an allowed hit with up to 16 write
+// shards, N/16 s with more. It may be off by what others did meanwhile.
 //
 // # How
 //
@@ -98,8 +98,8 @@ type Verdict struct {
 // that has not seen the write shard full; further ones in the window cost nothing,
 // since the process remembers. With several, a hit that finds a write shard full has
 // cost a unit too, and after three of them the process reads all, a read unit each. To
-// know Used, a process with allowed hits reads them at most once a second, at half a
-// unit each. A part that is taken over costs 4 units. A hit of HitTransact reads all
+// know Used, a process with allowed hits reads them at half a unit each, but spends 8 units
+// a second at most. A part that is taken over costs 4 units, and one for finding out. A hit of HitTransact reads all
 // write shards each time, a read unit each.
 //
 // # Heat
@@ -170,6 +170,9 @@ func (l *Limiter) Hit(ctx context.Context, limit Limit, now time.Time) (Verdict,
 	}
 	if err != nil {
 		return Verdict{}, fmt.Errorf("hit of limit %q: %w", limit.Key, err)
+	}
+	if h.allowed {
+		h.window.own.Add(1)
 	}
 	h.refresh(ctx)
 	return h.verdict(), nil

@@ -30,7 +30,8 @@ func (l *Limiter) HitTransact(ctx context.Context, limit Limit, now time.Time) (
 	}
 	h.allowed = true
 	v := h.verdict()
-	v.Used, v.Remaining = h.sum()+1, max(0, h.Max-h.sum()-1)
+	v.Used = h.window.sum() + 1
+	v.Remaining = max(0, h.Max-v.Used)
 	return h.actions(n), v, nil
 }
 
@@ -51,10 +52,15 @@ func (h *hit) actions(n int) []types.TransactWriteItem {
 // readAll reads what all write shards have used. Those with a part come first: if a
 // consistent read finds them full, what it finds of the others after that is final.
 func (h *hit) readAll(ctx context.Context, consistent bool) error {
-	if err := h.read(ctx, 0, h.first, consistent, false); err != nil || h.all == h.first {
-		return err
+	begin := h.window.own.Load()
+	err := h.read(ctx, 0, h.first, consistent, false)
+	if err == nil && h.all > h.first {
+		err = h.read(ctx, h.first, h.all, consistent, consistent && h.partsFull())
 	}
-	return h.read(ctx, h.first, h.all, consistent, consistent && h.partsFull())
+	if err == nil {
+		h.window.total(h.all, begin)
+	}
+	return err
 }
 
 // read reads the write shards of from to below to. Last tells that what has no room
@@ -87,10 +93,16 @@ func (h *hit) read(ctx context.Context, from, to int, consistent, last bool) err
 // refreshTime bounds a refresh.
 const refreshTime = 250 * time.Millisecond
 
-// refresh reads what others used, when the last reading is too old. It takes no
-// longer than it is worth; without it, less is known.
+// refreshUnits is how many read units a second a process spends at most to know what others
+// used.
+const refreshUnits = 8
+
+// refresh reads what others used, when the last reading is too old: a second, or as long as
+// refreshUnits demand, at half a unit for each write shard. It takes no longer than it is
+// worth; without it, less is known.
 func (h *hit) refresh(ctx context.Context) {
-	if h.all == 1 || !h.allowed || !h.window.stale(h.now) {
+	every := max(time.Second, time.Duration(h.all)*time.Second/(2*refreshUnits))
+	if h.all == 1 || !h.allowed || !h.window.stale(h.now, every) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, refreshTime)
@@ -98,19 +110,9 @@ func (h *hit) refresh(ctx context.Context) {
 	_ = h.readAll(ctx, false)
 }
 
-// sum is what all write shards are known to have used.
-func (h *hit) sum() (sum int64) {
-	h.window.mu.Lock()
-	defer h.window.mu.Unlock()
-	for n := range h.all {
-		sum += h.window.used[n]
-	}
-	return max(sum, 0)
-}
-
 // verdict says what became of the hit.
 func (h *hit) verdict() Verdict {
-	v := Verdict{Allowed: h.allowed, Used: h.sum(), Resets: h.end()}
+	v := Verdict{Allowed: h.allowed, Used: h.window.sum(), Resets: h.end()}
 	switch {
 	case !h.allowed:
 		v.Used = max(v.Used, h.Max)

@@ -2,71 +2,29 @@ package sessions_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/local/limiter"
-	"github.com/hotshard/hotshard/internal/wingtest"
-	"github.com/hotshard/hotshard/pkg/shard/once"
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// TestAGroupsHeatIsTold: each request, what is written and what a full partition refuses,
-// with and without keys.
-func TestAGroupsHeatIsTold(t *testing.T) {
-	d := deploy(t)
-	d.SetShards(t, "S#g", "1:5")
-	lease := sessions.Lease{Group: "g", ID: "z", TTL: time.Hour}
-	for name, c := range map[string]struct {
-		keyed  bool
-		reason string
-		told   []string
-	}{
-		"taken":            {false, "", []string{"S#g 4 taken by 1"}},
-		"keyed":            {true, "", []string{"S#g 4 taken by 1"}},
-		"a full partition": {false, wingtest.TableHot, []string{"S#g 4 over its limit by 1", "S#g 4 taken by 1"}},
-		"a full table":     {false, "TableWriteAccountLimitExceeded", []string{"S#g 4 taken by 1"}},
-	} {
-		w, left := wingtest.NewWatched(), 3
-		client := wingtest.Faulty{Flaky: &wingtest.Flaky{Client: d.Client, Before: func() error {
-			if left--; c.reason != "" && left > 0 {
-				return wingtest.Hot(c.reason)
-			}
-			return nil
-		}}}
-		s := d.sessions(client, w)
-		if c.keyed {
-			call := once.Call{Key: name, Digest: []byte("d"), Answer: []byte("a")}
-			_, err := once.New(client, d.Names.Items, d.Shards, once.Options{Watch: w}).Do(wingtest.Within(t), call, wingtest.Later, func(ctx context.Context) ([]types.TransactWriteItem, error) {
-				actions, _, err := s.PutTransact(ctx, lease, wingtest.Later)
-				return actions, err
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-		} else {
-			put(t, s, lease, wingtest.Later)
-		}
-		if w.ByKey["S#g"] != 1 || len(w.ByKey) != 1 || !slices.Equal(w.Told(), c.told) {
-			t.Errorf("%s: requests %v, attempts %v; want %v", name, w.ByKey, w.Told(), c.told)
-		}
-	}
-}
-
-// TestWhatSessionsCost by the limiter's count.
+// TestWhatSessionsCost by the limiter's count, which leaves out the shard map.
 func TestWhatSessionsCost(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
-	client, limits := d.Limited(t, limiter.Options{Partitions: 64, PartitionWCU: 100_000})
-	s := d.sessions(client, shardmap.Unwatched{})
-	lease := sessions.Lease{Group: "g", ID: "z", TTL: 10 * time.Hour, Data: textData("d")}
-	type price struct{ Read, Write float64 }
+	client, limits := d.limited(t, limiter.Options{Partitions: 64, PartitionWCU: 100_000})
+	s := d.process(client, shardmap.Unwatched{})
+	lease := sessions.Lease{Group: "g", ID: "z", TTL: 10 * time.Hour, Data: data("d")}
+	type price struct{ Read, Table, Index float64 }
 	costs := func(what string, want price, do func()) {
 		t.Helper()
 		limits.Reset()
@@ -74,69 +32,144 @@ func TestWhatSessionsCost(t *testing.T) {
 		stats := limits.Stats()
 		got := price{Read: stats.ReadUnits}
 		for _, space := range stats.Spaces {
-			got.Write += space.WriteUnits
+			if space.Index == schema.ByGroup {
+				got.Index += space.WriteUnits
+			} else {
+				got.Table += space.WriteUnits
+			}
 		}
 		if got != want {
 			t.Errorf("%s costs %+v, want %+v", what, got, want)
 		}
 	}
-	checked := func(n int, now time.Time) func() {
-		return func() { checkActive(t, s.Reader, "g", now, n) }
+	ended := func(id string) func() {
+		return func() {
+			if err := s.End(within(t), "g", id, later); err != nil {
+				t.Error(err)
+			}
+		}
 	}
-	now := wingtest.Later
-	checked(0, now)() // reads the shard map
-	costs("new", price{0, 1}, func() { put(t, s, lease, now) })
-	costs("renewed", price{0, 1}, func() { put(t, s, lease, now) })
-	costs("counted twice", price{1, 0}, checked(1, now))
-	costs("ended", price{0, 1}, func() { _ = s.End(wingtest.Within(t), "g", "z", now) })
+	active := func(now time.Time, want int) func() {
+		return func() {
+			if n, err := s.Active(within(t), "g", now); err != nil || n != want {
+				t.Errorf("%d active, %v; want %d", n, err, want)
+			}
+		}
+	}
+	now := later
+	put(t, s, lease, now) // reads the shard map
+	ended("z")()
+	costs("new", price{0, 1, 1}, func() { put(t, s, lease, now) })
+	now = now.Add(time.Second)
+	costs("renewed", price{0, 1, 1}, func() { put(t, s, lease, now) })
+	costs("looked up", price{1, 0, 0}, func() { _, _ = s.Get(within(t), "g", "z", now) })
+	costs("counted", price{0.5, 0, 0}, active(now, 1))
+	costs("ended", price{0, 1, 1}, ended("z"))
+	costs("ended again", price{0, 1, 0}, ended("z"))
+	lease.TTL = time.Second
 	put(t, s, lease, now)
-	now = d.Pin(t, "S#g", 5, now)
-	_, _ = s.Get(wingtest.Within(t), "g", "z", now) // renews the view
-	costs("moved", price{2, 1 + 4}, func() { put(t, s, lease, now) })
-	costs("renewed after the change", price{0, 1}, func() { put(t, s, lease, now) })
-	lease.ID = "z2"
-	costs("new a second after", price{2, 1 + 4}, func() { put(t, s, lease, now) })
-	now = now.Add(5 * time.Second)
-	_, _ = s.Get(wingtest.Within(t), "g", "z", now)
-	lease.ID = "z6"
-	costs("new five seconds after", price{2, 1 + 1}, func() { put(t, s, lease, now) })
-	costs("ended after the change", price{2, 1}, func() { _ = s.End(wingtest.Within(t), "g", "z6", now) })
-	costs("ended after it moved", price{2, 1}, func() { _ = s.End(wingtest.Within(t), "g", "z", now) })
-	costs("looked up after that", price{2 * 2, 0}, func() { _, _ = s.Get(wingtest.Within(t), "g", "z", now) })
+	now = now.Add(time.Minute)
+	lease.TTL = 10 * time.Hour
+	costs("begun anew, before TTL removed it", price{0, 2, 1}, func() { put(t, s, lease, now) })
+	d.pin(t, "g", 5, now.Add(10*time.Second), shardmap.ChangerOptions{})
+	now = now.Add(time.Minute)
+	_, _ = s.Put(within(t), sessions.Lease{Group: "g", ID: "other", TTL: time.Second}, now) // renews the view
+	costs("renewed, first after a change", price{0, 1, 2}, func() { put(t, s, lease, now) })
+	now = now.Add(time.Second)
+	costs("renewed after the change", price{0, 1, 1}, func() { put(t, s, lease, now) })
+	costs("counted after the change", price{2 * 5 * 0.5, 0, 0}, active(now.Add(slowest), 1))
+	now = now.Add(sessions.MaxTTL + time.Hour)
+	costs("counted long after the change", price{5 * 0.5, 0, 0}, active(now, 0))
 }
 
-// lookUps counts the look-ups of single sessions.
-type lookUps struct {
-	*dynamodb.Client
-	n atomic.Int64
-}
-
-func (l *lookUps) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
-	l.n.Add(1)
-	return l.Client.BatchGetItem(ctx, in, o...)
-}
-
-// TestOldTracesCostNoLookUps: sessions that moved and ended, of which traces are left,
-// can't have moved behind a reading that began long after that.
-func TestOldTracesCostNoLookUps(t *testing.T) {
+// TestEachWriteOfASessionIsTold, whatever it takes, as of one request: what is written, and
+// what a full partition of the index refuses, with and without keys.
+func TestEachWriteOfASessionIsTold(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
-	s, now := d.sessions(d.Client, shardmap.Unwatched{}), wingtest.Later
-	const ids = 10
-	all := func() {
-		for i := range ids {
-			put(t, s, sessions.Lease{Group: "g", ID: fmt.Sprint(i), TTL: time.Second}, now)
+	d.pin(t, "g", 5, later.Add(-time.Hour), shardmap.ChangerOptions{})
+	lease := sessions.Lease{Group: "g", ID: "z", TTL: time.Hour}
+	const place, taken, refused = "S#g 4 ", "S#g 4 taken by version 1", "S#g 4 over its limit by version 1"
+	for name, c := range map[string]struct {
+		reason string
+		want   []string
+	}{
+		"taken":             {"", []string{taken}},
+		"a full partition":  {indexHot, []string{refused, taken}},
+		"the session's own": {tableHot, []string{taken}}, // which more write shards don't cure
+		"a full index":      {"IndexWriteMaxOnDemandThroughputExceeded", []string{taken}},
+	} {
+		for what, do := range map[string]func(*faulty, *watched) error{
+			"put": func(client *faulty, w *watched) error {
+				_, err := d.process(client, w).Put(within(t), lease, later)
+				return err
+			},
+			"end": func(client *faulty, w *watched) error { return d.process(client, w).End(within(t), "g", "z", later) },
+		} {
+			w, left := &watched{}, 3
+			client := &faulty{Client: d.client, before: func() error {
+				if left--; c.reason != "" && left > 0 {
+					return hot(c.reason)
+				}
+				return nil
+			}}
+			if err := do(client, w); err != nil || w.requests != 1 || !slices.Equal(w.told(), c.want) {
+				t.Errorf("%s, %s: %v, %d requests, told of %v; want %v", what, name, err, w.requests, w.told(), c.want)
+			}
 		}
 	}
-	all()
-	now = d.Pin(t, "S#g", 5, now)
-	all()
-	client := &lookUps{Client: d.Client}
-	for after, want := range map[time.Duration]bool{slowest + 5*time.Second: true, 100 * time.Second: false} {
-		client.n.Store(0)
-		reader := sessions.NewReader(client, d.Names.Items, shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{}))
-		n, err := reader.Active(wingtest.Within(t), "g", now.Add(after))
-		if err != nil || n != 0 || (client.n.Load() > 0) != want {
-			t.Errorf("%v after the moves: %d active, %v; %d look-ups", after, n, err, client.n.Load())
+	for what, action := range map[string]func(context.Context) (types.TransactWriteItem, error){
+		"a keyed put": func(ctx context.Context) (types.TransactWriteItem, error) {
+			action, _, err := d.store().PutTransact(ctx, lease, later)
+			return action, err
+		},
+		"a keyed end": func(context.Context) (types.TransactWriteItem, error) { return d.store().EndTransact("g", "z"), nil },
+	} {
+		w := &watched{}
+		if err := d.once(within(t), d.client, w, what, later, action); err != nil || w.requests != 1 || !slices.Equal(w.told(), []string{taken}) {
+			t.Errorf("%s: %v, %d requests, told of %v", what, err, w.requests, w.told())
 		}
 	}
+}
+
+// TestAHotIndexIsToldWithAndWithoutKeys: behind a limiter whose clock stands still, a
+// group's only index partition is full. No session takes a probe for itself.
+func TestAHotIndexIsToldWithAndWithoutKeys(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	client, _ := d.limited(t, limiter.Options{Partitions: 64, PartitionWCU: 5, PartitionRCU: 1000, Now: func() time.Time { return later }})
+	lease := func(i int) sessions.Lease {
+		return sessions.Lease{Group: "g", ID: fmt.Sprint("id", i), TTL: time.Hour}
+	}
+	fill := d.process(client, shardmap.Unwatched{})
+	begun := 0
+	for ; begun < 6; begun++ {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		_, err := fill.Put(ctx, lease(begun), later)
+		cancel()
+		if err != nil {
+			break
+		}
+	}
+	for what, send := range map[string]func(context.Context, shardmap.Watcher) error{
+		"a put": func(ctx context.Context, w shardmap.Watcher) error {
+			_, err := d.process(client, w).Put(ctx, lease(7), later)
+			return err
+		},
+		"a keyed put": func(ctx context.Context, w shardmap.Watcher) error {
+			return d.once(ctx, client, w, "k", later, func(ctx context.Context) (types.TransactWriteItem, error) {
+				action, _, err := d.store().PutTransact(ctx, lease(8), later)
+				return action, err
+			})
+		},
+	} {
+		ctx, cancel := context.WithCancel(within(t))
+		w := &watched{refusal: cancel} // nothing will be free again
+		err := send(ctx, w)
+		cancel()
+		if !errors.Is(err, shard.ErrThrottled) || !slices.Contains(w.told(), "S#g 0 over its limit by version 0") {
+			t.Errorf("%s: %v, told of %v", what, err, w.told())
+		}
+	}
+	check(t, d.reader(d.client), "g", later, begun)
 }

@@ -5,30 +5,35 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
+	"github.com/hotshard/hotshard/pkg/shard/setup"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // A session that is put again is renewed. One that has ended is not counted, however
 // late TTL removes its item.
-func ExampleSessions() {
+func Example() {
 	ctx, now := context.Background(), time.Now()
-	client := wingtest.ExampleTables()
-	shards := shardmap.New(client, "hotshard-shard-map", shardmap.Options{})
-	store := sessions.New(client, "hotshard-items", shards, sessions.Options{})
+	client := enginetest.ForExamples()
+	for _, table := range setup.Tables("hotshard-") {
+		if _, err := client.CreateTable(ctx, table); err != nil {
+			fmt.Println(err)
+		}
+	}
+	kept := sessions.New(client, "hotshard-items", shardmap.New(client, "hotshard-shard-map", shardmap.Options{}), sessions.Options{})
 	var ends time.Time
 	for _, id := range []string{"u-17", "u-42", "u-17"} {
-		one, err := store.Put(ctx, sessions.Lease{Group: "shop", ID: id, TTL: 30 * time.Minute}, now)
+		one, err := kept.Put(ctx, sessions.Lease{Group: "shop", ID: id, TTL: 30 * time.Minute}, now)
 		if err != nil {
 			fmt.Println(err)
 		}
 		ends = one.Ends
 	}
-	fmt.Println(store.Active(ctx, "shop", now))
-	fmt.Println(store.End(ctx, "shop", "u-42", now))
-	fmt.Println(store.Active(ctx, "shop", now))
-	fmt.Println(store.Active(ctx, "shop", ends))
+	fmt.Println(kept.Active(ctx, "shop", now))
+	fmt.Println(kept.End(ctx, "shop", "u-42", now))
+	fmt.Println(kept.Active(ctx, "shop", now))
+	fmt.Println(kept.Active(ctx, "shop", ends))
 	// Output:
 	// 2 <nil>
 	// <nil>

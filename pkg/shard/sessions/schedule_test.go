@@ -12,51 +12,54 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotshard/hotshard/internal/lane"
-	"github.com/hotshard/hotshard/internal/wingtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/once"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// sessionSchedule plays processes whose clocks differ by up to a second against each
-// other, while the shard count changes, and knows what must come out.
-type sessionSchedule struct {
+// schedule plays processes whose clocks differ by up to a second against each other, while
+// the shard count changes, writes are refused and answers are lost, and knows what must come
+// out.
+type schedule struct {
 	*deployment
 	t         testing.TB
 	random    *rand.Rand
 	now       time.Time
 	group     string
-	processes []*sessionProcess
+	processes []*process
 	model     map[string]sessions.Session
 }
 
-type sessionProcess struct {
-	skew     time.Duration
-	sessions *sessions.Sessions
-	changer  *shardmap.Changer
-	once     *once.Applier
+type process struct {
+	skew    time.Duration
+	client  *faulty
+	store   *sessions.Store
+	changer *shardmap.Changer
+	once    *once.Applier
 }
 
-func newSessionSchedule(t testing.TB, d *deployment, seed uint64) *sessionSchedule {
-	s := &sessionSchedule{
-		deployment: d, t: t, random: rand.New(rand.NewPCG(seed, 0)), now: wingtest.Later,
+func newSchedule(t testing.TB, d *deployment, seed uint64) *schedule {
+	s := &schedule{
+		deployment: d, t: t, random: rand.New(rand.NewPCG(seed, 0)), now: later,
 		group: fmt.Sprintf("group-%d", seed), model: map[string]sessions.Session{},
 	}
 	for range 3 {
-		view := shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})
-		s.processes = append(s.processes, &sessionProcess{
-			skew:     time.Duration(s.random.IntN(1000)-500) * time.Millisecond,
-			sessions: sessions.New(d.Client, d.Names.Items, view, sessions.Options{}),
-			changer:  wingtest.Patient(shardmap.NewChanger(d.Client, view, shardmap.ChangerOptions{})),
-			once:     once.New(d.Client, d.Names.Items, d.Shards, once.Options{}),
+		view := d.view()
+		client := &faulty{Client: d.client, before: sometimes(s.random, 20, hot(indexHot))}
+		s.processes = append(s.processes, &process{
+			skew:    time.Duration(s.random.IntN(1000)-500) * time.Millisecond,
+			client:  client,
+			store:   sessions.New(client, d.names.Items, view, sessions.Options{}),
+			changer: shardmap.NewChanger(d.client, view, shardmap.ChangerOptions{}),
+			once:    once.New(client, d.names.Items, view, once.Options{}),
 		})
 	}
 	return s
 }
 
 // step does one of what comes to a group.
-func (s *sessionSchedule) step(i int) error {
+func (s *schedule) step(i int) error {
 	p := s.processes[s.random.IntN(len(s.processes))]
 	now := s.now.Add(p.skew)
 	id := fmt.Sprint("id", s.random.IntN(12))
@@ -66,11 +69,14 @@ func (s *sessionSchedule) step(i int) error {
 	case n < 11:
 		return s.end(p, id, now, i)
 	case n < 12:
-		_, err := p.changer.Pin(s.t.Context(), "S#"+s.group, 1+s.random.IntN(12), wingtest.Note, now)
-		if errors.Is(err, shardmap.ErrNoChange) {
-			err = nil
-		}
-		return err
+		count := 1 + s.random.IntN(12)
+		return insist(s.t, func(ctx context.Context) error {
+			_, err := p.changer.Pin(ctx, "S#"+s.group, count, shardmap.Note{By: "test", Why: "to see it"}, now)
+			if errors.Is(err, shardmap.ErrNoChange) {
+				err = nil
+			}
+			return err
+		})
 	case n < 14:
 		return s.check(p, now)
 	}
@@ -79,10 +85,10 @@ func (s *sessionSchedule) step(i int) error {
 	return nil
 }
 
-func (s *sessionSchedule) put(p *sessionProcess, id string, now time.Time, i int) error {
+func (s *schedule) put(p *process, id string, now time.Time, i int) error {
 	l := sessions.Lease{Group: s.group, ID: id, TTL: time.Duration(1+s.random.IntN(1800)) * time.Second}
 	if s.random.IntN(3) == 0 {
-		l.Data = textData(fmt.Sprint(i))
+		l.Data = data(fmt.Sprint(i))
 	}
 	got, err := s.lease(p, l, now, i)
 	if err != nil {
@@ -104,55 +110,69 @@ func (s *sessionSchedule) put(p *sessionProcess, id string, now time.Time, i int
 }
 
 // lease puts a session with or without a key.
-func (s *sessionSchedule) lease(p *sessionProcess, l sessions.Lease, now time.Time, i int) (got sessions.Session, err error) {
+func (s *schedule) lease(p *process, l sessions.Lease, now time.Time, i int) (got sessions.Session, err error) {
 	if s.random.IntN(3) > 0 {
-		return p.sessions.Put(s.t.Context(), l, now)
+		return p.store.Put(s.t.Context(), l, now)
 	}
 	call := once.Call{Key: fmt.Sprint(s.group, i), Digest: []byte("d"), Answer: []byte("a")}
 	_, err = p.once.Do(s.t.Context(), call, now, func(ctx context.Context) (actions []types.TransactWriteItem, err error) {
-		actions, got, err = p.sessions.PutTransact(ctx, l, now)
-		return actions, err
+		var action types.TransactWriteItem
+		action, got, err = p.store.PutTransact(ctx, l, now)
+		return []types.TransactWriteItem{action}, err
 	})
 	return got, err
 }
 
-func (s *sessionSchedule) end(p *sessionProcess, id string, now time.Time, i int) (err error) {
+func (s *schedule) end(p *process, id string, now time.Time, i int) (err error) {
 	delete(s.model, id)
+	if s.random.IntN(2) == 0 { // and its answer is lost
+		lost := false
+		p.client.after = func() error {
+			if lost {
+				return nil
+			}
+			lost = true
+			return lostAnswer{}
+		}
+		defer func() { p.client.after = nil }()
+	}
 	if s.random.IntN(3) > 0 {
-		return p.sessions.End(s.t.Context(), s.group, id, now)
+		return p.store.End(s.t.Context(), s.group, id, now)
 	}
 	call := once.Call{Key: fmt.Sprint(s.group, i), Digest: []byte("d"), Answer: []byte("a")}
-	_, err = p.once.Do(s.t.Context(), call, now, func(ctx context.Context) ([]types.TransactWriteItem, error) {
-		return p.sessions.EndTransact(ctx, s.group, id, now)
+	_, err = p.once.Do(s.t.Context(), call, now, func(context.Context) ([]types.TransactWriteItem, error) {
+		return []types.TransactWriteItem{p.store.EndTransact(s.group, id)}, nil
 	})
 	return err
 }
 
 // check compares all ways of reading with what must be there.
-func (s *sessionSchedule) check(p *sessionProcess, now time.Time) error {
-	want := map[string]string{}
+func (s *schedule) check(p *process, now time.Time) error {
+	want, got := map[string]string{}, map[string]string{}
 	for id, one := range s.model {
 		if one.Ends.After(now) {
 			want[id] = show(one)
 		}
 	}
-	got := map[string]string{}
-	for one, err := range p.sessions.All(s.t.Context(), s.group, now) {
-		if err != nil || got[one.ID] != "" {
-			return fmt.Errorf("%q again, or %w", one.ID, err)
+	for id, err := range p.store.IDs(s.t.Context(), s.group, now) {
+		if err != nil || got[id] != "" {
+			return fmt.Errorf("%q again, or %w", id, err)
 		}
-		got[one.ID] = show(one)
+		one, err := p.store.Get(s.t.Context(), s.group, id, now)
+		if err != nil {
+			return err
+		}
+		got[id] = show(one)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		return fmt.Errorf("at %s: want -, got +\n%s", now, diff)
 	}
-	if n, err := p.sessions.Active(s.t.Context(), s.group, now); err != nil || n != len(want) {
+	if n, err := p.store.Active(s.t.Context(), s.group, now); err != nil || n != len(want) {
 		return fmt.Errorf("%d active, %w; want %d", n, err, len(want))
 	}
 	for id := range s.model {
-		one, err := p.sessions.Get(s.t.Context(), s.group, id, now)
-		if want[id] == "" && !errors.Is(err, shard.ErrNotFound) || want[id] != "" && (err != nil || show(one) != want[id]) {
-			return fmt.Errorf("%s is %v, %w; want %q", id, one, err, want[id])
+		if one, err := p.store.Get(s.t.Context(), s.group, id, now); want[id] == "" && !errors.Is(err, shard.ErrNotFound) {
+			return fmt.Errorf("%s is %v, %w; it has ended", id, one, err)
 		}
 	}
 	return nil
@@ -160,11 +180,8 @@ func (s *sessionSchedule) check(p *sessionProcess, now time.Time) error {
 
 // show is what two sessions are compared by.
 func show(s sessions.Session) string {
-	data := ""
-	if s.Data != nil {
-		data = s.Data["text"].(*types.AttributeValueMemberS).Value
-	}
-	return fmt.Sprintf("%s/%s from %s, renewed %s, to %s: %q", s.Group, s.ID, s.Started.Format(time.StampMilli), s.Renewed.Format(time.StampMilli), s.Ends.Format(time.StampMilli), data)
+	return fmt.Sprintf("%s/%s from %s, renewed %s, to %s: %q", s.Group, s.ID,
+		s.Started.Format(time.StampMilli), s.Renewed.Format(time.StampMilli), s.Ends.Format(time.StampMilli), text(s.Data, "text"))
 }
 
 // slowStep is how much a step's own time may add to what the clocks differ by.
@@ -172,7 +189,7 @@ const slowStep = 500 * time.Millisecond
 
 // play takes steps and compares. A step that took the machine long moves the clocks of
 // all processes: a put in it was made by as much later.
-func (s *sessionSchedule) play(steps int) error {
+func (s *schedule) play(steps int) error {
 	for i := range steps {
 		begin := time.Now()
 		if err := s.step(i); err != nil {
@@ -193,7 +210,7 @@ func TestSessionsAreRightWhateverChanges(t *testing.T) {
 	seeds := uint64(lane.Runs(5, 15))
 	t.Logf("seeds %d and the %d after it", first, seeds-1)
 	for seed := first; seed < first+seeds; seed++ {
-		if err := newSessionSchedule(t, d, seed).play(80); err != nil {
+		if err := newSchedule(t, d, seed).play(80); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 	}

@@ -1,3 +1,47 @@
+// Package sessions keeps the sessions of groups: who is active, until when, with which
+// data.
+//
+//	kept := sessions.New(client, "hotshard-items", shards, sessions.Options{})
+//	_, err := kept.Put(ctx, sessions.Lease{Group: "shop", ID: "u-17", TTL: 30 * time.Minute}, now)
+//	n, err := kept.Active(ctx, "shop", now)
+//	err = kept.End(ctx, "shop", "u-17", now)
+//
+// A session that is put again while it is active is renewed: it ends TTL after that, has
+// begun when it had, and keeps its data unless it is given other. One that has ended, by
+// its time or by End, begins anew. It is active as long as its end is later than now, to
+// the millisecond: that DynamoDB's TTL removes an item hours later makes no difference.
+//
+// # Where a session is
+//
+// A session is one item, whatever its group's shard count: so an id has one session at any
+// time, and a change of the count moves nobody. Only its row in the index by_group is
+// sharded: the partition key there has a write shard calculated from the id, with the
+// newest count. A row goes to another write shard with the session's first write after a
+// change of the count.
+//
+// # What it costs
+//
+// In units, for items below 1 KB. A call in a transaction of package once costs twice the
+// write units, and its Put a read unit.
+//
+//	                                 write units: table  index
+//	new                                               1      1
+//	renewed                                           1      1
+//	renewed, first after a change                     1      2
+//	begun anew, before TTL removed it                 2      1
+//	ended                                             1      1
+//
+// Get costs a read unit for 4 KB. Active and IDs read a row of the index for each session,
+// and for each that has ended and that TTL has not removed: half a unit for 4 KB of rows,
+// which have some 100 bytes and the names of group and session three times over; at least
+// half a unit for each write shard that the group ever had; and a unit for the shard map.
+// For MaxTTL after a change of the count they read the rows twice, since these may move.
+//
+// # Heat
+//
+// A session's own partition in the table takes what one session takes. What gets hot is the
+// group's partition in the index. A write that the index refuses can't go elsewhere; it
+// waits, and asks for the newest shard count at each attempt. The [shardmap.Watcher] is told.
 package sessions
 
 import (
@@ -5,100 +49,27 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/internal/watching"
-	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// Client is what Sessions call of DynamoDB.
+// Client is what a Store calls of DynamoDB.
 type Client interface {
 	ReaderClient
-	dynamo.Putter
-	dynamo.Updater
-	dynamo.Deleter
-	dynamo.Transactor
+	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
+	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
 }
 
 // Bounds of a session's time to live.
 const (
 	MinTTL = time.Second
-	MaxTTL = shardmap.LongestLife
+	MaxTTL = 720 * time.Hour
 )
-
-// Sessions keeps the sessions of groups: who is active, until when, with which
-// data.
-//
-//	sessions := New(client, "hotshard-items", shards, shardmap.Unwatched{})
-//	_, err := sessions.Put(ctx, Lease{Group: "shop", ID: "u-17", TTL: 30 * time.Minute}, now)
-//	n, err := sessions.Active(ctx, "shop", now)
-//	err = sessions.End(ctx, "shop", "u-17", now)
-//
-// A session that is put again while it is active is renewed: it ends TTL after
-// that, has begun when it had, and keeps its data unless it is given other. One
-// that has ended, by its time or by End, begins anew. It ends to the millisecond:
-// that DynamoDB's TTL removes an item hours later makes no difference.
-//
-// # Where a session is
-//
-// A session is one item, on the write shard that its id has among the shard count
-// in force at the time of the call. As with events, processes agree on that count,
-// and a call with a view of the shard map that is too old is an error of kind
-// [shard.ErrStale]. After a change of the count a session moves with its next renewal: one
-// transaction puts it where it belongs now and leaves a trace where it was, which
-// a write that is late can't overwrite. From two seconds before a change to five after
-// it, a new session leaves one where it would have belonged, too. So there is never
-// more than one, unless a write takes longer than that: Put then looks after it. Only
-// one of a keyed call, or one whose answer is lost, may leave a second item; the newer
-// one counts, and End removes both.
-//
-// # What it costs
-//
-// In write units, for items below 1 KB. "After a change" is for as long as a
-// session from before it may be active, [MaxTTL]. Places are the write
-// shards that the id has under the counts since then, up to one for each change.
-//
-//	          no change   after a change
-//	renewed   1           1; when it moves, once, 5 and a read unit a place
-//	new       1           2 and a read unit a place; from two seconds before to five
-//	                      after, 5 and a read unit a place
-//	ended     1           1 and a read unit a place
-//
-// Of 5 units, 3 are where the session belongs now and 2 where it was: a partition that
-// the group has outgrown takes twice as much for a renewal that moves as for one before,
-// until all sessions on it have moved or ended. New ones cost it reads only.
-//
-// A new session of an id that had one before, which TTL has not removed yet, costs
-// what a new one does after a change.
-//
-// The active count reads all of the group's sessions, and those that have ended that
-// TTL has not removed: a read unit for 8 KB, and at least half a unit for each write
-// shard that the group had within MaxTTL. One that ended within about half a
-// minute of a move is looked up, if the reading comes within that time.
-//
-// # Heat
-//
-// A write that a partition refuses has no other place to go: it waits, and looks at
-// the shard count anew. The [shardmap.Watcher] is told, as for events.
-type Sessions struct {
-	*Reader
-	client Client
-	watch  shardmap.Watcher
-	told   *watching.Transactions
-}
-
-// Options are how Sessions work. The zero value is good.
-type Options struct {
-	Watch shardmap.Watcher // is told how the groups fare; nil for nobody
-}
-
-// New returns Sessions over the items table.
-func New(client Client, table string, shards *shardmap.Map, o Options) *Sessions {
-	return &Sessions{Reader: NewReader(client, table, shards), client: client, watch: watching.Or(o.Watch), told: watching.New(client, table, shards, o.Watch)}
-}
 
 // Session is what is known of one session.
 type Session struct {
@@ -116,6 +87,15 @@ type Lease struct {
 	Data      map[string]types.AttributeValue // nil keeps what the session has
 }
 
+// after is the session that a lease makes of the one that is held.
+func (l Lease) after(held Session, at time.Time) Session {
+	one := Session{Group: l.Group, ID: l.ID, Data: held.Data, Started: millis(held.Started), Renewed: millis(at), Ends: millis(at.Add(l.TTL))}
+	if l.Data != nil {
+		one.Data = l.Data
+	}
+	return one
+}
+
 // check reports a lease that can't be had.
 func (l Lease) check() error {
 	switch {
@@ -127,28 +107,32 @@ func (l Lease) check() error {
 	return nil
 }
 
-// Put starts or renews a session, and returns it once it is durable; else an error
-// of kind ErrThrottled, ErrUnavailable or ErrStale. Repeating a call is harmless: it
-// renews.
-func (s *Sessions) Put(ctx context.Context, l Lease, now time.Time) (Session, error) {
+// Store puts and ends sessions, and reads them. It is safe for concurrent use.
+type Store struct {
+	*Reader
+	client Client
+	watch  shardmap.Watcher
+}
+
+// Options are how a Store works. The zero value is good.
+type Options struct {
+	Watch shardmap.Watcher // is told how the groups fare; nil for nobody
+}
+
+// New returns a Store over the items table.
+func New(client Client, table string, shards *shardmap.Map, o Options) *Store {
+	return &Store{Reader: NewReader(client, table, shards), client: client, watch: watching.Or(o.Watch)}
+}
+
+// Put starts or renews a session, and returns it once it is durable; else an error of kind
+// ErrThrottled or ErrUnavailable. Repeating a call is harmless: it renews.
+func (s *Store) Put(ctx context.Context, l Lease, now time.Time) (put Session, err error) {
 	if err := l.check(); err != nil {
 		return Session{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, fence/2)
-	defer cancel()
-	begin, late := time.Now(), false
-	s.request(l.Group, l.ID, now)
-	var put Session
-	err := dynamo.Persist(ctx, func(ctx context.Context) (err error) {
-		sent := time.Now()
-		at := now.Add(dynamo.Since(begin))
-		put, err = s.attempt(ctx, l, at, late)
-		if dynamo.Since(sent) <= prompt || err == nil && s.stayed(ctx, l, at, now.Add(dynamo.Since(begin))) {
-			return err
-		}
-		if late = true; err == nil { // it was put, which is no contention
-			err = fmt.Errorf("%w: it may have been put where it does not belong any more", shard.ErrUnavailable)
-		}
+	call := s.call(l.Group, l.ID, now)
+	err = dynamo.Persist(ctx, func(ctx context.Context) (err error) {
+		put, err = call.put(ctx, l)
 		return err
 	})
 	if err != nil {
@@ -157,73 +141,39 @@ func (s *Sessions) Put(ctx context.Context, l Lease, now time.Time) (Session, er
 	return put, nil
 }
 
-// PutTransact returns Put's writes as actions of a transaction, on condition that
-// the session's items still are what they were read to be, and the session that
-// they make. [once.Applier] calls it anew when that was not so.
-func (s *Sessions) PutTransact(ctx context.Context, l Lease, now time.Time) ([]types.TransactWriteItem, Session, error) {
-	err := l.check()
+// PutTransact returns Put's write as an action of a transaction, on condition that the
+// session still is what it was read to be, and the session that it makes. package once calls
+// it anew when that was not so. Now is the attempt's own time.
+func (s *Store) PutTransact(ctx context.Context, l Lease, now time.Time) (types.TransactWriteItem, Session, error) {
+	if err := l.check(); err != nil {
+		return types.TransactWriteItem{}, Session{}, err
+	}
+	held, err := s.read(ctx, l.Group, l.ID)
 	if err != nil {
-		return nil, Session{}, err
+		return types.TransactWriteItem{}, Session{}, fmt.Errorf("putting session %q of group %q: %w", l.ID, l.Group, err)
 	}
-	p, err := s.places(ctx, l.Group, l.ID, now)
-	var actions []types.TransactWriteItem
-	var put Session
-	if err == nil {
-		actions, put, err = s.plan(ctx, l, p, now)
+	n, _ := s.place(ctx, l.Group, l.ID, now)
+	if !held.active(now) {
+		return types.TransactWriteItem{Update: s.start(l, n, now)}, l.after(Session{Started: now}, now), nil
 	}
-	if err != nil {
-		return nil, Session{}, fmt.Errorf("putting session %q of group %q: %w", l.ID, l.Group, err)
-	}
-	return actions, put, nil
+	return types.TransactWriteItem{Update: unchanged(s.renew(l, n, now), held)}, l.after(held, now), nil
 }
 
-// End ends a session. Ending one that is not there, or has ended, is no error: a
-// repeated call is harmless.
-func (s *Sessions) End(ctx context.Context, group, id string, now time.Time) error {
-	ctx, cancel := context.WithTimeout(ctx, fence/2)
-	defer cancel()
-	begin := time.Now()
-	s.request(group, id, now)
-	err := dynamo.Persist(ctx, func(ctx context.Context) error {
-		at := now.Add(dynamo.Since(begin))
-		p, err := s.places(ctx, group, id, at)
-		if err != nil {
-			return err
-		}
-		if len(p.numbers) == 1 {
-			return s.remove(ctx, p, at)
-		}
-		actions, err := s.removal(ctx, p, at)
-		if err != nil {
-			return err
-		}
-		return s.apply(ctx, actions, at)
-	})
-	if err != nil {
+// End ends a session. Ending one that is not there, or has ended, is no error: a repeated
+// call is harmless.
+func (s *Store) End(ctx context.Context, group, id string, now time.Time) error {
+	if err := dynamo.Persist(ctx, s.call(group, id, now).end); err != nil {
 		return fmt.Errorf("ending session %q of group %q: %w", id, group, err)
 	}
 	return nil
 }
 
-// EndTransact returns End's writes as actions of a transaction, on condition that
-// the session's items are as they were read; none for a session that is not there.
-func (s *Sessions) EndTransact(ctx context.Context, group, id string, now time.Time) ([]types.TransactWriteItem, error) {
-	p, err := s.places(ctx, group, id, now)
-	var actions []types.TransactWriteItem
-	if err == nil {
-		actions, err = s.removal(ctx, p, now)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("ending session %q of group %q: %w", id, group, err)
-	}
-	return actions, nil
+// EndTransact returns End's write as an action of a transaction.
+func (s *Store) EndTransact(group, id string) types.TransactWriteItem {
+	return types.TransactWriteItem{Delete: &types.Delete{TableName: &s.table, Key: itemKey(group, id)}}
 }
 
-// request tells the watcher of a call.
-func (s *Sessions) request(group, id string, now time.Time) {
-	s.watch.Requested(shardmap.Request{Key: sessionsKey(group), ID: sessionID(id), At: now})
-}
-
-func sessionsKey(group string) string {
+// baseKey is a group's in the shard map.
+func baseKey(group string) string {
 	return schema.BaseKey{Type: schema.Sessions, Name: group}.String()
 }

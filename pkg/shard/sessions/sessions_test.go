@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,65 +15,17 @@ import (
 
 	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/internal/wingtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// sessions returns a process of its own that keeps sessions.
-func (d *deployment) sessions(client sessions.Client, watch shardmap.Watcher) *sessions.Sessions {
-	return sessions.New(client, d.Names.Items, shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{}), sessions.Options{Watch: watch})
-}
-
-func textData(s string) map[string]types.AttributeValue {
-	return map[string]types.AttributeValue{"text": &types.AttributeValueMemberS{Value: s}}
-}
-
-// put puts a session, which is renewed then or as much later as the call took.
-func put(t *testing.T, s *sessions.Sessions, l sessions.Lease, now time.Time) sessions.Session {
-	t.Helper()
-	one, err := s.Put(wingtest.Within(t), l, now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	late := one.Renewed.Sub(now.Truncate(time.Millisecond))
-	if late < 0 || late >= slowest || !one.Ends.Equal(one.Renewed.Add(l.TTL)) {
-		t.Fatalf("put at %s for %v: %+v", now, l.TTL, one)
-	}
-	return one
-}
-
-// slowest is how long a put may take on a machine that is busy.
-const slowest = 20 * time.Second
-
-// checkActive reads a group in all ways, and returns its sessions by id.
-func checkActive(t testing.TB, s *sessions.Reader, group string, now time.Time, want int) map[string]sessions.Session {
-	t.Helper()
-	n, err := s.Active(t.Context(), group, now)
-	if err != nil || n != want {
-		t.Fatalf("%d active at %s, %v; want %d", n, now.Format(time.StampMilli), err, want)
-	}
-	all, last := map[string]sessions.Session{}, ""
-	for one, err := range s.All(t.Context(), group, now) {
-		if err != nil || one.ID <= last {
-			t.Fatalf("%q after %q, %v", one.ID, last, err)
-		}
-		last = one.ID
-		all[one.ID] = one
-	}
-	if len(all) != want {
-		t.Fatalf("%d sessions at %s, want %d", len(all), now.Format(time.StampMilli), want)
-	}
-	return all
-}
-
 func TestASessionsLife(t *testing.T) {
-	d := deploy(t)
-	s := d.sessions(d.Client, shardmap.Unwatched{})
-	lease := sessions.Lease{Group: "a#b/é", ID: "~beat", TTL: time.Minute, Data: textData("one")}
-	first := put(t, s, lease, wingtest.Later.Add(123*time.Millisecond))
-	if !first.Started.Equal(first.Renewed) || first.ID != "~beat" {
+	t.Parallel()
+	s := deploy(t).store()
+	lease := sessions.Lease{Group: "a#b/é", ID: "~beat#7", TTL: time.Minute, Data: data("one")}
+	first := put(t, s, lease, later.Add(123*time.Millisecond))
+	if !first.Started.Equal(first.Renewed) || first.ID != "~beat#7" || first.Group != "a#b/é" {
 		t.Fatalf("begun: %+v", first)
 	}
 	lease.Data = nil
@@ -79,105 +33,153 @@ func TestASessionsLife(t *testing.T) {
 	if !one.Started.Equal(first.Started) || len(one.Data) != 1 {
 		t.Fatalf("renewed: %+v", one)
 	}
-	checkActive(t, s.Reader, "a#b/é", one.Ends.Add(-time.Millisecond), 1)
-	checkActive(t, s.Reader, "a#b/é", one.Ends, 0)
-	if _, err := s.Get(wingtest.Within(t), "a#b/é", "~beat", one.Ends); !errors.Is(err, shard.ErrNotFound) {
+	check(t, s.Reader, "a#b/é", one.Ends.Add(-time.Millisecond), 1)
+	check(t, s.Reader, "a#b/é", one.Ends, 0)
+	if _, err := s.Get(within(t), "a#b/é", "~beat#7", one.Ends); !errors.Is(err, shard.ErrNotFound) {
 		t.Errorf("looked up after its end: %v", err)
 	}
 	again := put(t, s, lease, one.Ends) // its item is still there
 	if !again.Started.Equal(again.Renewed) || again.Data != nil {
 		t.Fatalf("begun anew: %+v", again)
 	}
-	lease.Data = textData("two")
+	lease.Data = data("two")
 	now := put(t, s, lease, again.Renewed.Add(100*time.Millisecond)).Renewed
-	if got, err := s.Get(wingtest.Within(t), "a#b/é", "~beat", now); err != nil || got.Data["text"].(*types.AttributeValueMemberS).Value != "two" || !got.Started.Equal(again.Started) {
+	if got, err := s.Get(within(t), "a#b/é", "~beat#7", now); err != nil || text(got.Data, "text") != "two" || !got.Started.Equal(again.Started) {
 		t.Fatalf("looked up: %+v, %v", got, err)
 	}
 	for range 2 {
-		if err := s.End(wingtest.Within(t), "a#b/é", "~beat", now); err != nil {
+		if err := s.End(within(t), "a#b/é", "~beat#7", now); err != nil {
 			t.Fatal(err)
 		}
-		checkActive(t, s.Reader, "a#b/é", now, 0)
+		check(t, s.Reader, "a#b/é", now, 0)
 	}
-	if one = put(t, s, sessions.Lease{Group: "a#b/é", ID: "~beat", TTL: time.Hour}, now); one.Data != nil || !one.Started.Equal(one.Renewed) {
+	if one = put(t, s, sessions.Lease{Group: "a#b/é", ID: "~beat#7", TTL: time.Hour}, now); one.Data != nil || !one.Started.Equal(one.Renewed) {
 		t.Fatalf("begun after its end: %+v", one)
+	}
+}
+
+// TestGroupsAreApart, also those whose names and ids look alike when they are put together.
+func TestGroupsAreApart(t *testing.T) {
+	t.Parallel()
+	s := deploy(t).store()
+	for _, l := range []sessions.Lease{{Group: "a", ID: "b#c"}, {Group: "a#b", ID: "c"}, {Group: "a", ID: "0"}, {Group: "a#0", ID: "0"}, {Group: "a", ID: "0#0"}} {
+		l.TTL = time.Hour
+		put(t, s, l, later)
+	}
+	for group, want := range map[string]int{"a": 3, "a#b": 1, "a#0": 1, "b": 0} {
+		check(t, s.Reader, group, later.Add(slowest), want)
 	}
 }
 
 // TestWhatIsNoSession in the partitions of a group is not counted.
 func TestWhatIsNoSession(t *testing.T) {
+	t.Parallel()
 	d := deploy(t)
-	pk, _ := schema.SessionKey("g", "", 0)
+	place := schema.SessionShardKey("g", 0)
 	for _, sk := range []string{schema.ProbeSK, schema.SoleSK} {
-		item := map[string]types.AttributeValue{
-			"pk": &types.AttributeValueMemberS{Value: pk}, "sk": &types.AttributeValueMemberS{Value: sk},
-			"ends_at": &types.AttributeValueMemberN{Value: fmt.Sprint(wingtest.Later.Add(time.Hour).UnixMilli())},
-		}
-		if _, err := d.Client.PutItem(wingtest.Within(t), &dynamodb.PutItemInput{TableName: &d.Names.Items, Item: item}); err != nil {
-			t.Fatal(err)
+		d.putItem(t, item{
+			"pk": str(schema.ProbeSK + "#" + place), "sk": str(sk), "session_shard": str(place),
+			"ends_at": &types.AttributeValueMemberN{Value: fmt.Sprint(later.Add(time.Hour).UnixMilli())},
+		})
+	}
+	check(t, d.reader(d.client), "g", later, 0)
+}
+
+// TestForeignItemsAreTakenOver: what somebody else put where a session belongs, and that
+// says nothing, is in nobody's way.
+func TestForeignItemsAreTakenOver(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	for _, id := range []string{"put", "keyed", "kept"} {
+		pk, sk := schema.SessionKey("g", id)
+		d.putItem(t, item{"pk": str(pk), "sk": str(sk)})
+	}
+	s := d.store()
+	put(t, s, sessions.Lease{Group: "g", ID: "put", TTL: time.Hour}, later)
+	err := d.once(within(t), d.client, nil, "key", later, func(ctx context.Context) (types.TransactWriteItem, error) {
+		action, _, err := s.PutTransact(ctx, sessions.Lease{Group: "g", ID: "keyed", TTL: time.Hour}, later)
+		return action, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, s.Reader, "g", later, 2)
+	for _, id := range []string{"put", "keyed", "kept"} {
+		if err := s.End(within(t), "g", id, later); err != nil {
+			t.Errorf("ending %s: %v", id, err)
 		}
 	}
-	checkActive(t, sessions.NewReader(d.Client, d.Names.Items, d.Shards), "g", wingtest.Later, 0)
+	check(t, s.Reader, "g", later, 0)
 }
 
 func TestLeasesAreChecked(t *testing.T) {
-	d := deploy(t)
-	s := d.sessions(d.Client, shardmap.Unwatched{})
+	t.Parallel()
+	s := deploy(t).store()
 	for _, l := range []sessions.Lease{
 		{Group: "", ID: "x", TTL: time.Hour}, {Group: "g", ID: "", TTL: time.Hour},
 		{Group: "g", ID: "x", TTL: time.Second - 1}, {Group: "g", ID: "x", TTL: sessions.MaxTTL + 1}, {Group: "g", ID: "x"},
 	} {
-		if _, err := s.Put(wingtest.Within(t), l, wingtest.Later); err == nil {
+		if _, err := s.Put(within(t), l, later); err == nil {
 			t.Errorf("%+v was taken", l)
 		}
-		if _, _, err := s.PutTransact(wingtest.Within(t), l, wingtest.Later); err == nil {
+		if _, _, err := s.PutTransact(within(t), l, later); err == nil {
 			t.Errorf("%+v was taken in a transaction", l)
 		}
 	}
 }
 
-// TestSessionsMoveWithTheCount: they are counted once, keep what they have, and leave
-// one item each; ended ones are gone from wherever they were.
-func TestSessionsMoveWithTheCount(t *testing.T) {
+// TestAChangeMovesNobody: sessions are counted once, keep what they have and have one item
+// each; their rows in the index go where they belong with their next write. Changes that are
+// long forgotten make no difference.
+func TestAChangeMovesNobody(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	s, now := d.sessions(d.Client, shardmap.Unwatched{}), wingtest.Later
+	s, now := d.store(), later
 	begun := make([]time.Time, lane.Runs(30, 60))
 	for i := range begun {
-		begun[i] = put(t, s, sessions.Lease{Group: "g", ID: fmt.Sprint("id", i), TTL: time.Hour, Data: textData(fmt.Sprint(i))}, now).Started
+		begun[i] = put(t, s, sessions.Lease{Group: "g", ID: fmt.Sprint("id", i), TTL: sessions.MaxTTL, Data: data(fmt.Sprint(i))}, now).Started
 	}
 	for _, count := range []int{7, 3, 50} {
-		now = d.Pin(t, "S#g", count, now).Add(5 * time.Minute)
-		checkActive(t, s.Reader, "g", now, len(begun))
+		now = now.Add(24 * time.Hour)
+		d.pin(t, "g", count, now, shardmap.ChangerOptions{Keep: time.Hour})
+		now = now.Add(5 * time.Minute)
+		check(t, s.Reader, "g", now, len(begun))
 		for i := range len(begun) / 2 {
-			one := put(t, s, sessions.Lease{Group: "g", ID: fmt.Sprint("id", i), TTL: time.Hour}, now)
+			one := put(t, s, sessions.Lease{Group: "g", ID: fmt.Sprint("id", i), TTL: sessions.MaxTTL}, now)
 			if !one.Started.Equal(begun[i]) || len(one.Data) != 1 {
 				t.Fatalf("%d write shards: %+v", count, one)
 			}
-			pk, sk := schema.SessionKey("g", one.ID, shard.Calculated(one.ID, count))
-			if len(d.Item(t, pk, sk)) == 0 {
-				t.Fatalf("%s is not on the write shard that it has of %d", one.ID, count)
+		}
+		items := d.items(t)
+		for i := range begun {
+			id := fmt.Sprint("id", i)
+			if len(items["s#"+id]) != 1 {
+				t.Fatalf("%s has %d items", id, len(items["s#"+id]))
+			}
+			want := schema.SessionShardKey("g", shard.Calculated(id, count))
+			if got := text(items["s#"+id][0], "session_shard"); i < len(begun)/2 && got != want || i >= len(begun)/2 && got != "S#g#0" {
+				t.Fatalf("%s is on %s; a write by %d write shards puts it on %s", id, got, count, want)
 			}
 		}
-		checkActive(t, s.Reader, "g", now, len(begun))
+		check(t, s.Reader, "g", now, len(begun))
 	}
 	for i := range begun {
-		if err := s.End(wingtest.Within(t), "g", fmt.Sprint("id", i), now); err != nil {
+		if err := s.End(within(t), "g", fmt.Sprint("id", i), now); err != nil {
 			t.Fatal(err)
 		}
 	}
-	checkActive(t, s.Reader, "g", now, 0)
+	check(t, s.Reader, "g", now, 0)
+	if left := d.items(t); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
 }
 
-// TestCountsWhileSessionsMove: each count of sessions that are active all the time is
-// right, while all of them move to other write shards.
-func TestCountsWhileSessionsMove(t *testing.T) {
+// TestCountsWhileRowsMove: each count of sessions that are active all the time is right,
+// while the rows of all of them move to other write shards.
+func TestCountsWhileRowsMove(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	const pages = 2
-	count := lane.Runs(60, 120)
-	now := wingtest.Later
-	writer := d.sessions(d.Client, shardmap.Unwatched{})
+	count, now, writer := lane.Runs(60, 120), later, d.store()
 	renew := func(from, step int, now time.Time) {
 		for i := from; i < count; i += step {
 			if _, err := writer.Put(t.Context(), sessions.Lease{Group: "g", ID: fmt.Sprint(i), TTL: time.Hour}, now); err != nil {
@@ -187,10 +189,11 @@ func TestCountsWhileSessionsMove(t *testing.T) {
 		}
 	}
 	renew(0, 1, now)
-	reader := sessions.NewReader(d.Client, d.Names.Items, shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{}))
-	counts := 0
-	for _, n := range []int{4, 9} {
-		now = d.Pin(t, "S#g", n, now)
+	reader, counts := d.reader(d.client), 0
+	for _, n := range []int{4, 9, 2} {
+		now = now.Add(10 * time.Second)
+		d.pin(t, "g", n, now, shardmap.ChangerOptions{})
+		now = now.Add(10 * time.Second)
 		var moving sync.WaitGroup
 		done := make(chan struct{})
 		for w := range 3 {
@@ -208,56 +211,164 @@ func TestCountsWhileSessionsMove(t *testing.T) {
 			}
 		}
 	}
-	if counts < 2*pages {
+	if counts < 6 {
 		t.Errorf("only %d counts", counts)
 	}
 }
 
-// between is a client that does something else before each of its updates.
-type between struct {
+// overtaken is a client that does something between the query of one write shard and that of
+// another.
+type overtaken struct {
 	*dynamodb.Client
-	do func()
+	first, second string
+	do            func()
+	done          chan struct{}
+	once          sync.Once
 }
 
-func (b *between) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	if do := b.do; do != nil {
-		b.do = nil
-		do()
+func (b *overtaken) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	place := text(in.ExpressionAttributeValues, ":shard")
+	if place == b.second {
+		<-b.done
 	}
-	return b.Client.UpdateItem(ctx, in, o...)
+	out, err := b.Client.Query(ctx, in, o...)
+	if place == b.first {
+		b.once.Do(func() { b.do(); close(b.done) })
+	}
+	return out, err
 }
 
-// TestALateWriteDoesNotBringBack: a process decides on a write before a change of the
-// count, and makes it when another has written the same session after the change.
-func TestALateWriteDoesNotBringBack(t *testing.T) {
+// TestARowThatMovesBehindTheReading from a write shard that is yet to be read to one that
+// has been is counted all the same, unless its session ended then.
+func TestARowThatMovesBehindTheReading(t *testing.T) {
 	t.Parallel()
-	const id = "z" // on other write shards of 5 than of 1
-	for name, before := range map[string]bool{"a new session": false, "a renewed session": true} {
+	for ended, want := range map[bool]int{false: 1, true: 0} {
 		d := deploy(t)
-		other, now := d.sessions(d.Client, shardmap.Unwatched{}), wingtest.Later
-		if before {
-			put(t, other, sessions.Lease{Group: "g", ID: id, TTL: time.Hour}, now)
+		s, now := d.store(), later
+		lease := sessions.Lease{Group: "g", ID: "z", TTL: time.Hour} // on write shard 4 of 5
+		put(t, s, lease, now)
+		d.pin(t, "g", 5, now.Add(10*time.Second), shardmap.ChangerOptions{})
+		now = now.Add(time.Minute)
+		move := func() {
+			put(t, s, lease, now)
+			if ended {
+				if err := s.End(within(t), "g", "z", now); err != nil {
+					t.Error(err)
+				}
+			}
 		}
-		var moved sessions.Session
-		client := &between{Client: d.Client, do: func() {
-			change := d.Pin(t, "S#g", 5, now)
-			moved = put(t, other, sessions.Lease{Group: "g", ID: id, TTL: 10 * time.Minute}, change.Add(4*time.Second))
-		}}
-		late := d.sessions(client, shardmap.Unwatched{})
-		if _, err := late.Active(wingtest.Within(t), "g", now); err != nil { // reads the shard map
-			t.Fatal(err)
+		client := &overtaken{Client: d.client, first: "S#g#4", second: "S#g#0", do: move, done: make(chan struct{})}
+		if n, err := d.reader(client).Active(within(t), "g", now); err != nil || n != want {
+			t.Errorf("ended %v: %d active, %v", ended, n, err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-		_, err := late.Put(ctx, sessions.Lease{Group: "g", ID: id, TTL: 2 * time.Hour}, now)
-		cancel()
-		if !errors.Is(err, shard.ErrContended) && !errors.Is(err, shard.ErrUnavailable) { // its clock does not reach the change
-			t.Errorf("%s: the late write: %v", name, err)
+	}
+}
+
+// few is a client whose pages have few rows.
+type few struct {
+	*dynamodb.Client
+	queries atomic.Int64
+}
+
+func (f *few) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	if in.Limit != nil {
+		f.queries.Add(1)
+		short := *in
+		*short.Limit = int32(rand.IntN(4) + 1)
+		in = &short
+	}
+	return f.Client.Query(ctx, in, o...)
+}
+
+// TestPages: a group is read in chunks of ids, wherever the pages of its write shards end.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	s, now := d.store(), later
+	for i := range 25 {
+		put(t, s, sessions.Lease{Group: "g", ID: fmt.Sprint("old", i), TTL: time.Hour}, now)
+		put(t, s, sessions.Lease{Group: "g", ID: fmt.Sprint("gone", i), TTL: time.Second}, now)
+	}
+	d.pin(t, "g", 3, now.Add(10*time.Second), shardmap.ChangerOptions{})
+	now = now.Add(time.Minute)
+	for i := range 25 {
+		put(t, s, sessions.Lease{Group: "g", ID: fmt.Sprint("new", i), TTL: time.Hour}, now)
+	}
+	client := &few{Client: d.client}
+	check(t, d.reader(client), "g", now.Add(slowest), 50)
+	if client.queries.Load() < 50 {
+		t.Errorf("%d queries", client.queries.Load())
+	}
+}
+
+// TestWritersOfOneSession renew and end it at a time, while the count changes, with
+// throttles and lost answers. There never is more than one.
+func TestWritersOfOneSession(t *testing.T) {
+	t.Parallel()
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	d, now := deploy(t), later
+	random := rand.New(rand.NewPCG(seed, 1))
+	client := &faulty{Client: d.client, before: sometimes(random, 6, hot(indexHot)), after: sometimes(random, 6, lostAnswer{})}
+	lease := sessions.Lease{Group: "g", ID: "z", TTL: time.Hour}
+	for round, count := range []int{5, 3, 8} {
+		now = now.Add(time.Minute)
+		d.pin(t, "g", count, now, shardmap.ChangerOptions{})
+		var wg sync.WaitGroup
+		for w := range 4 {
+			s := d.process(client, shardmap.Unwatched{})
+			wg.Go(func() {
+				for i := range 4 {
+					err := insist(t, func(ctx context.Context) error {
+						if i%2 == 0 {
+							_, err := s.Put(ctx, lease, now)
+							return err
+						}
+						return d.once(ctx, client, nil, fmt.Sprint(round, w, i), now, func(ctx context.Context) (types.TransactWriteItem, error) {
+							action, _, err := s.PutTransact(ctx, lease, now)
+							return action, err
+						})
+					})
+					if err == nil && w == 0 && i == 1 {
+						err = insist(t, func(ctx context.Context) error { return s.End(ctx, "g", "z", now) })
+					}
+					if err != nil {
+						t.Error(err)
+					}
+				}
+			})
 		}
-		all := checkActive(t, other.Reader, "g", moved.Renewed.Add(time.Second), 1)
-		if !all[id].Ends.Equal(moved.Ends) {
-			t.Errorf("%s: ends %v, want %v", name, all[id].Ends, moved.Ends)
+		wg.Wait()
+		if n := len(d.items(t)["s#z"]); n != 1 {
+			t.Fatalf("round %d: it has %d items", round, n)
 		}
-		last := put(t, other, sessions.Lease{Group: "g", ID: id, TTL: time.Second}, moved.Ends.Add(-time.Minute))
-		checkActive(t, other.Reader, "g", last.Ends, 0)
+		check(t, d.reader(d.client), "g", now.Add(slowest), 1)
+	}
+	if client.lost == 0 {
+		t.Error("no answer was lost")
+	}
+}
+
+// TestAKeyedPutIsAsItAnswered: a session that another call changes between the reading and
+// the write of a keyed put is read anew.
+func TestAKeyedPutIsAsItAnswered(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	s, tries := d.store(), 0
+	lease := sessions.Lease{Group: "g", ID: "z", TTL: time.Hour}
+	put(t, s, lease, later)
+	var told sessions.Session
+	err := d.once(within(t), d.client, nil, "k", later, func(ctx context.Context) (action types.TransactWriteItem, err error) {
+		action, told, err = s.PutTransact(ctx, lease, later.Add(time.Minute))
+		if tries++; tries == 1 {
+			if err := s.End(ctx, "g", "z", later); err != nil {
+				t.Error(err)
+			}
+		}
+		return action, err
+	})
+	got := check(t, s.Reader, "g", later.Add(time.Minute), 1)["z"]
+	if err != nil || tries < 2 || !told.Started.Equal(told.Renewed) || show(got) != show(told) {
+		t.Errorf("%d tries, %v: told %s, and it is %s", tries, err, show(told), show(got))
 	}
 }

@@ -22,7 +22,7 @@ func ExampleTables() {
 		fmt.Println(*expiry.TableName, *expiry.TimeToLiveSpecification.AttributeName)
 	}
 	// Output:
-	// hotshard-items [pk sk by_rank]
+	// hotshard-items [pk sk by_rank by_group]
 	// hotshard-rollups [pk sk]
 	// hotshard-shard-map [pk sk]
 	// hotshard-heat [pk sk]

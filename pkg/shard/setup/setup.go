@@ -10,8 +10,8 @@ import (
 // Tables says how hotshard's four tables are made, on demand:
 //
 //	<prefix>items      pk, sk; a stream of new and old images; index by_rank of
-//	                   board_shard, rank_key. Counters, events, boards, sessions, limits
-//	                   and the markers of Once
+//	                   board_shard, rank_key, index by_group of session_shard, sk.
+//	                   Counters, events, boards, sessions, limits and the markers of Once
 //	<prefix>rollups    pk, sk. Summaries, as Summaries reads them
 //	<prefix>shard-map  pk, sk. See Map
 //	<prefix>heat       pk, sk. What the detector counted

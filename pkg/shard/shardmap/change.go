@@ -50,9 +50,8 @@ type Changer struct {
 type ChangerOptions struct {
 	// Keep is how long changes stay in a key's history; 0 keeps them for ever. It
 	// must be what [HistoryKept] says of the time that events are kept, or longer: with
-	// less, sessions cost more than they need to, and the count at the begin of a limit's
-	// window is taken for 1 once its change is forgotten, so that the limit is divided
-	// otherwise and more hits may be allowed.
+	// less, the count at the begin of a limit's window is taken for 1 once its change is
+	// forgotten, so that the limit is divided otherwise and more hits may be allowed.
 	Keep time.Duration
 }
 
@@ -159,8 +158,8 @@ func (c *Changer) step(e Entry, count int, note Note, now time.Time) (Entry, err
 func dated(t time.Time) time.Time { return t.Round(0).Truncate(time.Millisecond).UTC() }
 
 // pruned drops the changes that no event kept can depend on: those that were
-// over before the retention's begin. Of counters and boards, whose places depend on no time,
-// it leaves what the log can say with one more.
+// over before the retention's begin. Of counters, boards and sessions, whose places depend on
+// no time, it leaves what the log can say with one more.
 func (c *Changer) pruned(e Entry, now time.Time) shard.History {
 	h, first := e.History, 0
 	for c.keep > 0 && first+1 < len(h) && h[first+1].At.Before(now.Add(-c.keep)) {
@@ -175,7 +174,7 @@ func (c *Changer) pruned(e Entry, now time.Time) shard.History {
 // timeless tells whether no item of a key has its place by a count of the past.
 func timeless(key string) bool {
 	base, err := schema.ParseBaseKey(key)
-	return err == nil && (base.Type == schema.Counter || base.Type == schema.Board)
+	return err == nil && base.Type != schema.Entity && base.Type != schema.Limit
 }
 
 // change makes what decide makes of the key's entry, and tells everyone. Those who

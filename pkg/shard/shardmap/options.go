@@ -81,13 +81,13 @@ const (
 	tombstoneTime = 24 * time.Hour // how long the item of a deleted key is
 )
 
-// LongestLife is how long ago a time may be at most by whose shard count the place of an item
-// is found that is not an event: the longest session, and the longest window of a limit.
+// LongestLife is the longest window of a limit, by whose begin's shard count the limit is
+// divided.
 const LongestLife = 720 * time.Hour
 
-// HistoryKept is for how long changes of shard counts are to be kept where events
-// are for this long, 0 for ever: it is [ChangerOptions].Keep. Sessions and limits
-// go by the counts of as long ago as they last.
+// HistoryKept is for how long changes of shard counts are to be kept where events are for
+// this long, 0 for ever: it is [ChangerOptions].Keep. Limits go by the counts of as long ago
+// as their windows last.
 func HistoryKept(events time.Duration) time.Duration {
 	if events == 0 {
 		return 0

@@ -143,17 +143,17 @@ func (r *Reader) stretch(ctx context.Context, base schema.BaseKey, s stretch, mo
 	return found, nil
 }
 
-// Sessions counts a group's active sessions by write shard, not what they have left
-// where they were. A session lies where the count at its last renewal put it.
+// Sessions counts a group's active sessions by write shard, in the index. A session lies
+// where the count at its last write put it.
 func (r *Reader) Sessions(ctx context.Context, group string, now time.Time) (Result, error) {
-	base := schema.BaseKey{Type: schema.Sessions, Name: group}
-	spread, err := r.whole(ctx, base, now, func(n int) *dynamodb.QueryInput {
+	spread, err := r.whole(ctx, schema.BaseKey{Type: schema.Sessions, Name: group}, now, func(n int) *dynamodb.QueryInput {
 		return &dynamodb.QueryInput{
 			TableName:              &r.table,
-			KeyConditionExpression: aws.String("pk = :pk AND begins_with(sk, :prefix)"),
-			FilterExpression:       aws.String("attribute_not_exists(moved) AND ends_at > :millis"),
+			IndexName:              aws.String(schema.ByGroup),
+			KeyConditionExpression: aws.String("session_shard = :shard AND begins_with(sk, :prefix)"),
+			FilterExpression:       aws.String("ends_at > :millis"),
 			ExpressionAttributeValues: dynamo.Item{
-				":pk":     &types.AttributeValueMemberS{Value: schema.Key{Base: base, Shard: n}.String()},
+				":shard":  &types.AttributeValueMemberS{Value: schema.SessionShardKey(group, n)},
 				":prefix": &types.AttributeValueMemberS{Value: schema.SessionPrefix},
 				":millis": dynamo.Number(now.UnixMilli()),
 			},

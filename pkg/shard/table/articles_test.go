@@ -129,7 +129,7 @@ func TestArticles(t *testing.T) {
 				stored[id] = it
 			}
 			checkArticle(t, a, &sharded, table.During(a.stamp, begin.Truncate(a.stamp.Unit()), begin.Add(time.Hour)), stored)
-			if layout := fmt.Sprintf("%T", sharded.Layout); sharded.Shards.(table.Fixed) <= most && (layout == "ddb.RandomSuffix" || layout == "ddb.CalculatedSuffix") {
+			if layout := fmt.Sprintf("%T", sharded.Layout); sharded.Shards.(table.Fixed) <= most && (layout == "table.RandomSuffix" || layout == "table.CalculatedSuffix") {
 				checkArticle(t, a, &sharded, table.Span{}, stored)
 			}
 		})

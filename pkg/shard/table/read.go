@@ -164,7 +164,7 @@ func (t *Table) Find(ctx context.Context, operation string, key Item) (name stri
 	if t.Layout.found() {
 		places, err = t.Layout.places(ctx, t, name, key)
 	} else {
-		kind := strings.TrimPrefix(fmt.Sprintf("%T", t.Layout), "ddb.")
+		kind := strings.TrimPrefix(fmt.Sprintf("%T", t.Layout), "table.")
 		err = fmt.Errorf("%w: items whose write shards a %s draws by chance can't be found singly: read the range of the one sort key", shard.ErrMisused, kind)
 	}
 	if err != nil {

@@ -108,7 +108,7 @@ func (t *Table) calculate(value string, n int) int {
 	}
 	at := t.Calculate(value, n)
 	if at < 0 || at >= n {
-		panic(fmt.Sprintf("ddb: Table.Calculate gives write shard %d of %d for %q", at, n, value))
+		panic(fmt.Sprintf("table: Table.Calculate gives write shard %d of %d for %q", at, n, value))
 	}
 	return at
 }

@@ -1,0 +1,171 @@
+package decoding
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+)
+
+// shape is how a payload differs from Lambda's usual one.
+type shape struct {
+	name     string
+	records  int
+	keysOnly bool
+	oneKey   bool
+	expired  bool // every fourth record is a removal by TTL
+	escapes  bool // in texts, every third character
+	order    func(*rand.Rand, []member)
+	indent   bool
+}
+
+func cases() []shape {
+	const both = 3477 // near 6 MB
+	return []shape{
+		{name: "keys only", records: 5000, keysOnly: true},
+		{name: "keys only, sorted fields", records: 5000, keysOnly: true, order: sorted},
+		{name: "keys only, shuffled fields", records: 5000, keysOnly: true, order: shuffled},
+		{name: "both images", records: both},
+		{name: "both images, one hot key", records: both, oneKey: true},
+		{name: "both images, TTL mixed in", records: both, expired: true},
+		{name: "both images, sorted fields", records: both, order: sorted},
+		{name: "both images, shuffled fields", records: both, order: shuffled},
+		{name: "both images, indented", records: both, indent: true},
+		{name: "both images, escape-heavy", records: both, escapes: true},
+	}
+}
+
+// member is a member of an object; its value is one of JSON's own, or an object.
+type member struct {
+	name  string
+	value any
+}
+
+type object []member
+
+// payload makes a payload, and how often each key is in it without removals by TTL.
+func (s shape) payload() ([]byte, map[string]int) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	zipf := rand.NewZipf(rng, 1.1, 1, 999)
+	keys := map[string]int{}
+	w := writer{shape: s, rng: rng}
+	w.WriteString(`{"Records":[`)
+	for i := range s.records {
+		if i > 0 {
+			w.WriteByte(',')
+		}
+		key := "E#plant-7/sensor-1#2026-01-05#0"
+		if !s.oneKey {
+			key = fmt.Sprintf("E#plant-7/sensor-%d#2026-01-05#%d", zipf.Uint64(), rng.IntN(4))
+		}
+		expired := s.expired && i%4 == 0
+		if !expired {
+			keys[key]++
+		}
+		w.value(s.record(rng, i, key, expired))
+	}
+	w.WriteString(`]}`)
+	if !s.indent {
+		return w.Bytes(), keys
+	}
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, w.Bytes(), "", "  "); err != nil {
+		panic(err) // the writer is wrong
+	}
+	return indented.Bytes(), keys
+}
+
+func (s shape) record(rng *rand.Rand, i int, key string, expired bool) object {
+	ids := object{{"pk", object{{"S", key}}}, {"sk", object{{"S", fmt.Sprintf("2026-01-05T13:%02d:%02d.%03dZ#%012d", i/60%60, i%60, i%1000, i)}}}}
+	view := "NEW_AND_OLD_IMAGES"
+	change := object{{"ApproximateCreationDateTime", json.Number(fmt.Sprintf("1.76758920%dE9", i/1000))}, {"Keys", ids}}
+	switch {
+	case s.keysOnly:
+		view = "KEYS_ONLY"
+	case expired:
+		change = append(change, member{"OldImage", s.item(rng, ids, i)})
+	default:
+		change = append(change, member{"NewImage", s.item(rng, ids, i+1)}, member{"OldImage", s.item(rng, ids, i)})
+	}
+	change = append(change, member{"SequenceNumber", fmt.Sprintf("4421584500000000%09d", i)},
+		member{"SizeBytes", json.Number("1018")}, member{"StreamViewType", view})
+	r := object{
+		{"eventID", fmt.Sprintf("%016x%016x", rng.Uint64(), rng.Uint64())}, {"eventName", "MODIFY"}, {"eventVersion", "1.1"},
+		{"eventSource", "aws:dynamodb"}, {"awsRegion", "eu-west-1"}, {"dynamodb", change},
+		{"eventSourceARN", "arn:aws:dynamodb:eu-west-1:123456789012:table/hotshard-items/stream/2026-01-05T00:00:00.000"},
+	}
+	if expired {
+		r[1].value = "REMOVE"
+		r = append(r, member{"userIdentity", object{{"principalId", "dynamodb.amazonaws.com"}, {"type", "Service"}}})
+	}
+	return r
+}
+
+// item has about 500 B.
+func (s shape) item(rng *rand.Rand, ids object, n int) object {
+	number := func(top int) object { return object{{"N", fmt.Sprint(rng.IntN(top))}} }
+	text := func(t string) object { return object{{"S", t}} }
+	note := strings.Repeat("the pump runs warm, but within its bounds; ", 6)
+	if s.escapes {
+		note = strings.Repeat("\"p\\\n<\té> ", 28)
+	}
+	return slices.Concat(ids, object{
+		{"data", object{{"M", object{
+			{"temperature", object{{"N", fmt.Sprintf("%d.%d", rng.IntN(40), rng.IntN(10))}}}, {"humidity", number(100)},
+			{"status", text("ok")}, {"tags", object{{"L", []object{text("north"), text("roof")}}}}, {"valid", object{{"BOOL", true}}},
+		}}}},
+		{"note", text(note)}, {"by", text("gateway-17")}, {"rev", object{{"N", fmt.Sprint(1767589200000000 + n)}}},
+		{"value", number(100_000)}, {"expires_at", object{{"N", "1770181200"}}},
+	})
+}
+
+func sorted(_ *rand.Rand, o []member) {
+	slices.SortFunc(o, func(a, b member) int { return cmp.Compare(a.name, b.name) })
+}
+
+func shuffled(rng *rand.Rand, o []member) {
+	rng.Shuffle(len(o), func(i, j int) { o[i], o[j] = o[j], o[i] })
+}
+
+// writer writes objects in a shape.
+type writer struct {
+	bytes.Buffer
+	shape
+	rng *rand.Rand
+}
+
+func (w *writer) value(v any) {
+	switch v := v.(type) {
+	case object:
+		w.object(v)
+	case []object:
+		for i, e := range v {
+			w.WriteString("[,"[min(i, 1):][:1])
+			w.object(e)
+		}
+		w.WriteByte(']')
+	default:
+		text, err := json.Marshal(v)
+		if err != nil {
+			panic(err) // the payload is wrong
+		}
+		w.Write(text)
+	}
+}
+
+func (w *writer) object(o object) {
+	if w.order != nil {
+		o = slices.Clone(o)
+		w.order(w.rng, o)
+	}
+	for i, m := range o {
+		w.WriteString("{,"[min(i, 1):][:1])
+		w.value(m.name)
+		w.WriteByte(':')
+		w.value(m.value)
+	}
+	w.WriteByte('}')
+}

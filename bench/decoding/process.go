@@ -1,0 +1,171 @@
+package decoding
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hotshard/hotshard/bench/rig"
+	"github.com/hotshard/hotshard/internal/runtimeapi"
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// inLambda are the functions that are compared as whole processes, with the modules
+// and packages to build.
+var inLambda = []struct{ name, module, pkg string }{
+	{"stock", ".", "./decoding/stock"}, {"hotkeys", rig.Root, "./functions/hotkeys"}, {"empty", ".", "./decoding/empty"},
+}
+
+// process is one function's results, CPU time for each.
+type process struct {
+	name              string
+	start, first, now []time.Duration // until the first poll, the first call, warm calls
+	peak              int             // kB
+}
+
+// warmCalls is how many calls come after a first one, before which calls too many more
+// are made that don't count.
+const (
+	warmCalls    = 20
+	heatingCalls = 5
+)
+
+// processes runs each function in processes of its own, in turns.
+func processes(ctx context.Context, w io.Writer, rounds int) error {
+	dir, err := os.MkdirTemp("", "decoding")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	payload := windowed()
+	results := make([]process, len(inLambda))
+	for range rounds {
+		for i, f := range inLambda {
+			binary := filepath.Join(dir, f.name, "bootstrap")
+			if err := build(ctx, binary, f.module, f.pkg); err != nil {
+				return err
+			}
+			results[i].name = f.name
+			if err := results[i].round(ctx, binary, payload); err != nil {
+				return fmt.Errorf("%s: %w", f.name, err)
+			}
+		}
+	}
+	fmt.Fprintf(w, "\nwhole processes behind a Runtime API, both images: %d B\n", len(payload))
+	fmt.Fprintf(w, "%-10s %12s %12s %12s %9s %12s\n", "CPU, ms", "start", "first call", "warm call", "ratio", "peak, MB")
+	for _, r := range results {
+		warm := median(r.now)
+		fmt.Fprintf(w, "%-10s %12.1f %12.1f %12.2f %8.1fx %12.1f\n", r.name, rig.Millis(median(r.start)), rig.Millis(median(r.first)), rig.Millis(warm),
+			float64(median(results[0].now))/float64(warm), float64(r.peak)/1024)
+	}
+	return nil
+}
+
+// windowed is the payload with both images as a delivery in the middle of a window.
+func windowed() []byte {
+	i := slices.IndexFunc(cases(), func(s shape) bool { return s.name == "both images" })
+	payload, _ := cases()[i].payload()
+	window := `{"window":{"start":"2026-01-05T05:00:00Z","end":"2026-01-05T05:00:10Z"},"state":{},"shardId":"shardId-00000001767589200000-00000001",` +
+		`"isFinalInvokeForWindow":false,"isWindowTerminatedEarly":false,"Records":`
+	return bytes.Replace(payload, []byte(`{"Records":`), []byte(window), 1)
+}
+
+// build builds a function as it is built to be deployed.
+func build(ctx context.Context, binary, module, pkg string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-tags", "lambda.norpc", "-trimpath", "-ldflags", "-s -w", "-o", binary, pkg)
+	cmd.Dir = module
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("building %s: %w: %s", pkg, err, out)
+	}
+	return nil
+}
+
+// round measures one process.
+func (p *process) round(ctx context.Context, binary string, payload []byte) (err error) {
+	const nowhere = "http://127.0.0.1:1" // in the middle of a window nothing is called
+	f, err := runtimeapi.Start(ctx, runtimeapi.Options{
+		Binary: binary, Env: runtimeapi.Env(nowhere, "local", nowhere, schema.NamesFor("hotshard-")), Log: os.Stderr,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Stop() }()
+	used, err := processTime(f.Pid())
+	if err != nil {
+		return err
+	}
+	p.start = append(p.start, used)
+	for i := range 1 + heatingCalls + warmCalls {
+		if _, err := f.Invoke(ctx, payload); err != nil {
+			return err
+		}
+		before := used
+		if used, err = settled(f.Pid()); err != nil {
+			return err
+		}
+		switch {
+		case i == 0:
+			p.first = append(p.first, used-before)
+		case i > heatingCalls:
+			p.now = append(p.now, used-before)
+		}
+	}
+	peak, err := peakMemory(f.Pid())
+	p.peak = max(p.peak, peak)
+	return err
+}
+
+// settled is the CPU time of a process when it has come to rest after a call: what is
+// collected then belongs to the call.
+func settled(pid int) (time.Duration, error) {
+	last := time.Duration(-1)
+	for {
+		used, err := processTime(pid)
+		if err != nil || used == last {
+			return used, err
+		}
+		last = used
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// processTime adds up the CPU time of a process's threads, none of which has ended.
+func processTime(pid int) (sum time.Duration, err error) {
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	if err != nil {
+		return 0, err
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return 0, err
+		}
+		ran, _, _ := strings.Cut(string(text), " ")
+		n, err := strconv.ParseInt(ran, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", file, err)
+		}
+		sum += time.Duration(n)
+	}
+	return sum, nil
+}
+
+// peakMemory is the most that a process had in memory, in kB.
+func peakMemory(pid int) (int, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	_, rest, _ := strings.Cut(string(text), "VmHWM:")
+	number, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
+	return strconv.Atoi(number)
+}

@@ -1,0 +1,49 @@
+package folds
+
+import (
+	"testing"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/lane"
+	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/enginetest"
+)
+
+// runOnce makes a short run.
+func runOnce(t *testing.T, change func(*options)) *report {
+	t.Helper()
+	o := options{Endpoint: enginetest.Endpoint(t), Seed: uint64(time.Now().UnixNano()), Increments: lane.Runs(1500, 12_000), Counters: lane.Runs(8, 20), Events: lane.Runs(125, 700), Entities: lane.Runs(6, 12), Spread: local.ByItem}
+	change(&o)
+	r, err := torment(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.print(t.Output(), 0)
+	t.Logf("seed %d", o.Seed)
+	return r
+}
+
+// TestNothingDrifts wants no difference, whatever goes wrong.
+func TestNothingDrifts(t *testing.T) {
+	t.Parallel()
+	r := runOnce(t, func(*options) {})
+	for _, line := range r.description {
+		t.Error(line)
+	}
+	f := &r.figures
+	if n := f.of(differences); n > 0 {
+		t.Errorf("%d differences", n)
+	}
+	if r.faults.sum() < lane.Runs(12, 100) || f.of(keyed) < lane.Runs(700, 6000) || f.of(eventItems) < lane.Runs(70, 400) || f.of(eventsKeyed) == 0 || f.of(buckets) == 0 || f.of(applied) == 0 {
+		t.Errorf("the run tried too little: %v, %v", f.n, r.faults.n)
+	}
+}
+
+// TestAllRunsAreAddedUp looks at what the command prints in the end.
+func TestAllRunsAreAddedUp(t *testing.T) {
+	t.Parallel()
+	o := options{Endpoint: enginetest.Endpoint(t), Seed: 1, Increments: lane.Runs(300, 1000), Counters: 5, Events: lane.Runs(40, 100), Entities: 5}
+	if n, err := runAll(t.Context(), t.Output(), o, 2); n != 0 || err != nil {
+		t.Errorf("%d differences, %v", n, err)
+	}
+}

@@ -1,0 +1,92 @@
+package rig
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/local"
+)
+
+// Stream opens that of the items.
+func (t *Tables) Stream(ctx context.Context) (*local.Stream, error) {
+	return local.OpenStream(ctx, local.Streams(t.Endpoint, t.Access), t.Names.Items)
+}
+
+// Mapping is as deployed, but for what the options say: Name, Source, Handler and
+// BatchingWindow at least.
+func (t *Tables) Mapping(o local.MappingOptions) (*local.Mapping, error) {
+	o.Checkpoints, o.CheckpointTable, o.FailureFile = t.DB, local.CheckpointTable(t.Names), t.FailureFile(o.Name)
+	o.BatchSize, o.Attempts = cmp.Or(o.BatchSize, 1000), cmp.Or(o.Attempts, 10)
+	o.TumblingWindow = cmp.Or(o.TumblingWindow, 10*time.Second)
+	o.Bisect, o.PartialFailures = true, true
+	if o.Logger == nil {
+		o.Logger = Silent
+	}
+	return local.NewMapping(o)
+}
+
+// settling is more than the engine takes to show a write in its stream, patience how
+// long the last writes may take to be delivered.
+const (
+	settling = 300 * time.Millisecond
+	patience = 30 * time.Second
+)
+
+// During runs a mapping while something is done, and until all of that is delivered: to
+// stop it sooner would cut a batch off, which then comes again.
+func During(ctx context.Context, m *local.Mapping, do func(context.Context) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	running, stop := context.WithCancel(ctx)
+	group.Go(func() error {
+		if err := m.Run(running); err != nil {
+			return fmt.Errorf("reading the stream: %w", err)
+		}
+		return nil
+	})
+	group.Go(func() error {
+		defer stop()
+		if err := do(ctx); err != nil {
+			return err
+		}
+		return caughtUp(ctx, m, time.Now().Add(settling))
+	})
+	err := group.Wait()
+	if n := m.Stats().GivenUp; err == nil && n > 0 {
+		err = fmt.Errorf("%d records were given up", n)
+	}
+	return err
+}
+
+// caughtUp waits until all is delivered that could be read at some time.
+func caughtUp(ctx context.Context, m *local.Mapping, at time.Time) error {
+	ctx, cancel := context.WithDeadlineCause(ctx, at.Add(patience), errors.New("the mapping did not catch up"))
+	defer cancel()
+	for !m.Stats().CaughtUp.After(at) {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		Sleep(ctx, settling/10)
+	}
+	return nil
+}
+
+// Payload is a batch of a stream shard's records, in JSON, in the middle of a window.
+func Payload(streamShard string, records []string) []byte {
+	return fmt.Appendf(nil, `{"Records":[%s],"window":{"start":"2026-11-01T12:00:00Z","end":"2026-11-01T12:00:10Z"},"state":{},"shardId":%q}`,
+		strings.Join(records, ","), streamShard)
+}
+
+// Deliver hands a batch to a handler, which has to take all of it.
+func Deliver(ctx context.Context, h local.Handler, payload []byte) error {
+	out, err := h.Invoke(ctx, payload)
+	if err == nil && strings.Contains(string(out), "itemIdentifier") {
+		err = fmt.Errorf("records were not folded: %.200s", out)
+	}
+	return err
+}

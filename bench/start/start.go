@@ -1,0 +1,88 @@
+// Package start measures how large the functions are and how soon they are ready:
+// from the start of the process to its first question to the Runtime API.
+//
+//	make functions ARCHS=amd64
+//	go -C bench run . start ../dist/amd64
+//
+// Several folders are measured in turns, so that what the machine does beside it
+// slows all of them alike. Nothing is invoked. What a function reads at its start is
+// there: an empty shard map, on the engine.
+package start
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/hotshard/hotshard/bench/rig"
+	"github.com/hotshard/hotshard/internal/local/limiter"
+	"github.com/hotshard/hotshard/internal/runtimeapi"
+)
+
+// Program is the experiment.
+var Program = rig.Program{
+	Name: "start", About: "how large the functions are and how soon they start", HeapMB: 128,
+	Args: "FOLDER... (with a folder for each function)",
+	Flags: func(f *flag.FlagSet) func(context.Context, *rig.Run) error {
+		runs := f.Int("runs", 40, "starts of each function")
+		return func(ctx context.Context, r *rig.Run) error {
+			t, err := rig.NewTables(ctx, r.Endpoint, limiter.Options{})
+			if err != nil {
+				return err
+			}
+			env := t.Environment("HOME=" + os.TempDir())
+			fmt.Fprintln(r, "| folder | function | size | fastest | median | p90 |\n| --- | --- | ---: | ---: | ---: | ---: |")
+			for _, name := range []string{"ingest", "hotkeys", "aggregator", "query"} {
+				if err := measure(ctx, r, env, name, r.Args, *runs); err != nil {
+					return err
+				}
+			}
+			return t.Close()
+		}
+	},
+}
+
+// measure starts one function of each folder, in turns, and prints a row for each.
+func measure(ctx context.Context, w io.Writer, env []string, name string, folders []string, runs int) error {
+	took := make([][]time.Duration, len(folders))
+	for range runs {
+		for i, folder := range folders {
+			d, err := start(ctx, env, filepath.Join(folder, name, "bootstrap"))
+			if err != nil {
+				return err
+			}
+			took[i] = append(took[i], d)
+		}
+	}
+	for i, folder := range folders {
+		info, err := os.Stat(filepath.Join(folder, name, "bootstrap"))
+		if err != nil {
+			return fmt.Errorf("reading the size of %s: %w", name, err)
+		}
+		slices.Sort(took[i])
+		at := func(q float64) float64 { return rig.Millis(rig.Quantile(took[i], q)) }
+		fmt.Fprintf(w, "| %s | %s | %.2f MB | %.1f ms | %.1f ms | %.1f ms |\n",
+			filepath.Base(folder), name, float64(info.Size())/1e6, at(0), at(0.5), at(0.9))
+	}
+	return nil
+}
+
+// start starts a function once, as Lambda would, and stops it when it is ready.
+func start(ctx context.Context, env []string, binary string) (time.Duration, error) {
+	began := time.Now()
+	f, err := runtimeapi.Start(ctx, runtimeapi.Options{Binary: binary, Env: env, Log: os.Stderr})
+	took := time.Since(began)
+	if err != nil {
+		return 0, err
+	}
+	if err := f.Stop(); err != nil {
+		return 0, errors.Join(errors.New("stopping "+binary), err)
+	}
+	return took, nil
+}

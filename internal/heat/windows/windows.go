@@ -1,0 +1,175 @@
+// Package windows reads what the heat table has of a time, window by window.
+//
+//	reader := windows.Reader{Client: client, Table: settings.HeatTable}
+//	for window, err := range reader.All(ctx, from, to) {
+//		rows := heat.Merge(window.Items)
+//	}
+package windows
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/heat"
+)
+
+// Window is all that the heat table has of the windows that start at one time.
+type Window struct {
+	Start time.Time
+	Items []heat.Item
+
+	// Unreadable are errors of items that can't be read, of another release or damaged;
+	// they name the sort keys. Where a sort key doesn't tell the start, the item comes
+	// alone, and Start is the end of the time that is read.
+	Unreadable []error
+}
+
+// Reader reads the heat table. Consistent says whether all that was put before is seen.
+type Reader struct {
+	Client     dynamo.Querier
+	Table      string
+	Consistent bool
+}
+
+// All goes through the full items of the windows that start at from or later and before to,
+// in order of time. Only some pages of an hour are in memory. After an error there is no more.
+func (r Reader) All(ctx context.Context, from, to time.Time) iter.Seq2[Window, error] {
+	return r.read(ctx, heat.Partitions(from, to), from, to)
+}
+
+// Highlights does the same with the highlights.
+func (r Reader) Highlights(ctx context.Context, from, to time.Time) iter.Seq2[Window, error] {
+	return r.read(ctx, heat.Highlights(from, to), from, to)
+}
+
+// Query is the query for the items of one partition.
+func (r Reader) Query(pk string, from, to time.Time) *dynamodb.QueryInput {
+	low, high := heat.SortBounds(from, to)
+	return &dynamodb.QueryInput{
+		TableName:              &r.Table,
+		ConsistentRead:         &r.Consistent,
+		KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{
+			":pk":   &types.AttributeValueMemberS{Value: pk},
+			":low":  &types.AttributeValueMemberS{Value: low},
+			":high": &types.AttributeValueMemberS{Value: high},
+		},
+	}
+}
+
+// read goes through the partitions hour by hour.
+func (r Reader) read(ctx context.Context, partitions []string, from, to time.Time) iter.Seq2[Window, error] {
+	return func(yield func(Window, error) bool) {
+		for salts := range slices.Chunk(partitions, heat.Salts) {
+			if !r.hour(ctx, salts, from, to, yield) {
+				return
+			}
+		}
+	}
+}
+
+// hour goes through the partitions of one hour, a page of each at a time. It is false when
+// there is to be no more.
+func (r Reader) hour(ctx context.Context, partitions []string, from, to time.Time, yield func(Window, error) bool) bool {
+	var feeds []*feed
+	for _, pk := range partitions {
+		next, stop := iter.Pull2(dynamo.Pages(ctx, r.Client, r.Query(pk, from, to)))
+		defer stop()
+		feeds = append(feeds, &feed{pk: pk, next: next, to: to})
+	}
+	for {
+		window, err := nextWindow(feeds)
+		if err == nil && window.Start.IsZero() {
+			return true
+		}
+		if !yield(window, err) || err != nil {
+			return false
+		}
+	}
+}
+
+// nextWindow takes the earliest window from the front of the feeds, the zero one at their end.
+func nextWindow(feeds []*feed) (w Window, err error) {
+	var group errgroup.Group
+	for _, f := range feeds {
+		group.Go(f.fill)
+	}
+	if err := group.Wait(); err != nil {
+		return w, err
+	}
+	for _, f := range feeds {
+		if len(f.lost) > 0 {
+			w, f.lost = Window{Start: f.to, Unreadable: f.lost}, nil
+			return w, nil
+		}
+		if len(f.list) > 0 && (w.Start.IsZero() || f.list[0].start.Before(w.Start)) {
+			w.Start = f.list[0].start
+		}
+	}
+	for _, f := range feeds {
+		for len(f.list) > 0 && f.list[0].start.Equal(w.Start) {
+			if f.list[0].err != nil {
+				w.Unreadable = append(w.Unreadable, f.list[0].err)
+			} else {
+				w.Items = append(w.Items, f.list[0].item)
+			}
+			f.list = f.list[1:]
+			if err := f.fill(); err != nil { // a page may end within the window
+				return w, err
+			}
+		}
+	}
+	return w, nil
+}
+
+// feed is what is read of one partition, in order of time.
+type feed struct {
+	pk   string
+	next func() (*dynamodb.QueryOutput, error, bool)
+	to   time.Time
+	list []read  // of the page at hand
+	lost []error // of items that don't tell their time, not handed on yet
+}
+
+// read is an item, or why there is none.
+type read struct {
+	start time.Time
+	item  heat.Item
+	err   error
+}
+
+// fill reads the next page if none is at hand.
+func (f *feed) fill() error {
+	for len(f.list) == 0 {
+		page, err, more := f.next()
+		if !more {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("heat: reading items of %q: %w", f.pk, err)
+		}
+		for _, attributes := range page.Items {
+			item, err := heat.Parse(attributes)
+			if err == nil {
+				f.list = append(f.list, read{start: item.Start, item: item})
+				continue
+			}
+			err = fmt.Errorf("partition %q: %w", f.pk, err)
+			if start, ok := heat.Start(attributes); ok {
+				f.list = append(f.list, read{start: start, err: err})
+			} else { // it must not hold up the windows behind it
+				f.lost = append(f.lost, err)
+			}
+		}
+	}
+	return nil
+}

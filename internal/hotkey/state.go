@@ -1,0 +1,105 @@
+package hotkey
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/topk"
+)
+
+// The window's state: its version, in base64 the counts and, where there are any, the
+// counts of indexes; and the last record's sequence number.
+const (
+	stateVersion = "1"
+	versionField = "v"
+	windowField  = "window"
+	indexesField = "indexes"
+	lastField    = "last"
+)
+
+// state is what the window's next delivery needs. It depends on the window alone,
+// so that a batch delivered again with the same state comes to the same state.
+func (w *window) state() map[string]string {
+	b := binary.AppendUvarint(nil, uint64(w.start.UnixMilli()))
+	b = binary.AppendUvarint(b, uint64(w.length.Milliseconds()))
+	b = append(b, flag(w.incomplete))
+	b = binary.AppendUvarint(b, w.records)
+	b = binary.AppendUvarint(b, uint64(len(w.first)))
+	b = append(b, w.first...)
+	b = w.table.AppendBinary(b)
+	state := map[string]string{versionField: stateVersion, windowField: base64.StdEncoding.EncodeToString(b)}
+	if w.indexes.Len() > 0 {
+		state[indexesField] = base64.StdEncoding.EncodeToString(w.indexes.AppendBinary(nil))
+	}
+	if w.last != "" {
+		state[lastField] = w.last
+	}
+	return state
+}
+
+func flag(set bool) byte {
+	if set {
+		return 1
+	}
+	return 0
+}
+
+var errState = errors.New("it is damaged")
+
+// resume reads a state back. It must be of the window with this start and length.
+func resume(state map[string]string, start time.Time, length time.Duration, limits topk.Limits) (*window, error) {
+	if v := state[versionField]; v != stateVersion {
+		return nil, fmt.Errorf("hotkey: window state: version %.20q is not known", v)
+	}
+	b, err := base64.StdEncoding.DecodeString(state[windowField])
+	if err != nil {
+		return nil, fmt.Errorf("hotkey: window state: %w", err)
+	}
+	w := newWindow(start, length, limits)
+	if b, err = w.header(b); err != nil {
+		return nil, fmt.Errorf("hotkey: window state: %w", err)
+	}
+	if w.table, err = topk.Decode(b, limits); err != nil {
+		return nil, fmt.Errorf("hotkey: window state: %w", err)
+	}
+	if w.indexes, err = resumeIndexes(state[indexesField], indexLimits(limits)); err != nil {
+		return nil, fmt.Errorf("hotkey: window state: indexes: %w", err)
+	}
+	w.last = state[lastField]
+	return w, nil
+}
+
+// resumeIndexes reads the counts of indexes; nothing stands for none.
+func resumeIndexes(packed string, limits topk.Limits) (*topk.Sketch, error) {
+	if packed == "" {
+		return topk.New(limits), nil
+	}
+	b, err := base64.StdEncoding.DecodeString(packed)
+	if err != nil {
+		return nil, err
+	}
+	return topk.Decode(b, limits)
+}
+
+// header reads what comes before the sketch, and returns the rest.
+func (w *window) header(b []byte) ([]byte, error) {
+	var numbers [5]uint64 // start, length, incomplete, records, length of first
+	for i := range numbers {
+		v, n := binary.Uvarint(b)
+		if n <= 0 {
+			return nil, errState
+		}
+		numbers[i], b = v, b[n:]
+	}
+	if numbers[0] != uint64(w.start.UnixMilli()) || numbers[1] != uint64(w.length.Milliseconds()) {
+		return nil, errors.New("it is another window's")
+	}
+	if numbers[4] > uint64(len(b)) {
+		return nil, errState
+	}
+	w.incomplete, w.records, w.first = numbers[2] != 0, numbers[3], string(b[:numbers[4]])
+	return b[numbers[4]:], nil
+}

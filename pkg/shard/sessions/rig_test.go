@@ -1,0 +1,298 @@
+package sessions_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/local/limiter"
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/once"
+	"github.com/hotshard/hotshard/pkg/shard/sessions"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+var later = enginetest.Later
+
+type item = map[string]types.AttributeValue
+
+// deployment is the tables of one test.
+type deployment struct {
+	client *dynamodb.Client
+	names  schema.Names
+}
+
+func deploy(t *testing.T) *deployment {
+	t.Helper()
+	client := enginetest.Client(t)
+	return &deployment{client, enginetest.Tables(t, client)}
+}
+
+func (d *deployment) view() *shardmap.Map {
+	return shardmap.New(d.client, d.names.ShardMap, shardmap.Options{})
+}
+
+// process returns a process of its own that keeps sessions.
+func (d *deployment) process(client sessions.Client, watch shardmap.Watcher) *sessions.Store {
+	return sessions.New(client, d.names.Items, d.view(), sessions.Options{Watch: watch})
+}
+
+func (d *deployment) store() *sessions.Store { return d.process(d.client, shardmap.Unwatched{}) }
+
+// reader returns a process of its own that reads them.
+func (d *deployment) reader(client sessions.ReaderClient) *sessions.Reader {
+	return sessions.NewReader(client, d.names.Items, d.view())
+}
+
+func within(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// pin sets a group's shard count, whatever the machine takes for it.
+func (d *deployment) pin(t *testing.T, group string, n int, now time.Time, o shardmap.ChangerOptions) {
+	t.Helper()
+	changer := shardmap.NewChanger(d.client, d.view(), o)
+	for range 20 {
+		_, err := changer.Pin(within(t), "S#"+group, n, shardmap.Note{By: "test", Why: "to see it"}, now)
+		if err == nil || errors.Is(err, shardmap.ErrNoChange) {
+			return
+		}
+		if !errors.Is(err, shard.ErrUnavailable) {
+			t.Fatal(err)
+		}
+	}
+	t.Fatal("it was not done in 20 attempts")
+}
+
+// items are those of the items table, by sort key.
+func (d *deployment) items(t *testing.T) map[string][]item {
+	t.Helper()
+	out, err := d.client.Scan(within(t), &dynamodb.ScanInput{TableName: &d.names.Items})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string][]item{}
+	for _, it := range out.Items {
+		sk := text(it, "sk")
+		found[sk] = append(found[sk], it)
+	}
+	return found
+}
+
+func (d *deployment) putItem(t *testing.T, it item) {
+	t.Helper()
+	if _, err := d.client.PutItem(within(t), &dynamodb.PutItemInput{TableName: &d.names.Items, Item: it}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
+func text(it item, name string) string {
+	s, _ := it[name].(*types.AttributeValueMemberS)
+	if s == nil {
+		return ""
+	}
+	return s.Value
+}
+
+func data(s string) item { return item{"text": str(s)} }
+
+// slowest is how long a call may take on a machine that is busy.
+const slowest = 20 * time.Second
+
+// put puts a session, which is renewed then or as much later as the call took.
+func put(t *testing.T, s *sessions.Store, l sessions.Lease, now time.Time) sessions.Session {
+	t.Helper()
+	one, err := s.Put(within(t), l, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := one.Renewed.Sub(now.Truncate(time.Millisecond))
+	if late < 0 || late >= slowest || !one.Ends.Equal(one.Renewed.Add(l.TTL)) {
+		t.Fatalf("put at %s for %v: %+v", now, l.TTL, one)
+	}
+	return one
+}
+
+// check reads a group in all ways, and returns its sessions by id.
+func check(t testing.TB, r *sessions.Reader, group string, now time.Time, want int) map[string]sessions.Session {
+	t.Helper()
+	n, err := r.Active(within(t), group, now)
+	if err != nil || n != want {
+		t.Fatalf("%d active at %s, %v; want %d", n, now.Format(time.StampMilli), err, want)
+	}
+	all, last := map[string]sessions.Session{}, ""
+	for id, err := range r.IDs(within(t), group, now) {
+		if err != nil || id <= last {
+			t.Fatalf("%q after %q, %v", id, last, err)
+		}
+		last = id
+		if all[id], err = r.Get(within(t), group, id, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(all) != want {
+		t.Fatalf("%d sessions at %s, want %d", len(all), now.Format(time.StampMilli), want)
+	}
+	return all
+}
+
+// faulty is a client whose writes may fail, before they are made or after.
+type faulty struct {
+	*dynamodb.Client
+	before, after func() error
+
+	mu   sync.Mutex
+	lost int // writes whose answer was lost
+}
+
+func (f *faulty) wrap(write func() error) error {
+	may := func(fault func() error) error {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if fault == nil {
+			return nil
+		}
+		return fault()
+	}
+	if err := may(f.before); err != nil {
+		return err
+	}
+	if err := write(); err != nil {
+		return err
+	}
+	err := may(f.after)
+	if err != nil {
+		f.mu.Lock()
+		f.lost++
+		f.mu.Unlock()
+	}
+	return err
+}
+
+func (f *faulty) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (out *dynamodb.UpdateItemOutput, err error) {
+	err = f.wrap(func() error { out, err = f.Client.UpdateItem(ctx, in, o...); return err })
+	return out, err
+}
+
+func (f *faulty) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, o ...func(*dynamodb.Options)) (out *dynamodb.DeleteItemOutput, err error) {
+	err = f.wrap(func() error { out, err = f.Client.DeleteItem(ctx, in, o...); return err })
+	return out, err
+}
+
+func (f *faulty) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (out *dynamodb.TransactWriteItemsOutput, err error) {
+	err = f.wrap(func() error { out, err = f.Client.TransactWriteItems(ctx, in, o...); return err })
+	return out, err
+}
+
+const (
+	indexHot = "IndexWriteKeyRangeThroughputExceeded"
+	tableHot = "TableWriteKeyRangeThroughputExceeded"
+)
+
+// hot is a throttle as DynamoDB reports it, with its reason.
+func hot(reason string) error {
+	return &types.ProvisionedThroughputExceededException{
+		Message: aws.String("over"), ThrottlingReasons: []types.ThrottlingReason{{Reason: &reason, Resource: aws.String("arn")}},
+	}
+}
+
+// lostAnswer is a network error.
+type lostAnswer struct{}
+
+func (lostAnswer) Error() string   { return "the connection broke" }
+func (lostAnswer) Timeout() bool   { return true }
+func (lostAnswer) Temporary() bool { return true }
+
+// sometimes fails by chance, and the third time for sure.
+func sometimes(random *rand.Rand, oneIn int, err error) func() error {
+	n := 0
+	return func() error {
+		if n++; n == 3 || random.IntN(oneIn) == 0 {
+			return err
+		}
+		return nil
+	}
+}
+
+// insist repeats a call while DynamoDB fails.
+func insist(t testing.TB, call func(context.Context) error) (err error) {
+	for range 30 {
+		if err = call(within(t)); !errors.Is(err, shard.ErrUnavailable) && !errors.Is(err, shard.ErrThrottled) {
+			return err
+		}
+	}
+	return err
+}
+
+// watched keeps what it is told.
+type watched struct {
+	mu       sync.Mutex
+	requests int
+	attempts []shardmap.Attempt
+	refusal  func() // is called at each
+}
+
+func (w *watched) Requested(shardmap.Request) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.requests++
+}
+
+func (w *watched) Attempted(_ context.Context, a shardmap.Attempt) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.attempts = append(w.attempts, a)
+	if a.Outcome == shardmap.OverLimit && w.refusal != nil {
+		w.refusal()
+	}
+}
+
+// told lists what it was told of attempts, each once.
+func (w *watched) told() (list []string) {
+	names := map[shardmap.Outcome]string{shardmap.Taken: "taken", shardmap.OverLimit: "over its limit", shardmap.Conflicted: "conflicted"}
+	for _, a := range w.attempts {
+		list = append(list, fmt.Sprintf("%s %d %s by version %d", a.Key, a.Shard, names[a.Outcome], a.Entry.Version))
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// limited returns a client whose calls a limiter counts and limits.
+func (d *deployment) limited(t *testing.T, o limiter.Options) (*dynamodb.Client, *limiter.Limiter) {
+	t.Helper()
+	o.Base = local.Transport()
+	limits, err := limiter.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dynamodb.New(d.client.Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: limits} }), limits
+}
+
+// once applies an action of a keyed call.
+func (d *deployment) once(ctx context.Context, client once.Client, watch shardmap.Watcher, key string, now time.Time,
+	action func(context.Context) (types.TransactWriteItem, error),
+) error {
+	call := once.Call{Key: key, Digest: []byte("d"), Answer: []byte("a")}
+	_, err := once.New(client, d.names.Items, d.view(), once.Options{Watch: watch}).Do(ctx, call, now, func(ctx context.Context) ([]types.TransactWriteItem, error) {
+		one, err := action(ctx)
+		return []types.TransactWriteItem{one}, err
+	})
+	return err
+}

@@ -1,0 +1,121 @@
+package sessions
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// The sort keys of sessions are from lowest to highest; those of probes lie beyond.
+const (
+	lowest  = schema.SessionPrefix
+	highest = "s$"
+)
+
+// Bounds of what a scan reads at a time.
+const (
+	maxQueries = 16     // under way
+	maxRows    = 50_000 // of all write shards together, where minPage allows
+	minPage    = 100
+	maxPage    = 5000
+)
+
+// scan reads a group's rows in the index, in chunks of ids: of each it reads all write
+// shards before it goes on.
+//
+// The write shards of a chunk are not read at one moment. A row that moves meanwhile may
+// leave a write shard that is yet to be read for one that has been. So while rows may
+// move, a chunk is read twice: who moved during the first reading is found by the second.
+type scan struct {
+	*Reader
+	group  string
+	now    time.Time
+	shards int  // that the group ever had
+	moving bool // the count has changed since a session may have been written that is active
+}
+
+// chunk returns the sort keys of active sessions from low on, in order, and where the next
+// chunk begins, "" at the end.
+func (s *scan) chunk(ctx context.Context, low string) (keys []string, next string, err error) {
+	keys, high, err := s.read(ctx, low, highest, true)
+	if err == nil && s.moving {
+		var again []string
+		again, _, err = s.read(ctx, low, high, false)
+		keys = append(keys, again...)
+	}
+	slices.Sort(keys)
+	if high != highest {
+		next = high + "\x00" // the least text after it
+	}
+	return slices.Compact(keys), next, err
+}
+
+// read reads a range of keys, both ends included, on all write shards; with paged only as
+// far as a page of each goes. UpTo is how far that is.
+func (s *scan) read(ctx context.Context, low, high string, paged bool) (keys []string, upTo string, err error) {
+	found, ends := make([][]string, s.shards), make([]string, s.shards)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxQueries)
+	for n := range found {
+		group.Go(func() (err error) {
+			found[n], ends[n], err = s.query(ctx, n, low, high, paged)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, "", err
+	}
+	upTo = slices.Min(ends)
+	keys = slices.DeleteFunc(slices.Concat(found...), func(key string) bool { return key > upTo })
+	return keys, upTo, nil
+}
+
+// query reads a range of keys on one write shard. End is how far it has read.
+func (s *scan) query(ctx context.Context, n int, low, high string, paged bool) (keys []string, end string, err error) {
+	input := &dynamodb.QueryInput{
+		TableName: &s.table, IndexName: aws.String(schema.ByGroup), ProjectionExpression: aws.String("sk"),
+		KeyConditionExpression: aws.String("session_shard = :shard AND sk BETWEEN :low AND :high"),
+		FilterExpression:       aws.String("ends_at > :now"),
+		ExpressionAttributeValues: item{
+			":shard": text(schema.SessionShardKey(s.group, n)), ":low": text(low), ":high": text(high), ":now": number(s.now.UnixMilli()),
+		},
+		Limit: aws.Int32(int32(min(max(maxRows/s.shards, minPage), maxPage))),
+	}
+	for {
+		var page *dynamodb.QueryOutput
+		err := dynamo.Persist(ctx, func(ctx context.Context) (err error) {
+			page, err = s.client.Query(ctx, input, dynamo.NoRetry)
+			return err
+		})
+		if err != nil {
+			return nil, "", fmt.Errorf("querying write shard %d: %w", n, err)
+		}
+		for _, row := range page.Items {
+			keys = append(keys, keyOf(row))
+		}
+		if len(page.LastEvaluatedKey) == 0 {
+			return keys, high, nil
+		}
+		if paged {
+			return keys, keyOf(page.LastEvaluatedKey), nil
+		}
+		input.ExclusiveStartKey = page.LastEvaluatedKey
+	}
+}
+
+func keyOf(row item) string {
+	sk, _ := row[schema.SK].(*types.AttributeValueMemberS)
+	if sk == nil {
+		return ""
+	}
+	return sk.Value
+}
