@@ -11,7 +11,8 @@ import (
 
 	"github.com/hotshard/hotshard/bench/rig"
 	"github.com/hotshard/hotshard/internal/local"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // writes is how many scores are watched, one after the other; the first does not
@@ -47,8 +48,8 @@ func (r *standings) freshness(ctx context.Context, naive scatter, store *sortedS
 	return times, err
 }
 
-func (r *standings) boards() *ddb.Leaderboards {
-	return ddb.NewLeaderboards(r.DB, r.Names.Items, ddb.NewMap(r.DB, r.Names.ShardMap), ddb.Unwatched{}, 0)
+func (r *standings) boards() *boards.Boards {
+	return boards.New(r.DB, r.Names.Items, shardmap.New(r.DB, r.Names.ShardMap, shardmap.Options{}), boards.Options{})
 }
 
 func leader(n int) string { return fmt.Sprintf("leader-%02d", n) }
@@ -87,12 +88,12 @@ func (r *standings) lead(ctx context.Context, naive scatter, store *sortedSet) (
 	return times, nil
 }
 
-func submit(ctx context.Context, boards *ddb.Leaderboards, n int) error {
-	score, err := ddb.ParseScore(fmt.Sprint(points + n))
+func submit(ctx context.Context, rankings *boards.Boards, n int) error {
+	score, err := boards.ParseScore(fmt.Sprint(points + n))
 	if err != nil {
 		return err
 	}
-	return errors.Join(boards.Submit(ctx, name, []ddb.PlayerScore{{Player: leader(n), Score: score}}, time.Now())...)
+	return errors.Join(rankings.Submit(ctx, name, []boards.PlayerScore{{Player: leader(n), Score: score}}, time.Now())...)
 }
 
 // until waits until a player is the first.

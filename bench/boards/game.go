@@ -19,6 +19,7 @@ import (
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 const (
@@ -66,10 +67,10 @@ func (g *game) ranked() []int {
 	return all
 }
 
-func (g *game) place(i int) schema.Place {
+func (g *game) place(i int) boards.Place {
 	e := g.entries[i]
-	score, _ := schema.ParseScore(strconv.Itoa(e.points)) // a whole number is one
-	return schema.Place{Player: player(i), Score: score, At: time.UnixMilli(int64(e.millis())).UTC()}
+	score, _ := boards.ParseScore(strconv.Itoa(e.points)) // a whole number is one
+	return boards.Place{Player: player(i), Score: score, At: time.UnixMilli(int64(e.millis())).UTC()}
 }
 
 func (g *game) item(i int) rig.Item {
@@ -99,7 +100,7 @@ func (g *game) record(i int, old entry) string {
 // settle puts the board's settings and its shard count, which is as old as the board.
 func (g *game) settle(ctx context.Context, size int) error {
 	it := rig.Key(schema.SettingsKey(name))
-	it[schema.BoardMode], it[schema.BoardSize], it[schema.BoardPeriods] = rig.S(string(schema.Latest)), rig.N(size), rig.S(period)
+	it[schema.BoardMode], it[schema.BoardSize], it[schema.BoardPeriods] = rig.S(string(boards.Latest)), rig.N(size), rig.S(period)
 	if _, err := g.DB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &g.Names.Items, Item: it}); err != nil {
 		return fmt.Errorf("putting the board's settings: %w", err)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/hotshard/hotshard/bench/rig"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // top is how many of the first are asked for.
@@ -126,7 +127,7 @@ func (s scatter) leader(ctx context.Context) (string, error) {
 	if err != nil || len(keys) == 0 {
 		return "", err
 	}
-	place, err := schema.ParseRankKey(keys[0])
+	place, err := boards.ParseRankKey(keys[0])
 	return place.Player, err
 }
 

@@ -15,15 +15,16 @@ import (
 
 	"github.com/hotshard/hotshard/bench/rig"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/counters"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // compare holds each counter's summary against the sum of its write shards, and
 // that against the books; then the events; and wants that nothing was given up.
 func (r *system) compare(ctx context.Context) error {
-	view := ddb.NewMap(r.DB, r.Names.ShardMap)
-	strong := ddb.NewCounterReader(r.DB, r.Names.Items, view)
-	summaries := ddb.NewSummaries(r.DB, r.Names.Rollups, view)
+	view := shardmap.New(r.DB, r.Names.ShardMap, shardmap.Options{})
+	strong := counters.NewReader(r.DB, r.Names.Items, view)
+	summaries := counters.NewSummaries(r.DB, r.Names.Rollups, view)
 	b := r.books
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/hotshard/hotshard/bench/rig"
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/limiter"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // options are those of one run.
@@ -46,7 +46,7 @@ type system struct {
 	o       options
 	source  *local.Stream
 	virtual atomic.Pointer[local.Virtual]
-	changer *ddb.MapChanger
+	changer *shardmap.Changer
 	poison  []poison
 	began   time.Time
 
@@ -84,7 +84,7 @@ func (r *system) start(ctx context.Context) (err error) {
 	if err := r.planOn(local.VirtualPlan{}); err != nil {
 		return err
 	}
-	r.changer = ddb.NewMapChanger(r.DB, ddb.NewMap(r.DB, r.Names.ShardMap), ddb.ChangerOptions{})
+	r.changer = shardmap.NewChanger(r.DB, shardmap.New(r.DB, r.Names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{})
 	if r.ingest, err = newPool(r.startIngest, func(p *process) *life { return p.life }); err != nil {
 		return err
 	}

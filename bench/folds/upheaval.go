@@ -13,7 +13,8 @@ import (
 
 	"github.com/hotshard/hotshard/bench/rig"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // Bounds of what happens to the system as a whole in one run.
@@ -98,8 +99,8 @@ func (r *system) changeCount(ctx context.Context) error {
 	case 1, 2:
 		base = schema.BaseKey{Type: schema.Entity, Name: entityName(r.dice.intN(r.o.Entities))}
 	}
-	_, err := r.changer.Pin(ctx, base.String(), count, ddb.Note{By: "harness", Why: "on purpose"}, time.Now())
-	if errors.Is(err, ddb.ErrNoChange) || errors.Is(err, ddb.ErrUnavailable) {
+	_, err := r.changer.Pin(ctx, base.String(), count, shardmap.Note{By: "harness", Why: "on purpose"}, time.Now())
+	if errors.Is(err, shardmap.ErrNoChange) || errors.Is(err, shard.ErrUnavailable) {
 		return nil // a change that takes over a second is abandoned, or was made
 	}
 	if err == nil {

@@ -28,7 +28,8 @@ import (
 	"github.com/hotshard/hotshard/bench/rig"
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/limiter"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/counters"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // Program is the experiment.
@@ -90,8 +91,8 @@ const (
 	summaryPoll = 5 * time.Millisecond
 )
 
-// counters are those that are written. Each has one write shard.
-var counters = []string{"a", "b", "c", "d"}
+// names are those of the counters that are written. Each has one write shard.
+var names = []string{"a", "b", "c", "d"}
 
 // freshness is how long increments took to be visible, in milliseconds.
 type freshness struct {
@@ -147,11 +148,11 @@ func measureWindow(ctx context.Context, endpoint string, p pace, window time.Dur
 
 // observe writes, and looks until all is visible.
 func (w *watch) observe(ctx context.Context, p pace, window time.Duration) error {
-	writer := ddb.NewCounterWriter(w, w.Names.Items, ddb.NewMap(w.DB, w.Names.ShardMap), ddb.Unwatched{})
+	writer := counters.NewWriter(w, w.Names.Items, shardmap.New(w.DB, w.Names.ShardMap, shardmap.Options{}), counters.Options{})
 	written := make(chan error, 1)
 	go func() {
 		written <- p.write(ctx, func(ctx context.Context, i int) error {
-			return writer.Add(ctx, counters[i%len(counters)], 1, time.Now())
+			return writer.Add(ctx, names[i%len(names)], 1, time.Now())
 		})
 	}()
 	deadline := time.Now().Add(p.lasting + 2*window + patience)

@@ -34,7 +34,7 @@ type increment struct {
 
 func newWatch(t *rig.Tables) *watch {
 	w := &watch{Tables: t, pending: map[string][]increment{}}
-	for _, name := range counters {
+	for _, name := range names {
 		w.keys = append(w.keys, rig.Key(schema.SummaryKey(name, 0), schema.SoleSK))
 	}
 	return w

@@ -13,7 +13,9 @@ import (
 	"github.com/hotshard/hotshard/internal/local/limiter"
 	"github.com/hotshard/hotshard/internal/rollup"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/counters"
+	"github.com/hotshard/hotshard/pkg/shard/events"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // breadth says how one key is spread.
@@ -127,14 +129,14 @@ func (f figures) minus(o figures) figures {
 
 // writer makes increments or events, one at a time.
 func (b breadth) writer(t *rig.Tables) func(ctx context.Context, i int) error {
-	view := ddb.NewMap(t.DB, t.Names.ShardMap)
+	view := shardmap.New(t.DB, t.Names.ShardMap, shardmap.Options{})
 	if b.Type == schema.Counter {
-		writer := ddb.NewCounterWriter(t.DB, t.Names.Items, view, ddb.Unwatched{})
+		writer := counters.NewWriter(t.DB, t.Names.Items, view, counters.Options{})
 		return func(ctx context.Context, _ int) error { return writer.Add(ctx, wideName, 1, time.Now()) }
 	}
-	writer := ddb.NewEventWriter(t.DB, t.Names.Items, view, 0, ddb.Unwatched{})
+	writer := events.NewWriter(t.DB, t.Names.Items, view, events.Options{})
 	return func(ctx context.Context, i int) error {
 		now := time.Now()
-		return writer.Put(ctx, []ddb.Event{{Entity: wideName, ID: strconv.Itoa(i), Time: now, Data: rig.Item{"temperature": rig.N(i % 40)}}}, now)[0]
+		return writer.Put(ctx, []events.Event{{Entity: wideName, ID: strconv.Itoa(i), Time: now, Data: rig.Item{"temperature": rig.N(i % 40)}}}, now)[0]
 	}
 }

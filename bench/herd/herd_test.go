@@ -17,7 +17,8 @@ import (
 	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/limiter"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/limits"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 var keys = flag.Int("keys", lane.Runs(20, 60), "limits that are hit; at least 16. The number of partitions goes by it")
@@ -38,7 +39,7 @@ type herd struct {
 	jitter   time.Duration // the most that a refused caller waits beyond the window's end
 	begin    time.Time
 	engine   *engine
-	limiters []*ddb.Limiter
+	limiters []*limits.Limiter
 
 	mu        sync.Mutex
 	attempts  map[int64]int // by second
@@ -65,24 +66,24 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // second each: 64 of them for 1,000 keys, 24 times what the limits allow on average.
 func (h *herd) start(t *testing.T) *limiter.Limiter {
 	h.engine, h.begin, h.attempts = &engine{used: map[string]int{}}, time.Now(), map[int64]int{}
-	limits, err := limiter.New(limiter.Options{Partitions: *keys * 64 / 1000, PartitionWCU: 25, Base: h.engine})
+	limiter2, err := limiter.New(limiter.Options{Partitions: *keys * 64 / 1000, PartitionWCU: 25, Base: h.engine})
 	if err != nil {
 		t.Fatal(err)
 	}
 	client := func(transport http.RoundTripper) *dynamodb.Client {
 		return local.DynamoDB("http://127.0.0.1:1", "", func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: transport} })
 	}
-	items, shardMap := client(h.count(limits)), client(h.engine)
+	items, shardMap := client(h.count(limiter2)), client(h.engine)
 	for range processes {
-		h.limiters = append(h.limiters, ddb.NewLimiter(items, "items", ddb.NewMap(shardMap, "shard-map"), ddb.Unwatched{}, ddb.LimiterOptions{Stagger: h.stagger}))
+		h.limiters = append(h.limiters, limits.New(items, "items", shardmap.New(shardMap, "shard-map", shardmap.Options{}), limits.Options{Stagger: h.stagger}))
 	}
-	return limits
+	return limiter2
 }
 
 // call is one caller's life.
 func (h *herd) call(t *testing.T, key, caller int) {
 	random := rand.New(rand.NewPCG(uint64(key), uint64(caller)))
-	limit := ddb.Limit{Key: fmt.Sprint("key-", key), Max: perMinute, Window: time.Minute}
+	limit := limits.Limit{Key: fmt.Sprint("key-", key), Max: perMinute, Window: time.Minute}
 	l := h.limiters[random.IntN(processes)]
 	time.Sleep(time.Duration(random.Int64N(int64(time.Minute))))
 	for time.Since(h.begin) < warm+measured {
@@ -102,7 +103,7 @@ func (h *herd) call(t *testing.T, key, caller int) {
 	}
 }
 
-func (h *herd) note(from time.Time, v ddb.Verdict, err error) {
+func (h *herd) note(from time.Time, v limits.Verdict, err error) {
 	if from.Sub(h.begin) < warm {
 		return
 	}

@@ -16,7 +16,9 @@ import (
 	"github.com/hotshard/hotshard/internal/local/limiter"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
 const increments = 2000
@@ -28,7 +30,7 @@ func tallies(ctx context.Context, w io.Writer, endpoint string) error {
 | tally | hottest key's share | write units an increment | strong sum | eventual sum |
 | --- | ---: | ---: | ---: | ---: |
 `, increments)
-	for _, n := range []ddb.Fixed{1, 10, 100} {
+	for _, n := range []table.Fixed{1, 10, 100} {
 		if err := rig.With(ctx, endpoint, limiter.Options{}, func(t *rig.Tables) error { return tally(ctx, w, t, n) }); err != nil {
 			return fmt.Errorf("a tally of %d: %w", n, err)
 		}
@@ -36,9 +38,9 @@ func tallies(ctx context.Context, w io.Writer, endpoint string) error {
 	return nil
 }
 
-func tally(ctx context.Context, w io.Writer, tables *rig.Tables, n ddb.Fixed) error {
+func tally(ctx context.Context, w io.Writer, tables *rig.Tables, n table.Fixed) error {
 	m := tables.Meter
-	t := ddb.Tally{Client: m.Client, Table: tables.Names.Rollups, PartitionKey: "pk", SortKey: "sk", Sort: rig.S("-"), Value: "n", Shards: n}
+	t := table.Tally{Client: m.Client, Table: tables.Names.Rollups, PartitionKey: "pk", SortKey: "sk", Sort: rig.S("-"), Value: "n", Shards: n}
 	writes, err := m.Cost(func() error {
 		return rig.Together(ctx, increments, func(ctx context.Context, _ int) error { return t.Add(ctx, "home", 1) })
 	})
@@ -67,7 +69,7 @@ func wantSum(sum fmt.Stringer, err error) error {
 
 const players = 1000
 
-func boards(ctx context.Context, w io.Writer, endpoint string) error {
+func tryBoards(ctx context.Context, w io.Writer, endpoint string) error {
 	fmt.Fprintf(w, `
 A leaderboard of %d players in one period; its index is sharded.
 
@@ -88,12 +90,12 @@ func board(ctx context.Context, w io.Writer, t *rig.Tables, n int) error {
 			return err
 		}
 	}
-	boards := ddb.NewLeaderboards(t.Meter.Client, t.Names.Items, ddb.NewMap(t.Meter.Client, t.Names.ShardMap), ddb.Unwatched{}, 0)
-	writes, err := t.Meter.Cost(func() error { return submit(ctx, boards) })
+	rankings := boards.New(t.Meter.Client, t.Names.Items, shardmap.New(t.Meter.Client, t.Names.ShardMap, shardmap.Options{}), boards.Options{})
+	writes, err := t.Meter.Cost(func() error { return submit(ctx, rankings) })
 	if err != nil {
 		return err
 	}
-	reads, err := t.Meter.Cost(func() error { _, err := boards.Top(ctx, "game", ddb.AllTime.Label(start), 100, start); return err })
+	reads, err := t.Meter.Cost(func() error { _, err := rankings.Top(ctx, "game", boards.AllTime.Label(start), 100, start); return err })
 	if err != nil {
 		return err
 	}
@@ -114,16 +116,16 @@ func board(ctx context.Context, w io.Writer, t *rig.Tables, n int) error {
 	return nil
 }
 
-func submit(ctx context.Context, boards *ddb.Leaderboards) error {
-	var scores []ddb.PlayerScore
+func submit(ctx context.Context, rankings *boards.Boards) error {
+	var scores []boards.PlayerScore
 	for i := range players {
-		score, err := ddb.ParseScore(fmt.Sprint(i * 7919 % players))
+		score, err := boards.ParseScore(fmt.Sprint(i * 7919 % players))
 		if err != nil {
 			return err
 		}
-		scores = append(scores, ddb.PlayerScore{Player: fmt.Sprintf("player-%d", i), Score: score})
+		scores = append(scores, boards.PlayerScore{Player: fmt.Sprintf("player-%d", i), Score: score})
 	}
-	return errors.Join(boards.Submit(ctx, "game", scores, start)...)
+	return errors.Join(rankings.Submit(ctx, "game", scores, start)...)
 }
 
 const series = 10_000

@@ -15,7 +15,8 @@ import (
 	"github.com/hotshard/hotshard/bench/rig"
 	"github.com/hotshard/hotshard/internal/local/limiter"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
 // Program is the experiment.
@@ -25,7 +26,7 @@ var Program = rig.Program{Name: "patterns", About: "what each sharding pattern c
 		if err := (store{r.Endpoint, *items}).all(ctx, r); err != nil {
 			return err
 		}
-		for _, part := range []func(context.Context, io.Writer, string) error{tallies, boards, openings, jitters} {
+		for _, part := range []func(context.Context, io.Writer, string) error{tallies, tryBoards, openings, jitters} {
 			if err := part(ctx, r, r.Endpoint); err != nil {
 				return err
 			}
@@ -40,30 +41,30 @@ var start = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 // pattern is a way to shard a table.
 type pattern struct {
 	name   string
-	layout ddb.Layout
-	shards ddb.Counts
+	layout table.Layout
+	shards table.Counts
 	names  int // that share the items
 }
 
 // storm is a count that is 20 for ten minutes, and 2 before and after.
 type storm struct{}
 
-func (storm) Lookup(context.Context, string, time.Time) (ddb.Entry, error) {
-	return ddb.Entry{Version: 3, Max: 20, History: shard.History{
+func (storm) Lookup(context.Context, string, time.Time) (shardmap.Entry, error) {
+	return shardmap.Entry{Version: 3, Max: 20, History: shard.History{
 		{At: start.Add(-time.Hour), Count: 2}, {At: start.Add(30 * time.Minute), Count: 20}, {At: start.Add(40 * time.Minute), Count: 2},
 	}}, nil
 }
 
 var patterns = []pattern{
-	{"unsharded", ddb.Unsharded{}, ddb.Fixed(1), 1},
-	{"random suffix, N = 10", ddb.RandomSuffix{}, ddb.Fixed(10), 1},
-	{"calculated suffix, N = 10", ddb.CalculatedSuffix{}, ddb.Fixed(10), 1},
-	{"over-sharded: random suffix, N = 200", ddb.RandomSuffix{}, ddb.Fixed(200), 1},
-	{"hour buckets, N = 10", ddb.TimeBuckets{Bucket: shard.Hour, By: "sk"}, ddb.Fixed(10), 1},
-	{"minute buckets, N = 10", ddb.TimeBuckets{Bucket: shard.Minute, By: "sk"}, ddb.Fixed(10), 1},
-	{"over-sharded: hour buckets, N = 20", ddb.TimeBuckets{Bucket: shard.Hour, By: "sk"}, ddb.Fixed(20), 1},
-	{"dynamic: hour buckets, N = 20 for ten minutes, else 2", ddb.TimeBuckets{Bucket: shard.Hour, By: "sk"}, storm{}, 1},
-	{"hybrid day buckets, N = 10, 100 names", ddb.HybridBuckets{Bucket: shard.Day}, ddb.Fixed(10), 100},
+	{"unsharded", table.Unsharded{}, table.Fixed(1), 1},
+	{"random suffix, N = 10", table.RandomSuffix{}, table.Fixed(10), 1},
+	{"calculated suffix, N = 10", table.CalculatedSuffix{}, table.Fixed(10), 1},
+	{"over-sharded: random suffix, N = 200", table.RandomSuffix{}, table.Fixed(200), 1},
+	{"hour buckets, N = 10", table.TimeBuckets{Bucket: shard.Hour, By: "sk"}, table.Fixed(10), 1},
+	{"minute buckets, N = 10", table.TimeBuckets{Bucket: shard.Minute, By: "sk"}, table.Fixed(10), 1},
+	{"over-sharded: hour buckets, N = 20", table.TimeBuckets{Bucket: shard.Hour, By: "sk"}, table.Fixed(20), 1},
+	{"dynamic: hour buckets, N = 20 for ten minutes, else 2", table.TimeBuckets{Bucket: shard.Hour, By: "sk"}, storm{}, 1},
+	{"hybrid day buckets, N = 10, 100 names", table.HybridBuckets{Bucket: shard.Day}, table.Fixed(10), 100},
 }
 
 // store is the table, and how much is written.
@@ -93,7 +94,7 @@ func (s store) all(ctx context.Context, w io.Writer) error {
 
 func (s store) measure(ctx context.Context, w io.Writer, tables *rig.Tables, p pattern) error {
 	m := tables.Meter
-	t := &ddb.Table{Client: m.Client, Name: tables.Names.Rollups, PartitionKey: "pk", SortKey: "sk", Shards: p.shards, Layout: p.layout}
+	t := &table.Table{Client: m.Client, Name: tables.Names.Rollups, PartitionKey: "pk", SortKey: "sk", Shards: p.shards, Layout: p.layout}
 	writes, err := m.Cost(func() error {
 		return rig.Together(ctx, s.items, func(ctx context.Context, i int) error { return t.Put(ctx, s.item(i, p.names)) })
 	})
@@ -118,9 +119,9 @@ func (s store) measure(ctx context.Context, w io.Writer, tables *rig.Tables, p p
 }
 
 // item is one of those that are spread evenly over two hours.
-func (s store) item(i, names int) ddb.Item {
+func (s store) item(i, names int) table.Item {
 	at := start.Add(2 * time.Hour * time.Duration(i) / time.Duration(s.items))
-	return ddb.Item{
+	return table.Item{
 		"pk":   rig.S(fmt.Sprintf("name-%d", i%names)),
 		"sk":   rig.S(shard.Millis.Key(at, "#", fmt.Sprintf("%08d", i))),
 		"data": rig.S(strings.Repeat("x", 150)),
@@ -128,10 +129,10 @@ func (s store) item(i, names int) ddb.Item {
 }
 
 // reads are those that are measured, of the name-0.
-func (s store) reads(ctx context.Context, t *ddb.Table) []func() error {
+func (s store) reads(ctx context.Context, t *table.Table) []func() error {
 	end := start.Add(2 * time.Hour)
-	all := ddb.During(shard.Millis, start, end)
-	stream := func(span ddb.Span) func() error {
+	all := table.During(shard.Millis, start, end)
+	stream := func(span table.Span) func() error {
 		return func() error {
 			for _, err := range t.Query(ctx, "name-0", span) {
 				if err != nil {
@@ -142,8 +143,8 @@ func (s store) reads(ctx context.Context, t *ddb.Table) []func() error {
 		}
 	}
 	return []func() error{
-		stream(ddb.During(shard.Millis, end.Add(-10*time.Minute), end)),
-		stream(ddb.During(shard.Millis, end.Add(-time.Hour), end)),
+		stream(table.During(shard.Millis, end.Add(-10*time.Minute), end)),
+		stream(table.During(shard.Millis, end.Add(-time.Hour), end)),
 		stream(all),
 		func() error { _, err := t.Count(ctx, "name-0", all); return err },
 		func() error { _, err := t.Get(ctx, s.item(0, 1)); return err },

@@ -23,7 +23,7 @@ import (
 	"github.com/hotshard/hotshard/internal/rollup"
 	"github.com/hotshard/hotshard/internal/runtimeapi"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // Item is one of a table's, or its key.
@@ -147,8 +147,8 @@ func (t *Tables) Folded(ctx context.Context) (sum int64, err error) {
 
 // Pin gives a key so many write shards from a time on.
 func (t *Tables) Pin(ctx context.Context, key schema.BaseKey, shards int, from time.Time) error {
-	changer := ddb.NewMapChanger(t.DB, ddb.NewMap(t.DB, t.Names.ShardMap), ddb.ChangerOptions{})
-	_, err := changer.Pin(ctx, key.String(), shards, ddb.Note{By: "bench", Why: "measured"}, from)
+	changer := shardmap.NewChanger(t.DB, shardmap.New(t.DB, t.Names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{})
+	_, err := changer.Pin(ctx, key.String(), shards, shardmap.Note{By: "bench", Why: "measured"}, from)
 	return err
 }
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/hotshard/hotshard/bench/rig"
 	"github.com/hotshard/hotshard/internal/local/limiter"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
 // Program is the experiment.
@@ -63,8 +63,8 @@ func compare(ctx context.Context, w io.Writer, endpoint string, n, rounds int) e
 	})
 }
 
-func (s *store) table() *ddb.Table {
-	return &ddb.Table{Client: s.Meter.Client, Name: s.Names.Rollups, PartitionKey: "pk", SortKey: "sk", Shards: ddb.Fixed(s.n), Layout: ddb.CalculatedSuffix{}}
+func (s *store) table() *table.Table {
+	return &table.Table{Client: s.Meter.Client, Name: s.Names.Rollups, PartitionKey: "pk", SortKey: "sk", Shards: table.Fixed(s.n), Layout: table.CalculatedSuffix{}}
 }
 
 func (s *store) fill(ctx context.Context) error {
@@ -72,7 +72,7 @@ func (s *store) fill(ctx context.Context) error {
 		s.want = append(s.want, fmt.Sprintf("2026-01-05#%06d", i))
 	}
 	return rig.Together(ctx, items, func(ctx context.Context, i int) error {
-		return s.table().Put(ctx, ddb.Item{"pk": rig.S("acme"), "sk": rig.S(s.want[i]), "data": rig.S(strings.Repeat("x", 150))})
+		return s.table().Put(ctx, table.Item{"pk": rig.S("acme"), "sk": rig.S(s.want[i]), "data": rig.S(strings.Repeat("x", 150))})
 	})
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/hotshard/hotshard/bench/rig"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
 // way reads all sort keys in order.
@@ -34,13 +34,13 @@ type order struct {
 	Data string `dynamo:"data"`
 }
 
-func decode(it ddb.Item) order {
+func decode(it table.Item) order {
 	return order{rig.Text(it["pk"]), rig.Text(it["sk"]), rig.Text(it["data"])}
 }
 
 func merged(ctx context.Context, s *store) ([]string, error) {
 	var keys []string
-	for it, err := range s.table().Query(ctx, "acme", ddb.Span{}) {
+	for it, err := range s.table().Query(ctx, "acme", table.Span{}) {
 		if err != nil {
 			return nil, err
 		}
@@ -54,7 +54,7 @@ func sequential(ctx context.Context, s *store) ([]string, error) {
 	for n := range s.n {
 		pages := dynamodb.NewQueryPaginator(s.Meter.Client, &dynamodb.QueryInput{
 			TableName: &s.Names.Rollups, KeyConditionExpression: aws.String("pk = :pk"),
-			ExpressionAttributeValues: ddb.Item{":pk": rig.S(shard.Hash.Join("acme", n))},
+			ExpressionAttributeValues: table.Item{":pk": rig.S(shard.Hash.Join("acme", n))},
 		})
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(ctx)

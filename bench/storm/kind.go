@@ -11,7 +11,8 @@ import (
 
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // kind is what is written.
@@ -119,9 +120,9 @@ func (st *storm) foundOf(ctx context.Context, key string) (int, error) {
 // has them: read past the limiter, and not from the top, which has the first only.
 func (st *storm) scores(ctx context.Context, key string) (int, error) {
 	client, names := local.DynamoDB(st.system.Endpoint(), ""), schema.NamesFor(prefix)
-	boards := ddb.NewLeaderboards(client, names.Items, ddb.NewMap(client, names.ShardMap), ddb.Unwatched{}, 0)
+	rankings := boards.New(client, names.Items, shardmap.New(client, names.ShardMap, shardmap.Options{}), boards.Options{})
 	now := time.Now()
-	places, err := boards.Top(ctx, key, ddb.AllTime.Label(now), 2*players, now)
+	places, err := rankings.Top(ctx, key, boards.AllTime.Label(now), 2*players, now)
 	sum := 0
 	for _, p := range places {
 		n, err := strconv.Atoi(p.Score.String())

@@ -10,7 +10,9 @@ import (
 
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+	"github.com/hotshard/hotshard/pkg/shard/spread"
 )
 
 // ShardsCheckCmd is hotshard shards check.
@@ -81,7 +83,7 @@ func (c *ShardsCheckCmd) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	names := schema.NamesFor(c.Prefix)
-	reader := ddb.NewSpreadReader(client, names.Items, ddb.NewMap(client, names.ShardMap))
+	reader := spread.NewReader(client, names.Items, shardmap.New(client, names.ShardMap, shardmap.Options{}))
 	result := checked{Type: c.Type, Name: c.Name}
 	spreads, err := c.read(ctx, reader, &result)
 	if err != nil {
@@ -99,16 +101,16 @@ func (c *ShardsCheckCmd) Run(ctx context.Context, std streams) error {
 	return nil
 }
 
-func (c *ShardsCheckCmd) read(ctx context.Context, reader *ddb.SpreadReader, result *checked) ([]ddb.KeySpread, error) {
+func (c *ShardsCheckCmd) read(ctx context.Context, reader *spread.Reader, result *checked) ([]spread.Result, error) {
 	now := time.Now()
-	one := func(s ddb.KeySpread, err error) ([]ddb.KeySpread, error) { return []ddb.KeySpread{s}, err }
+	one := func(s spread.Result, err error) ([]spread.Result, error) { return []spread.Result{s}, err }
 	switch schema.Type(c.Type) {
 	case schema.Counter:
 		result.Counted = "writes"
 		return one(reader.Counter(ctx, c.Name, cmp.Or(c.Watch, defaultWatch)))
 	case schema.Board:
 		result.Counted = "entries"
-		return one(reader.Board(ctx, c.Name, cmp.Or(schema.Period(c.Period), schema.AllTime).Label(now), now))
+		return one(reader.Board(ctx, c.Name, cmp.Or(boards.Period(c.Period), boards.AllTime).Label(now), now))
 	case schema.Sessions:
 		result.Counted = "sessions"
 		return one(reader.Sessions(ctx, c.Name, now))
@@ -124,7 +126,7 @@ func (c *ShardsCheckCmd) read(ctx context.Context, reader *ddb.SpreadReader, res
 	return reader.Events(ctx, c.Name, from, to, now)
 }
 
-func (r *checked) add(s ddb.KeySpread) {
+func (r *checked) add(s spread.Result) {
 	shown := shownSpread{
 		Shards: len(s.Counts), Counts: s.Counts, Total: s.Total, Mean: s.Mean, MaxDeviation: s.MaxDeviation, Furthest: s.Furthest,
 		ChiSquare: s.ChiSquare, P: s.P, Verdict: s.Verdict(), Strays: s.Strays, Unknown: s.Unknown,

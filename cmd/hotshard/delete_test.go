@@ -11,14 +11,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/rollup/erase"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/counters"
+	"github.com/hotshard/hotshard/pkg/shard/events"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 func TestDelete(t *testing.T) {
 	t.Parallel()
 	db, names, flags := tablesAt(t)
-	shards := ddb.NewMap(db, names.ShardMap)
-	writer := ddb.NewCounterWriter(db, names.Items, shards, ddb.Unwatched{})
+	shards := shardmap.New(db, names.ShardMap, shardmap.Options{})
+	writer := counters.NewWriter(db, names.Items, shards, counters.Options{})
 	for range 3 {
 		for _, name := range []string{"page/home", "page/about"} {
 			if err := writer.Add(t.Context(), name, 1, time.Now()); err != nil {
@@ -55,14 +57,14 @@ func TestDelete(t *testing.T) {
 func TestDeleteSaysWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	db, names, flags := tablesAt(t)
-	events := ddb.NewEventWriter(db, names.Items, ddb.NewMap(db, names.ShardMap), 0, ddb.Unwatched{})
-	if err := events.Put(t.Context(), []ddb.Event{{Entity: "x", ID: "1", Time: time.Now()}}, time.Now())[0]; err != nil {
+	list := events.NewWriter(db, names.Items, shardmap.New(db, names.ShardMap, shardmap.Options{}), events.Options{})
+	if err := list.Put(t.Context(), []events.Event{{Entity: "x", ID: "1", Time: time.Now()}}, time.Now())[0]; err != nil {
 		t.Fatal(err)
 	}
 	args := append(strings.Fields("delete --type entity --name x --yes --wait 1s"), flags...)
-	for _, events := range []string{"│       1 │ events", "nothing of entity \"x\" is there"} { // and again
+	for _, list := range []string{"│       1 │ events", "nothing of entity \"x\" is there"} { // and again
 		code, out, err := hotshard(t, args...)
-		if code != exitBad || !strings.Contains(out, events) || !strings.Contains(out, "marks did not come through the stream within 1s") ||
+		if code != exitBad || !strings.Contains(out, list) || !strings.Contains(out, "marks did not come through the stream within 1s") ||
 			!strings.Contains(err, "not all of it is done") {
 			t.Errorf("exit %d with %s%s", code, out, err)
 		}

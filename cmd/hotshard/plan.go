@@ -9,6 +9,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/bill"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/plan"
 )
 
 // PlanCmd is hotshard plan.
@@ -76,12 +77,12 @@ func (c *PlanCmd) checkItemAndPrices() error {
 	return err
 }
 
-func (c *PlanCmd) plan() (shard.Plan, error) {
-	p, err := shard.NewPlan(shard.Demand{
+func (c *PlanCmd) plan() (plan.Plan, error) {
+	p, err := plan.New(plan.Demand{
 		WriteUnits: c.PeakWCU, Rate: c.Rate, ItemBytes: c.ItemBytes, Safety: c.Safety,
 		TableWriteUnits: c.WCU, TableReadUnits: c.RCU, TableGB: c.GB, LoadFactor: c.LoadFactor, ReadItems: c.ReadItems,
 	}, c.prices())
-	if fault, ok := errors.AsType[*shard.DemandError](err); ok {
+	if fault, ok := errors.AsType[*plan.DemandError](err); ok {
 		return p, fmt.Errorf("%s %v: %s", demandFlags[fault.Field], fault.Value, fault.Reason)
 	}
 	return p, err
@@ -95,8 +96,8 @@ var demandFlags = map[string]string{
 	"ProvisionedWrite": "--provisioned-write", "ProvisionedRead": "--provisioned-read", "Storage": "--storage",
 }
 
-func (f *priceFlags) prices() shard.Prices {
-	p := shard.DefaultPrices()
+func (f *priceFlags) prices() plan.Prices {
+	p := plan.DefaultPrices()
 	given := 0
 	for _, price := range []struct {
 		flag *float64
@@ -234,7 +235,7 @@ func (s shownPlan) print(out io.Writer) error {
 	return err
 }
 
-func (c *PlanCmd) planned(p shard.Plan) *planned {
+func (c *PlanCmd) planned(p plan.Plan) *planned {
 	return &planned{
 		PeakWriteUnits: p.WriteUnits, Safety: c.Safety,
 		Shards: p.Shards, RandomShards: p.RandomShards, CalculatedShards: p.CalculatedShards, Capped: p.Capped,
@@ -250,7 +251,7 @@ func (c *PlanCmd) planned(p shard.Plan) *planned {
 func round(usd, part float64) float64 { return math.Round(usd*part) / part }
 
 // cents rounds amounts to what can be paid.
-func cents(c shard.Cost) cost {
+func cents(c plan.Cost) cost {
 	return cost{round(c.Write, 100), round(c.Read, 100), round(c.Storage, 100), round(c.Total, 100)}
 }
 

@@ -10,7 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/migrate"
+	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
 func main() {
@@ -19,19 +20,19 @@ func main() {
 	if err != nil || len(args) != 5 || args[0] != "copy" && args[0] != "drop" {
 		log.Fatal("say copy|drop TABLE PARTITION_KEY SORT_KEY NAME, and have AWS set up: ", err)
 	}
-	client, name, done := dynamodb.NewFromConfig(cfg), args[4], ddb.Progress{}
-	plain := ddb.Table{Client: client, Name: args[1], PartitionKey: args[2], SortKey: args[3], Shards: ddb.Fixed(1), Layout: ddb.Unsharded{}}
+	client, name, done := dynamodb.NewFromConfig(cfg), args[4], migrate.Progress{}
+	plain := table.Table{Client: client, Name: args[1], PartitionKey: args[2], SortKey: args[3], Shards: table.Fixed(1), Layout: table.Unsharded{}}
 	sharded := plain
-	sharded.Shards, sharded.Layout = ddb.Fixed(10), ddb.CalculatedSuffix{}
-	move := ddb.Migration{Client: client, From: &plain, To: &sharded, Phase: ddb.WriteBoth}
-	report := func(p ddb.Progress) { log.Println(p.Seen, "seen") }
+	sharded.Shards, sharded.Layout = table.Fixed(10), table.CalculatedSuffix{}
+	move := migrate.Migration{Client: client, From: &plain, To: &sharded, Phase: migrate.WriteBoth}
+	report := func(p migrate.Progress) { log.Println(p.Seen, "seen") }
 	if args[0] == "copy" { // an error says so when other items are where the new ones go
-		done, err = move.Copy(ctx, name, ddb.Span{}, report)
-	} else if same, differ := move.Verify(ctx, name, ddb.Span{}); differ != nil || same.Missing+same.Different > 0 {
+		done, err = move.Copy(ctx, name, table.Span{}, report)
+	} else if same, differ := move.Verify(ctx, name, table.Span{}); differ != nil || same.Missing+same.Different > 0 {
 		log.Fatalf("nothing is dropped: %+v, %v", same, differ) // Extra are those whose old ones a drop deleted
 	} else {
-		move.Phase = ddb.WriteNew // with programs at work, each phase is a deployment of theirs
-		done, err = move.Drop(ctx, name, ddb.Span{}, false, report)
+		move.Phase = migrate.WriteNew // with programs at work, each phase is a deployment of theirs
+		done, err = move.Drop(ctx, name, table.Span{}, false, report)
 	}
 	if log.Printf("%+v", done); err != nil || done.Kept > 0 {
 		log.Fatal("not all is done: ", err)

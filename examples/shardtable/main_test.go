@@ -13,17 +13,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
 // TestAnExistingTableIsSharded runs the program on a table with a hot key and one
 // that is not, and reads both.
 func TestAnExistingTableIsSharded(t *testing.T) {
 	client := enginetest.Client(t)
-	ctx, table := t.Context(), orders(t, client)
+	ctx, sharded2 := t.Context(), orders(t, client)
 	for i := range 50 {
 		for _, customer := range []string{"acme", "calm"} {
-			if err := table.Put(ctx, order(customer, i)); err != nil {
+			if err := sharded2.Put(ctx, order(customer, i)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -40,22 +40,22 @@ func TestAnExistingTableIsSharded(t *testing.T) {
 			t.Fatalf("a copy after a drop: %v: %s", err, out)
 		}
 	}
-	count := func(table *ddb.Table, name string) int {
-		n, err := table.Count(ctx, name, ddb.Span{})
+	count := func(sharded2 *table.Table, name string) int {
+		n, err := sharded2.Count(ctx, name, table.Span{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return n
 	}
-	sharded := *table
-	sharded.Shards, sharded.Layout = ddb.Fixed(10), ddb.CalculatedSuffix{}
-	if a, b, c := count(&sharded, "acme"), count(table, "acme"), count(table, "calm"); a != 50 || b != 0 || c != 50 {
+	sharded := *sharded2
+	sharded.Shards, sharded.Layout = table.Fixed(10), table.CalculatedSuffix{}
+	if a, b, c := count(&sharded, "acme"), count(sharded2, "acme"), count(sharded2, "calm"); a != 50 || b != 0 || c != 50 {
 		t.Fatalf("%d are sharded, %d are not, %d of another name", a, b, c)
 	}
 }
 
 // orders makes an existing table.
-func orders(t *testing.T, client *dynamodb.Client) *ddb.Table {
+func orders(t *testing.T, client *dynamodb.Client) *table.Table {
 	t.Helper()
 	_, err := client.CreateTable(t.Context(), &dynamodb.CreateTableInput{
 		TableName: aws.String("orders"), BillingMode: types.BillingModePayPerRequest,
@@ -69,15 +69,15 @@ func orders(t *testing.T, client *dynamodb.Client) *ddb.Table {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &ddb.Table{Client: client, Name: "orders", PartitionKey: "customer", SortKey: "placed", Shards: ddb.Fixed(1), Layout: ddb.Unsharded{}}
+	return &table.Table{Client: client, Name: "orders", PartitionKey: "customer", SortKey: "placed", Shards: table.Fixed(1), Layout: table.Unsharded{}}
 }
 
 // TestWhatStaysIsAnError: the program says by its exit that it did not do all.
 func TestWhatStaysIsAnError(t *testing.T) {
 	client := enginetest.Client(t)
-	table := orders(t, client)
+	sharded := orders(t, client)
 	for i := range 5 {
-		if err := table.Put(t.Context(), order("acme", i)); err != nil {
+		if err := sharded.Put(t.Context(), order("acme", i)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -90,7 +90,7 @@ func TestWhatStaysIsAnError(t *testing.T) {
 	}
 	changed := order("acme", 3)
 	changed["n"] = &types.AttributeValueMemberN{Value: "7"}
-	if err := table.Put(t.Context(), changed); err != nil {
+	if err := sharded.Put(t.Context(), changed); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := run(client, "drop", "orders", "customer", "placed", "acme"); err == nil || !strings.Contains(out, "Different:1") {
@@ -99,7 +99,7 @@ func TestWhatStaysIsAnError(t *testing.T) {
 	if out, err := run(client, "copy", "nowhere", "customer", "placed", "acme"); err == nil {
 		t.Fatalf("no such table: %s", out)
 	}
-	if n, err := table.Count(t.Context(), "acme", ddb.Span{}); err != nil || n != 5 {
+	if n, err := sharded.Count(t.Context(), "acme", table.Span{}); err != nil || n != 5 {
 		t.Fatal(n, err)
 	}
 }
@@ -112,8 +112,8 @@ func TestItIsShort(t *testing.T) {
 	}
 }
 
-func order(customer string, i int) ddb.Item {
-	return ddb.Item{
+func order(customer string, i int) table.Item {
+	return table.Item{
 		"customer": &types.AttributeValueMemberS{Value: customer}, "placed": &types.AttributeValueMemberN{Value: fmt.Sprint(i)},
 	}
 }

@@ -4,6 +4,7 @@ package arch
 // elsewhere; /... at its end takes in what is below; std is the standard library.
 var (
 	leaves  = []string{"pkg/...", "internal/topk", "internal/heat", "internal/ddbstream", "internal/workload", "internal/schema/...", "internal/document", "internal/metrics", "internal/awshttp", "internal/rollup/partial", "internal/rollup/board", "internal/schedule"}
+	wings   = []string{"pkg/shard/table", "pkg/shard/migrate", "pkg/shard/counters", "pkg/shard/events", "pkg/shard/boards", "pkg/shard/sessions", "pkg/shard/limits", "pkg/shard/once", "pkg/shard/spread"}
 	domain  = []string{"internal/ingest", "internal/query", "internal/hotkey", "internal/rollup"}
 	mains   = []string{"cmd/...", "functions/..."}
 	machine = []string{"internal/local/...", "internal/load/...", "internal/runtimeapi/..."}
@@ -21,6 +22,24 @@ var rules = []rule{
 		name: "pkg/shard needs the standard library only",
 		of:   []string{"pkg/shard"}, deny: []string{everything}, allow: []string{"std"}, deep: true,
 		breach: edge{"pkg/shard", "github.com/oklog/ulid/v2"},
+	},
+	{
+		name: "the kernel knows the library's basics only",
+		of:   []string{"internal/dynamo"}, deny: []string{"pkg/...", "internal/..."}, allow: []string{"std", "pkg/shard", "internal/schema"}, deep: true,
+		breach: edge{"internal/dynamo", "pkg/shard/shardmap"},
+	},
+	{
+		name: "the shard map knows no wing",
+		of:   []string{"pkg/shard/shardmap"}, deny: wings, deep: true, breach: edge{"pkg/shard/shardmap", "pkg/shard/table"},
+	},
+	{
+		name: "wings don't know each other",
+		of:   wings, deny: wings, allow: []string{"pkg/shard/table"}, deep: true, breach: edge{"pkg/shard/limits", "pkg/shard/once"},
+	},
+	{
+		name: "of the wings only migrations, events and counters may stand on tables",
+		of:   wings, but: []string{"pkg/shard/migrate", "pkg/shard/events", "pkg/shard/counters"}, deny: []string{"pkg/shard/table"}, deep: true,
+		breach: edge{"pkg/shard/boards", "pkg/shard/table"},
 	},
 	{
 		name: "leaves know nothing of the domain",
@@ -80,7 +99,7 @@ var rules = []rule{
 	},
 	{
 		name: "test helpers are for tests",
-		of:   []string{everything}, but: []string{"internal/local/enginetest", "internal/lane"}, deny: []string{"testing", "internal/local/enginetest", "internal/lane"},
+		of:   []string{everything}, but: []string{"internal/local/enginetest", "internal/lane", "internal/wingtest"}, deny: []string{"testing", "internal/local/enginetest", "internal/lane", "internal/wingtest", "internal/mapfake"},
 		breach: edge{"internal/load", "internal/local/enginetest"},
 	},
 }

@@ -18,7 +18,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/awshttp"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/counters"
+	"github.com/hotshard/hotshard/pkg/shard/events"
+	"github.com/hotshard/hotshard/pkg/shard/once"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // server stands in for DynamoDB, by TLS: it answers all calls alike, after hold. Hang
@@ -88,18 +92,18 @@ func TestAnAttemptThatTimesOut(t *testing.T) {
 	t.Parallel()
 	for operation, c := range map[string]struct {
 		again bool
-		write func(context.Context, *dynamodb.Client, *ddb.Map) error
+		write func(context.Context, *dynamodb.Client, *shardmap.Map) error
 	}{
-		"PutItem": {true, func(ctx context.Context, client *dynamodb.Client, view *ddb.Map) error {
-			return ddb.NewEventWriter(client, "items", view, 0, nil).Put(ctx, []ddb.Event{{Entity: "e", ID: "1", Time: now}}, now)[0]
+		"PutItem": {true, func(ctx context.Context, client *dynamodb.Client, view *shardmap.Map) error {
+			return events.NewWriter(client, "items", view, events.Options{}).Put(ctx, []events.Event{{Entity: "e", ID: "1", Time: now}}, now)[0]
 		}},
-		"UpdateItem": {false, func(ctx context.Context, client *dynamodb.Client, view *ddb.Map) error {
-			return ddb.NewCounterWriter(client, "items", view, nil).Add(ctx, "c", 1, now)
+		"UpdateItem": {false, func(ctx context.Context, client *dynamodb.Client, view *shardmap.Map) error {
+			return counters.NewWriter(client, "items", view, counters.Options{}).Add(ctx, "c", 1, now)
 		}},
-		"TransactWriteItems": {true, func(ctx context.Context, client *dynamodb.Client, view *ddb.Map) error {
-			counters := ddb.NewCounterWriter(client, "items", view, nil)
-			_, err := ddb.NewOnce(client, "items", view, nil).Do(ctx, ddb.Call{Key: "k"}, now, func(ctx context.Context) ([]types.TransactWriteItem, error) {
-				return []types.TransactWriteItem{counters.AddTransact(ctx, "c", 1, now)}, nil
+		"TransactWriteItems": {true, func(ctx context.Context, client *dynamodb.Client, view *shardmap.Map) error {
+			adder := counters.NewWriter(client, "items", view, counters.Options{})
+			_, err := once.New(client, "items", view, once.Options{}).Do(ctx, once.Call{Key: "k"}, now, func(ctx context.Context) ([]types.TransactWriteItem, error) {
+				return []types.TransactWriteItem{adder.AddTransact(ctx, "c", 1, now)}, nil
 			})
 			return err
 		}},
@@ -112,7 +116,7 @@ func TestAnAttemptThatTimesOut(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			begin := time.Now()
-			err := c.write(ctx, client, ddb.NewMap(s.client(patient), "map"))
+			err := c.write(ctx, client, shardmap.New(s.client(patient), "map", shardmap.Options{}))
 			took, calls := time.Since(begin), s.count(operation).Load()
 			if took > 30*time.Second {
 				t.Errorf("took %v", took)
@@ -120,7 +124,7 @@ func TestAnAttemptThatTimesOut(t *testing.T) {
 			if c.again && (err != nil || calls < 2) { // on a busy machine another may time out
 				t.Errorf("%d calls, %v", calls, err)
 			}
-			if !c.again && (!errors.Is(err, ddb.ErrUnavailable) || calls != 1) {
+			if !c.again && (!errors.Is(err, shard.ErrUnavailable) || calls != 1) {
 				t.Errorf("%d calls, %v", calls, err)
 			}
 		})
@@ -140,8 +144,8 @@ func TestWithoutAConnection(t *testing.T) {
 		}
 		return (&net.Dialer{}).DialContext(ctx, network, address)
 	}
-	view := ddb.NewMap(s.client(patient), "map")
-	err := ddb.NewCounterWriter(client, "items", view, nil).Add(t.Context(), "c", 1, now)
+	view := shardmap.New(s.client(patient), "map", shardmap.Options{})
+	err := counters.NewWriter(client, "items", view, counters.Options{}).Add(t.Context(), "c", 1, now)
 	if calls := s.count("UpdateItem").Load(); err != nil || calls != 1 || dials.Load() < 2 {
 		t.Errorf("%d calls, %d connections were tried, %v", calls, dials.Load(), err)
 	}

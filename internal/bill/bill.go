@@ -10,12 +10,12 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/plan"
 )
 
 // Prices are in USD.
 type Prices struct {
-	Tables shard.Prices
+	Tables plan.Prices
 
 	Requests    []Step  // the HTTP API's, a million, by how many a month
 	Invocations float64 // of functions, a million
@@ -36,7 +36,7 @@ type Step struct{ Millions, Price float64 }
 // published in 2025, from memory and without free tiers: assumptions, to be checked.
 func Default() Prices {
 	return Prices{
-		Tables:   shard.DefaultPrices(),
+		Tables:   plan.DefaultPrices(),
 		Requests: []Step{{300, 1}, {0, 0.9}}, Invocations: 0.2, GBSecond: 0.0000133334,
 		LogGB: 0.5, Metric: 0.3, Alarm: 0.1, Dashboard: 3, PutMetrics: 0.01, Traces: 5, Recovery: 0.2,
 	}
@@ -108,9 +108,9 @@ func (l Load) work() work {
 		l.HotKeys = 100
 	}
 	w := work{Load: l, writes: l.Writes * secondsDay}
-	w.units = w.writes * float64(shard.WriteUnits(l.ItemBytes))
+	w.units = w.writes * float64(plan.WriteUnits(l.ItemBytes))
 	w.calls = w.writes / float64(l.Batch)
-	w.shards = max(firstPartitions, math.Ceil(w.units/secondsDay/shard.PartitionWriteUnits))
+	w.shards = max(firstPartitions, math.Ceil(w.units/secondsDay/plan.PartitionWriteUnits))
 	return w
 }
 

@@ -24,7 +24,13 @@ type suite struct {
 
 var suites = []suite{
 	{"pkg/shard", ""},
-	{"pkg/shard/ddb", "^(TestSpreadOf.*|TestRange.*|TestEvents.*|TestStreamOfEvents|TestReadsAfter.*|TestForgottenKeys|TestWindows|TestALimitOfOne.*|TestTheStoredForm|TestRevsRise|TestPins|TestSummaries.*|Example.*)$"},
+	{"pkg/shard/boards", "^(TestTheStoredForm|TestRevsRise|Example.*)$"},
+	{"pkg/shard/counters", "^(TestSummaries.*|Example.*)$"},
+	{"pkg/shard/events", "^(TestRange.*|TestEvents.*|TestStreamOfEvents|TestReadsAfter.*|Example.*)$"},
+	{"pkg/shard/limits", "^(TestWindows|TestALimitOfOne.*|Example.*)$"},
+	{"pkg/shard/shardmap", "^(TestForgottenKeys|TestPins|Example.*)$"},
+	{"pkg/shard/spread", ""},
+	{"pkg/shard/table", "^(TestRange.*|Example.*)$"},
 	{"pkg/shard/sessions", "^(TestASessionsLife|TestAChangeMovesNobody|TestSessionsAreRight.*|Example.*)$"},
 	{"internal/schema", ""},
 	{"internal/heat", ""},

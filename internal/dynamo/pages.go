@@ -1,4 +1,3 @@
-// Package dynamo is what all code that calls DynamoDB has in common.
 package dynamo
 
 import (
@@ -6,21 +5,7 @@ import (
 	"iter"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
-
-// Item is an item, or some of its attributes, by name.
-type Item = map[string]types.AttributeValue
-
-// Querier is the Query of a DynamoDB client.
-type Querier interface {
-	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
-}
-
-// Scanner is the Scan of a DynamoDB client.
-type Scanner interface {
-	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
-}
 
 // Pages goes through a query page by page. After an error there is no more.
 func Pages(ctx context.Context, client Querier, in *dynamodb.QueryInput) iter.Seq2[*dynamodb.QueryOutput, error] {

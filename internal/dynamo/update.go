@@ -10,10 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// ErrOutrun is the error, by errors.Is, of a guarded update that was refused in each of
-// its rounds: others were faster.
-var ErrOutrun = errors.New("others were faster")
-
 // conflictPause is for how long a guarded update waits for a transaction on its item.
 const conflictPause = 20 * time.Millisecond
 
@@ -38,7 +34,7 @@ func Guarded(ctx context.Context, client Updater, rounds int, next func() (*dyna
 			err = refused(failed.Item)
 		case conflict:
 			err = nil
-			wait(ctx, conflictPause)
+			Pause(ctx, conflictPause)
 		default:
 			return err // nil for done
 		}
@@ -47,13 +43,4 @@ func Guarded(ctx context.Context, client Updater, rounds int, next func() (*dyna
 		}
 	}
 	return fmt.Errorf("%w %d times", ErrOutrun, rounds)
-}
-
-func wait(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }

@@ -3,6 +3,7 @@ package growth
 import (
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/plan"
 )
 
 // Hot is a base key of which a write shard is hot. Rates are in write units a second.
@@ -45,14 +46,14 @@ func (h Hot) Remedy(partitions int) (r Remedy, count int) {
 	case h.Shards >= bound:
 		return Split, h.Shards
 	}
-	return Raise, min(shard.Grown(h.Shards, Needed(h.Type, h.Total, h.Limit)), bound)
+	return Raise, min(plan.Grown(h.Shards, Needed(h.Type, h.Total, h.Limit)), bound)
 }
 
 // Needed is how many write shards a key of a type needs at a rate, where a partition takes
 // limit: so many that each is down to the share of it that is planned for its placement.
 func Needed(t schema.Type, rate, limit float64) int {
 	if PlacementOf(t) == Random {
-		return shard.Needed(rate, limit, shard.RandomShare)
+		return plan.Needed(rate, limit, plan.RandomShare)
 	}
-	return shard.Needed(rate, limit, shard.CalculatedShare)
+	return plan.Needed(rate, limit, plan.CalculatedShare)
 }

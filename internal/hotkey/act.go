@@ -12,16 +12,16 @@ import (
 	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/heat/windows"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// Shards is what the controller needs of the shard map; a [*ddb.MapChanger] has it.
+// Shards is what the controller needs of the shard map; a [*shardmap.Changer] has it.
 type Shards interface {
-	Lookup(ctx context.Context, key string, now time.Time) (ddb.Entry, error)
-	Entries(ctx context.Context, now time.Time) ([]ddb.Entry, error)
+	Lookup(ctx context.Context, key string, now time.Time) (shardmap.Entry, error)
+	Entries(ctx context.Context, now time.Time) ([]shardmap.Entry, error)
 	Partitions(now time.Time) int
-	GrowFrom(ctx context.Context, seen ddb.Entry, count int, note ddb.Note, now time.Time) (ddb.Entry, error)
-	ShrinkFrom(ctx context.Context, seen ddb.Entry, count int, note ddb.Note, now time.Time) (ddb.Entry, error)
+	GrowFrom(ctx context.Context, seen shardmap.Entry, count int, note shardmap.Note, now time.Time) (shardmap.Entry, error)
+	ShrinkFrom(ctx context.Context, seen shardmap.Entry, count int, note shardmap.Note, now time.Time) (shardmap.Entry, error)
 	NotePartitions(ctx context.Context, n int, now time.Time) error
 }
 
@@ -99,7 +99,7 @@ func (c *controller) answer(ctx context.Context, j *journal, s suspect, own *loa
 
 // spread tells whether one stream shard alone may not see how hot a key is. Of write
 // shards that are chosen at random each is like the others.
-func (s suspect) spread(entry ddb.Entry) bool {
+func (s suspect) spread(entry shardmap.Entry) bool {
 	return s.base.Type.Indexed() || entry.History.Newest() > 1 && growth.PlacementOf(s.base.Type) != growth.Random
 }
 
@@ -152,7 +152,7 @@ func (c *controller) unreadable(ctx context.Context, j *journal, faults []error)
 }
 
 // execute makes a decided change, as far as the control setting allows.
-func (c *controller) execute(ctx context.Context, j *journal, seen ddb.Entry, d Decision) (changed bool) {
+func (c *controller) execute(ctx context.Context, j *journal, seen shardmap.Entry, d Decision) (changed bool) {
 	log := j.With("key", c.settings.shown(seen.Key), "from", d.From, "to", d.To, "why", d.Why)
 	if d.Action == Advise {
 		log.WarnContext(ctx, "hot key not grown")
@@ -172,12 +172,12 @@ func (c *controller) execute(ctx context.Context, j *journal, seen ddb.Entry, d 
 	if d.Action == Shrink {
 		change = c.shards.ShrinkFrom
 	}
-	entry, err := change(ctx, seen, d.To, ddb.Note{By: "hotkeys", Why: d.Why}, j.now())
+	entry, err := change(ctx, seen, d.To, shardmap.Note{By: "hotkeys", Why: d.Why}, j.now())
 	switch {
 	case err == nil:
 		log.InfoContext(ctx, "shard count changed", "action", string(d.Action), "effective", entry.Effective())
 		j.events("ShardCountChanges", 1)
-	case errors.Is(err, ddb.ErrNoChange), errors.Is(err, ddb.ErrPinned):
+	case errors.Is(err, shardmap.ErrNoChange), errors.Is(err, shardmap.ErrPinned):
 		log.InfoContext(ctx, "shard count left alone", "action", string(d.Action), "error", err)
 	default:
 		log.ErrorContext(ctx, "shard count not changed", "action", string(d.Action), "error", err)

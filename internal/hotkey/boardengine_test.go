@@ -17,7 +17,8 @@ import (
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/local/limiter"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // TestBoardUnitsOnTheEngine submits scores to boards of every mode, lets players
@@ -66,29 +67,29 @@ func TestBoardUnitsOnTheEngine(t *testing.T) {
 
 func playBoards(t *testing.T, db *dynamodb.Client, names schema.Names) {
 	t.Helper()
-	view := ddb.NewMap(db, names.ShardMap)
-	changer := ddb.NewMapChanger(db, view, ddb.ChangerOptions{})
-	boards := ddb.NewLeaderboards(db, names.Items, view, ddb.Unwatched{}, time.Hour)
+	view := shardmap.New(db, names.ShardMap, shardmap.Options{})
+	changer := shardmap.NewChanger(db, view, shardmap.ChangerOptions{})
+	rankings := boards.New(db, names.Items, view, boards.Options{Retention: time.Hour})
 	rng := rand.New(rand.NewPCG(1, 2))
-	for i, mode := range []ddb.Mode{ddb.Best, ddb.Latest, ddb.Total} {
+	for i, mode := range []boards.Mode{boards.Best, boards.Latest, boards.Total} {
 		board := string(mode)
-		if err := boards.Configure(t.Context(), board, ddb.BoardSettings{Mode: mode, Size: 10, Periods: []ddb.Period{ddb.AllTime, ddb.Daily}[:1+i%2]}); err != nil {
+		if err := rankings.Configure(t.Context(), board, boards.Settings{Mode: mode, Size: 10, Periods: []boards.Period{boards.AllTime, boards.Daily}[:1+i%2]}); err != nil {
 			t.Fatal(err)
 		}
 		for n := range 40 {
 			player, now := fmt.Sprint(rng.IntN(10)), enginetest.Later
-			score, err := ddb.ParseScore(fmt.Sprint(rng.IntN(20) - 5))
+			score, err := boards.ParseScore(fmt.Sprint(rng.IntN(20) - 5))
 			if err == nil && n == 20 {
-				_, err = insist(func() (ddb.Entry, error) { return changer.Pin(t.Context(), "L#"+board, 3, ddb.Note{}, now) })
-				if errors.Is(err, ddb.ErrNoChange) { // an answer was cut off
+				_, err = insist(func() (shardmap.Entry, error) { return changer.Pin(t.Context(), "L#"+board, 3, shardmap.Note{}, now) })
+				if errors.Is(err, shardmap.ErrNoChange) { // an answer was cut off
 					err = nil
 				}
 			}
 			if err == nil && n%10 == 9 {
-				err = boards.Remove(t.Context(), board, player, now)
+				err = rankings.Remove(t.Context(), board, player, now)
 			}
 			if err == nil {
-				err = boards.Submit(t.Context(), board, []ddb.PlayerScore{{Player: player, Score: score}}, now)[0]
+				err = rankings.Submit(t.Context(), board, []boards.PlayerScore{{Player: player, Score: score}}, now)[0]
 			}
 			if err != nil {
 				t.Fatal(err)

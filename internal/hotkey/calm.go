@@ -7,7 +7,9 @@ import (
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/heat/windows"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/shard/limits"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // Why more may have been written than is known.
@@ -114,18 +116,18 @@ func (c calms) see(items []heat.Item, now time.Time) {
 // write shards of each are partition keys of their own. An entity has days, and a board at
 // most all three periods. How long a limit's windows are no item tells: as short as may be.
 func bucketsOf(from, to time.Time) map[schema.Type]uint64 {
-	seconds := to.Sub(from.Truncate(ddb.MinLimitWindow)) + ddb.MinLimitWindow - 1
+	seconds := to.Sub(from.Truncate(limits.MinWindow)) + limits.MinWindow - 1
 	return map[schema.Type]uint64{
 		schema.Counter:  1,
 		schema.Sessions: 1,
-		schema.Entity:   touched(schema.Daily, from, to.Add(ddb.MaxEventAhead)),
-		schema.Board:    1 + touched(schema.Daily, from, to) + touched(schema.Weekly, from, to),
-		schema.Limit:    uint64(seconds / ddb.MinLimitWindow),
+		schema.Entity:   touched(boards.Daily, from, to.Add(shardmap.MaxEventAhead)),
+		schema.Board:    1 + touched(boards.Daily, from, to) + touched(boards.Weekly, from, to),
+		schema.Limit:    uint64(seconds / limits.MinWindow),
 	}
 }
 
 // touched counts the days, or the weeks, that have an instant of a time.
-func touched(p schema.Period, from, to time.Time) (n uint64) {
+func touched(p boards.Period, from, to time.Time) (n uint64) {
 	for at := from; at.Before(to); at = p.End(at) {
 		n++
 	}

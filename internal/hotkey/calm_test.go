@@ -8,7 +8,7 @@ import (
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
@@ -24,7 +24,7 @@ func hidden(streamShards int, at time.Time) (items []heat.Item) {
 
 // peak is what a key with write shards is taken for by items, in units a second.
 func peak(base schema.BaseKey, writeShards int, items []heat.Item) float64 {
-	c := candidate{ddb.Entry{Key: base.String(), History: shard.History{{At: noon.Add(-48 * time.Hour), Count: writeShards}}}, base}
+	c := candidate{shardmap.Entry{Key: base.String(), History: shard.History{{At: noon.Add(-48 * time.Hour), Count: writeShards}}}, base}
 	all := newCalms([]candidate{c}, func(candidate) time.Time { return items[0].Start })
 	all.see(items, items[0].End())
 	return all[base].Peak
@@ -128,7 +128,7 @@ func TestSkewIsSeenOnManyStreamShards(t *testing.T) {
 	}
 	l := loadsOf(items)
 	s := l.suspects(700)
-	entry := ddb.Entry{Key: "E#e", History: shard.History{{At: noon.Add(-time.Hour), Count: 4}}, Max: 4}
+	entry := shardmap.Entry{Key: "E#e", History: shard.History{{At: noon.Add(-time.Hour), Count: 4}}, Max: 4}
 	d := Policy{Limit: 1000, Threshold: 0.7, Partitions: 64}.Answer(l.evidence(s[0], false), entry, l.end)
 	if d.Action != Advise {
 		t.Errorf("%+v by %+v", d, l.evidence(s[0], false))

@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // What hotkeys calls of DynamoDB, table by table; its role is granted that (infra/grants).
@@ -44,6 +44,6 @@ func OpenShards(client interface {
 	ShardMapTable
 	dynamo.Transactor
 }, s Settings) Shards {
-	view := ddb.NewMapWith(client, s.ShardMapTable, ddb.MapOptions{ViewAge: s.ViewAge, EventAhead: s.EventAhead})
-	return ddb.NewMapChanger(client, view, ddb.ChangerOptions{Keep: ddb.HistoryKept(s.EventRetention)})
+	view := shardmap.New(client, s.ShardMapTable, shardmap.Options{ViewAge: s.ViewAge, EventAhead: s.EventAhead})
+	return shardmap.NewChanger(client, view, shardmap.ChangerOptions{Keep: shardmap.HistoryKept(s.EventRetention)})
 }

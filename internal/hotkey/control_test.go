@@ -11,7 +11,8 @@ import (
 
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/hotkey"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // TestGrowthAheadOfThrottling: a key over its budget grows in that very
@@ -97,8 +98,8 @@ func TestNotGrown(t *testing.T) {
 			func(f *fakeShards) { f.set("C#a", 2, start.Add(time.Second)) }, ""},
 		"skew":    {batch{writes: even("E#e#2026-01-05", 90, 5, 5, 5), first: 1, final: true}.payload(), 0, func(f *fakeShards) { f.set("E#e", 4, start.Add(-time.Hour)) }, "skew among write shards"},
 		"unheard": {batch{writes: repeat("E#e#2026-01-05#0", 800, 1), first: 1, final: true}.payload(), 0, func(f *fakeShards) { f.set("E#e", 8, start.Add(-time.Hour)) }, ""},
-		"pinned":  {batch{writes: hot, first: 1, final: true}.payload(), 0, func(f *fakeShards) { f.entries["C#a"] = ddb.Entry{Pinned: true} }, ""},
-		"no map":  {batch{writes: hot, first: 1, final: true}.payload(), 0, func(f *fakeShards) { f.fail = ddb.ErrStale }, "shard count unknown"},
+		"pinned":  {batch{writes: hot, first: 1, final: true}.payload(), 0, func(f *fakeShards) { f.entries["C#a"] = shardmap.Entry{Pinned: true} }, ""},
+		"no map":  {batch{writes: hot, first: 1, final: true}.payload(), 0, func(f *fakeShards) { f.fail = shard.ErrStale }, "shard count unknown"},
 		"outrun": {batch{writes: hot, first: 1, final: true}.payload(), 0,
 			func(f *fakeShards) { f.before = func() { f.set("C#a", 4, start) } }, "shard count left alone"},
 		"all that help": {batch{writes: hot, first: 1, final: true}.payload(), 0,
@@ -122,7 +123,7 @@ func TestNotGrown(t *testing.T) {
 // TestBlind: a shard map that can't be read is logged, and counted as a change that failed.
 func TestBlind(t *testing.T) {
 	f := newFixture(settings())
-	f.shards.fail = ddb.ErrStale
+	f.shards.fail = shard.ErrStale
 	f.must(t, batch{writes: repeat("C#a#0", 800, 1), first: 1, final: true}.payload())
 	if len(f.values("ShardCountChangeFailures")["hotshard-items"]) != 1 || !strings.Contains(f.logs.String(), "shard count unknown") {
 		t.Errorf("metrics %v\n%s", f.sink.Data(), f.logs)
@@ -144,22 +145,22 @@ func TestGrowthFails(t *testing.T) {
 // failing is a shard map that can be read but not changed.
 type failing struct{ *fakeShards }
 
-func (failing) change() (ddb.Entry, error) {
-	return ddb.Entry{}, errors.Join(ddb.ErrUnavailable, errPut)
+func (failing) change() (shardmap.Entry, error) {
+	return shardmap.Entry{}, errors.Join(shard.ErrUnavailable, errPut)
 }
 
-func (f failing) GrowFrom(_ context.Context, _ ddb.Entry, _ int, _ ddb.Note, _ time.Time) (ddb.Entry, error) {
+func (f failing) GrowFrom(_ context.Context, _ shardmap.Entry, _ int, _ shardmap.Note, _ time.Time) (shardmap.Entry, error) {
 	return f.change()
 }
 
-func (f failing) ShrinkFrom(_ context.Context, _ ddb.Entry, _ int, _ ddb.Note, _ time.Time) (ddb.Entry, error) {
+func (f failing) ShrinkFrom(_ context.Context, _ shardmap.Entry, _ int, _ shardmap.Note, _ time.Time) (shardmap.Entry, error) {
 	return f.change()
 }
 
 // TestAFailedChangeIsTriedAgain with the next delivery.
 func TestAFailedChangeIsTriedAgain(t *testing.T) {
 	f := newFixture(settings())
-	f.shards.failChange = ddb.ErrUnavailable
+	f.shards.failChange = shard.ErrUnavailable
 	state := f.must(t, batch{writes: repeat("C#a#0", 800, 1), first: 1}.payload())
 	f.shards.failChange = nil
 	f.must(t, batch{writes: repeat("C#a#0", 1, 1), first: 801, state: state}.payload())

@@ -13,7 +13,8 @@ import (
 	"github.com/hotshard/hotshard/internal/hotkey"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // deployed is a fixture over real tables. Its stream is what the test reads of
@@ -22,7 +23,7 @@ type deployed struct {
 	*fixture
 	db    *dynamodb.Client
 	names schema.Names
-	view  *ddb.Map
+	view  *shardmap.Map
 }
 
 func deploy(t *testing.T, change func(*hotkey.Settings)) *deployed {
@@ -30,13 +31,13 @@ func deploy(t *testing.T, change func(*hotkey.Settings)) *deployed {
 	d := &deployed{db: enginetest.Client(t)}
 	d.names = enginetest.Tables(t, d.db)
 	d.keepAll(t)
-	d.view = ddb.NewMap(d.db, d.names.ShardMap)
+	d.view = shardmap.New(d.db, d.names.ShardMap, shardmap.Options{})
 	s := settings()
 	s.ItemsTable, s.HeatTable, s.ShardMapTable = d.names.Items, d.names.Heat, d.names.ShardMap
 	change(&s)
 	d.fixture = newFixture(settings())
 	deps := d.deps()
-	deps.Heat, deps.Shards = d.db, insistent{ddb.NewMapChanger(d.db, d.view, ddb.ChangerOptions{})}
+	deps.Heat, deps.Shards = d.db, insistent{shardmap.NewChanger(d.db, d.view, shardmap.ChangerOptions{})}
 	var err error
 	if d.handler, err = hotkey.New(s, deps); err != nil {
 		t.Fatal(err)
@@ -45,19 +46,19 @@ func deploy(t *testing.T, change func(*hotkey.Settings)) *deployed {
 }
 
 // insistent repeats changes that a busy machine can't make within their second.
-type insistent struct{ *ddb.MapChanger }
+type insistent struct{ *shardmap.Changer }
 
-func (c insistent) GrowFrom(ctx context.Context, seen ddb.Entry, count int, note ddb.Note, now time.Time) (ddb.Entry, error) {
-	return insist(func() (ddb.Entry, error) { return c.MapChanger.GrowFrom(ctx, seen, count, note, now) })
+func (c insistent) GrowFrom(ctx context.Context, seen shardmap.Entry, count int, note shardmap.Note, now time.Time) (shardmap.Entry, error) {
+	return insist(func() (shardmap.Entry, error) { return c.Changer.GrowFrom(ctx, seen, count, note, now) })
 }
 
-func (c insistent) ShrinkFrom(ctx context.Context, seen ddb.Entry, count int, note ddb.Note, now time.Time) (ddb.Entry, error) {
-	return insist(func() (ddb.Entry, error) { return c.MapChanger.ShrinkFrom(ctx, seen, count, note, now) })
+func (c insistent) ShrinkFrom(ctx context.Context, seen shardmap.Entry, count int, note shardmap.Note, now time.Time) (shardmap.Entry, error) {
+	return insist(func() (shardmap.Entry, error) { return c.Changer.ShrinkFrom(ctx, seen, count, note, now) })
 }
 
-func insist(change func() (ddb.Entry, error)) (entry ddb.Entry, err error) {
+func insist(change func() (shardmap.Entry, error)) (entry shardmap.Entry, err error) {
 	for range 20 {
-		if entry, err = change(); !errors.Is(err, ddb.ErrUnavailable) {
+		if entry, err = change(); !errors.Is(err, shard.ErrUnavailable) {
 			break
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // loads are the rates of all write shards in one window, of hotshard's own table.
@@ -129,5 +129,5 @@ func (l *loads) enterIndex(e *Evidence) {
 // belongs to.
 func past(base schema.BaseKey, bucket string, start, end time.Time) bool {
 	day := func(at time.Time) string { return schema.EventBucket.Label(at, 0) }
-	return base.Type == schema.Entity && bucket != day(start) && bucket != day(end.Add(ddb.MaxEventAhead))
+	return base.Type == schema.Entity && bucket != day(start) && bucket != day(end.Add(shardmap.MaxEventAhead))
 }

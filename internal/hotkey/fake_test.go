@@ -20,7 +20,7 @@ import (
 	"github.com/hotshard/hotshard/internal/hotkey"
 	"github.com/hotshard/hotshard/internal/metrics"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 var start = time.Date(2026, 1, 5, 13, 0, 0, 0, time.UTC)
@@ -140,7 +140,7 @@ func settings() hotkey.Settings {
 func newFixture(s hotkey.Settings) *fixture {
 	f := &fixture{
 		table:  &fakeTable{highlights: make(map[string]map[string]types.AttributeValue), items: make(map[string]map[string]types.AttributeValue), byPK: make(map[string][]string), names: make(map[string][][]byte)},
-		shards: &fakeShards{entries: make(map[string]ddb.Entry), partitions: 250},
+		shards: &fakeShards{entries: make(map[string]shardmap.Entry), partitions: 250},
 		sink:   metrics.NewMemory(10_000), logs: new(bytes.Buffer), now: start,
 	}
 	var err error

@@ -10,14 +10,14 @@ import (
 
 	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // fakeShards is a shard map in memory, with the rules of the real one.
 type fakeShards struct {
-	entries    map[string]ddb.Entry
+	entries    map[string]shardmap.Entry
 	changes    []string
-	notes      []ddb.Note
+	notes      []shardmap.Note
 	partitions int // growth.Partitions if 0
 	noted      []int
 	fail       error
@@ -27,11 +27,11 @@ type fakeShards struct {
 	before     func() // comes first with a change
 }
 
-func (f *fakeShards) Lookup(_ context.Context, key string, _ time.Time) (ddb.Entry, error) {
+func (f *fakeShards) Lookup(_ context.Context, key string, _ time.Time) (shardmap.Entry, error) {
 	return f.entries[key], f.fail
 }
 
-func (f *fakeShards) Entries(context.Context, time.Time) ([]ddb.Entry, error) {
+func (f *fakeShards) Entries(context.Context, time.Time) ([]shardmap.Entry, error) {
 	return slices.Collect(maps.Values(f.entries)), f.fail
 }
 
@@ -42,35 +42,35 @@ func (f *fakeShards) NotePartitions(_ context.Context, n int, _ time.Time) error
 	return f.failNote
 }
 
-func (f *fakeShards) GrowFrom(_ context.Context, seen ddb.Entry, count int, note ddb.Note, now time.Time) (ddb.Entry, error) {
+func (f *fakeShards) GrowFrom(_ context.Context, seen shardmap.Entry, count int, note shardmap.Note, now time.Time) (shardmap.Entry, error) {
 	if f.before != nil {
 		f.before()
 	}
 	if entry := f.entries[seen.Key]; entry.Version != seen.Version {
-		return entry, ddb.ErrNoChange
+		return entry, shardmap.ErrNoChange
 	}
 	return f.change(seen.Key, count, count > seen.History.Newest(), note, now)
 }
 
-func (f *fakeShards) ShrinkFrom(_ context.Context, seen ddb.Entry, count int, note ddb.Note, now time.Time) (ddb.Entry, error) {
+func (f *fakeShards) ShrinkFrom(_ context.Context, seen shardmap.Entry, count int, note shardmap.Note, now time.Time) (shardmap.Entry, error) {
 	if f.before != nil {
 		f.before()
 	}
 	if entry := f.entries[seen.Key]; entry.Version != seen.Version {
-		return entry, ddb.ErrNoChange
+		return entry, shardmap.ErrNoChange
 	}
 	return f.change(seen.Key, count, count < seen.History.Newest(), note, now)
 }
 
-func (f *fakeShards) change(key string, count int, sense bool, note ddb.Note, now time.Time) (ddb.Entry, error) {
+func (f *fakeShards) change(key string, count int, sense bool, note shardmap.Note, now time.Time) (shardmap.Entry, error) {
 	entry := f.entries[key]
 	switch {
 	case f.fail != nil || f.failChange != nil:
 		return entry, cmp.Or(f.fail, f.failChange)
 	case entry.Pinned:
-		return entry, ddb.ErrPinned
+		return entry, shardmap.ErrPinned
 	case !sense:
-		return entry, ddb.ErrNoChange
+		return entry, shardmap.ErrNoChange
 	}
 	f.changes = append(f.changes, fmt.Sprintf("%s %d>%d", key, entry.History.Newest(), count))
 	f.notes = append(f.notes, note)

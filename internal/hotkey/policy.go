@@ -7,7 +7,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // Policy decides on shard counts. It is a value and does nothing by itself: what
@@ -66,7 +66,7 @@ func (l *Load) add(m Load) {
 // already, by whoever made that change, and what is older than two windows may be over:
 // neither counts. If a few write shards are hot among much cooler ones, more of them
 // would stand idle too: that is advised.
-func (p Policy) Answer(e Evidence, entry ddb.Entry, now time.Time) Decision {
+func (p Policy) Answer(e Evidence, entry shardmap.Entry, now time.Time) Decision {
 	n := entry.History.Newest()
 	hottest, unseen := e.hottest(n), e.unseen(n)
 	hot := growth.Hot{
@@ -104,7 +104,7 @@ func (p Policy) Answer(e Evidence, entry ddb.Entry, now time.Time) Decision {
 
 // answered is until when evidence is answered: by the newest change, from when on it is
 // in force, or by a reset.
-func answered(entry ddb.Entry) time.Time {
+func answered(entry shardmap.Entry) time.Time {
 	if len(entry.History) == 0 {
 		return entry.Updated
 	}
@@ -185,7 +185,7 @@ type Calm struct {
 // Relax decides whether a key is to shrink: when its load was low all the time, and half
 // of its write shards or fewer are enough for the heaviest window. It goes down to what
 // that needs; the share of a partition's limit that is planned leaves room.
-func (p Policy) Relax(c Calm, entry ddb.Entry) Decision {
+func (p Policy) Relax(c Calm, entry shardmap.Entry) Decision {
 	n := entry.History.Newest()
 	d := Decision{From: n, To: n}
 	switch {
@@ -207,6 +207,6 @@ func (p Policy) Relax(c Calm, entry ddb.Entry) Decision {
 }
 
 // low tells whether half of a key's write shards would have been enough.
-func (p Policy) low(c Calm, entry ddb.Entry) bool {
+func (p Policy) low(c Calm, entry shardmap.Entry) bool {
 	return 2*growth.Needed(c.Base.Type, c.Peak, p.Limit) <= entry.History.Newest()
 }

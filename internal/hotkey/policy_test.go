@@ -11,17 +11,17 @@ import (
 	"github.com/hotshard/hotshard/internal/hotkey"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 var policy = hotkey.Policy{Limit: 100, Threshold: 0.7, Partitions: 250}
 
 // entry is a key with one change, in force from a time on.
-func entry(count int, at time.Time) ddb.Entry {
+func entry(count int, at time.Time) shardmap.Entry {
 	if count == 1 {
-		return ddb.Entry{}
+		return shardmap.Entry{}
 	}
-	return ddb.Entry{Key: "C#a", History: shard.History{{At: at, Count: count}}, Max: count}
+	return shardmap.Entry{Key: "C#a", History: shard.History{{At: at, Count: count}}, Max: count}
 }
 
 // evidence is a window from start of a counter with these certain rates.
@@ -49,7 +49,7 @@ func TestAnswer(t *testing.T) {
 	pinned.Pinned = true
 	for name, c := range map[string]struct {
 		evidence hotkey.Evidence
-		entry    ddb.Entry
+		entry    shardmap.Entry
 		after    time.Duration // now, from the window's end
 		want     hotkey.Action
 		to       int
@@ -73,8 +73,8 @@ func TestAnswer(t *testing.T) {
 		"none is elsewhere":     {with(evidence(90, 1), partial), entry(2, old), 0, hotkey.Advise, 2, "skew"},
 		"of an entity":          {with(with(evidence(90), partial), entity), entry(4, old), 0, hotkey.None, 4, "yet to be heard of"},
 		"of a new one":          {with(with(evidence(90), partial), entity), entry(1, old), 0, hotkey.Grow, 8, ""},
-		"before a reset":        {evidence(90), ddb.Entry{Key: "C#a", Max: 4, Updated: start.Add(1)}, 0, hotkey.None, 1, "answered"},
-		"after it":              {evidence(90), ddb.Entry{Key: "C#a", Max: 4, Updated: start}, 0, hotkey.Grow, 4, ""},
+		"before a reset":        {evidence(90), shardmap.Entry{Key: "C#a", Max: 4, Updated: start.Add(1)}, 0, hotkey.None, 1, "answered"},
+		"after it":              {evidence(90), shardmap.Entry{Key: "C#a", Max: 4, Updated: start}, 0, hotkey.Grow, 4, ""},
 		"pinned":                {evidence(100, 90), pinned, 0, hotkey.None, 2, "pinned"},
 		"answered":              {evidence(90, 90), entry(2, start.Add(time.Millisecond)), 0, hotkey.None, 2, "answered"},
 		"answered just before":  {evidence(90, 90), entry(2, start), 0, hotkey.Grow, 8, ""},
@@ -113,7 +113,7 @@ func TestAnswerIsBounded(t *testing.T) {
 func TestAnswerRunning(t *testing.T) {
 	e := evidence(70)
 	e.Running, e.Shards[0] = true, hotkey.Load{Low: 70, High: 70, Peak: 350}
-	if d := policy.Answer(e, ddb.Entry{}, start.Add(3*time.Second)); d.To != 14 {
+	if d := policy.Answer(e, shardmap.Entry{}, start.Add(3*time.Second)); d.To != 14 {
 		t.Errorf("got %+v", d)
 	}
 }
@@ -181,7 +181,7 @@ func TestRelax(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		calm  hotkey.Calm
-		entry ddb.Entry
+		entry shardmap.Entry
 		to    int
 		why   string
 	}{
@@ -235,7 +235,7 @@ func ExamplePolicy_Answer() {
 		Base: schema.BaseKey{Type: schema.Counter, Name: "page/home"}, Start: start, End: start.Add(10 * time.Second),
 		Shards: map[int]hotkey.Load{0: {Low: 800, High: 800}},
 	}
-	d := p.Answer(e, ddb.Entry{}, e.End)
+	d := p.Answer(e, shardmap.Entry{}, e.End)
 	fmt.Println(d.Action, "from", d.From, "to", d.To)
 	// Output: grow from 1 to 4
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/internal/heat"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // Settings are the function's environment variables.
@@ -160,8 +160,8 @@ func (s Settings) Validate() error {
 	check(s.MetricNames.Valid(), "HOTSHARD_METRIC_NAMES", s.MetricNames, "plain, hashed or off")
 	check(s.Control == Act || s.Control == Observe || s.Control == Off, "HOTSHARD_CONTROL", s.Control, "act, observe or off")
 	check(s.Quiet >= time.Minute && s.Quiet <= 24*time.Hour, "HOTSHARD_QUIET", s.Quiet, "1m to 24h")
-	check(s.EventAhead > 0 && s.EventAhead <= ddb.MaxEventAhead, "HOTSHARD_EVENT_AHEAD", s.EventAhead, "above 0, up to "+ddb.MaxEventAhead.String())
-	check(s.ViewAge > 0 && s.ViewAge <= ddb.MaxViewAge, "HOTSHARD_VIEW_AGE", s.ViewAge, "above 0, up to "+ddb.MaxViewAge.String())
+	check(s.EventAhead > 0 && s.EventAhead <= shardmap.MaxEventAhead, "HOTSHARD_EVENT_AHEAD", s.EventAhead, "above 0, up to "+shardmap.MaxEventAhead.String())
+	check(s.ViewAge > 0 && s.ViewAge <= shardmap.MaxViewAge, "HOTSHARD_VIEW_AGE", s.ViewAge, "above 0, up to "+shardmap.MaxViewAge.String())
 	check(s.EventRetention == 0 || s.EventRetention >= time.Hour, "HOTSHARD_EVENT_RETENTION", s.EventRetention, "0, or 1h or more")
 	return errors.Join(faults...)
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // ShrinkTask is the payload that a schedule hands to [Handler.Invoke] every
@@ -74,12 +74,12 @@ func (s Settings) quietFrom(base schema.BaseKey, now time.Time) time.Time {
 
 // candidate is a key that may shrink: it has several write shards, since a time.
 type candidate struct {
-	ddb.Entry
+	shardmap.Entry
 	base schema.BaseKey
 }
 
 // candidates are the keys that are neither pinned nor about to change.
-func candidates(entries []ddb.Entry, now time.Time) (list []candidate) {
+func candidates(entries []shardmap.Entry, now time.Time) (list []candidate) {
 	for _, e := range entries {
 		base, err := schema.ParseBaseKey(e.Key)
 		if err == nil && !e.Pinned && e.History.Newest() > 1 && !e.Effective().After(now) {

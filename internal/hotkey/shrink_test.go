@@ -13,7 +13,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/hotkey"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 // tester is a test, or a check of one.
@@ -304,7 +304,7 @@ func TestTaskFaults(t *testing.T) {
 	if _, err := f.handler.Invoke(t.Context(), []byte(hotkey.ShrinkTask)); err == nil || !strings.Contains(err.Error(), "putting the summary") {
 		t.Errorf("without puts: %v", err)
 	}
-	f.shards.fail = ddb.ErrStale
+	f.shards.fail = shard.ErrStale
 	if _, err := f.handler.Invoke(t.Context(), []byte(hotkey.ShrinkTask)); err == nil || !strings.Contains(err.Error(), "listing sharded keys") {
 		t.Errorf("without the map: %v", err)
 	}

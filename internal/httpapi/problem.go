@@ -11,7 +11,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // retryAfter is the Retry-After of answers that ask for patience, in seconds.
@@ -29,23 +30,23 @@ func ProblemWith(ctx context.Context, err error, detail string) error {
 		return err
 	}
 	switch {
-	case errors.Is(err, ddb.ErrNotFound):
+	case errors.Is(err, shard.ErrNotFound):
 		return huma.Error404NotFound(detail)
-	case errors.Is(err, ddb.ErrModeSettled):
+	case errors.Is(err, boards.ErrModeSettled):
 		return huma.Error409Conflict(detail)
-	case errors.Is(err, ddb.ErrScoreRange):
+	case errors.Is(err, boards.ErrScoreRange):
 		return huma.Error422UnprocessableEntity(detail)
-	case errors.Is(err, ddb.ErrContended):
+	case errors.Is(err, shard.ErrContended):
 		loggerOf(ctx).Info("contention", "error", err)
 		return patience(http.StatusTooManyRequests, detail)
-	case errors.Is(err, ddb.ErrThrottled):
+	case errors.Is(err, shard.ErrThrottled):
 		return patience(http.StatusTooManyRequests, detail)
-	case errors.Is(err, ddb.ErrStale), errors.Is(err, ddb.ErrUnavailable):
+	case errors.Is(err, shard.ErrStale), errors.Is(err, shard.ErrUnavailable):
 		loggerOf(ctx).Error("unavailable", "error", err)
 		return patience(http.StatusServiceUnavailable, detail)
 	}
 	loggerOf(ctx).Error("internal error", "error", err)
-	if item, ok := errors.AsType[*ddb.ItemError](err); ok {
+	if item, ok := errors.AsType[*shard.ItemError](err); ok {
 		return unreadable(ctx, item)
 	}
 	return internalError(ctx)
@@ -53,14 +54,14 @@ func ProblemWith(ctx context.Context, err error, detail string) error {
 
 // unreadable is the answer where an item that somebody else wrote is in the way: a read
 // that left it out would not be whole, and only those who know what it is can remove it.
-func unreadable(ctx context.Context, e *ddb.ItemError) huma.StatusError {
+func unreadable(ctx context.Context, e *shard.ItemError) huma.StatusError {
 	return huma.NewError(http.StatusInternalServerError, fmt.Sprintf(
 		"the item with the sort key %q in the table can't be read, and must be mended or deleted there; the request's id is %s", cutTo(e.SK, maxPlace), RequestID(ctx)))
 }
 
 // Detail says in words that suit a caller what kind of error it is.
 func Detail(err error) string {
-	for _, kind := range []error{ddb.ErrNotFound, ddb.ErrModeSettled, ddb.ErrScoreRange, ddb.ErrContended, ddb.ErrThrottled, ddb.ErrStale, ddb.ErrUnavailable} {
+	for _, kind := range []error{shard.ErrNotFound, boards.ErrModeSettled, boards.ErrScoreRange, shard.ErrContended, shard.ErrThrottled, shard.ErrStale, shard.ErrUnavailable} {
 		if errors.Is(err, kind) {
 			return kind.Error()
 		}

@@ -3,11 +3,11 @@ package httpapi
 import (
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // Score is a number with all its digits, in both directions.
-type Score struct{ ddb.Score }
+type Score struct{ boards.Score }
 
 // Schema describes it in the OpenAPI document.
 func (Score) Schema(huma.Registry) *huma.Schema {
@@ -16,7 +16,7 @@ func (Score) Schema(huma.Registry) *huma.Schema {
 
 // UnmarshalJSON reads a number's text.
 func (s *Score) UnmarshalJSON(text []byte) (err error) {
-	s.Score, err = ddb.ParseScore(string(text))
+	s.Score, err = boards.ParseScore(string(text))
 	return err
 }
 

@@ -2,7 +2,7 @@ package httpapi
 
 import (
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // BaseKey names a base key in a request.
@@ -33,7 +33,7 @@ type ShardChange struct {
 }
 
 // ShowShards returns what callers see of an entry.
-func ShowShards(key schema.BaseKey, e ddb.Entry) ShardCount {
+func ShowShards(key schema.BaseKey, e shardmap.Entry) ShardCount {
 	shown := ShardCount{
 		Type: key.Type, Name: Name(key.Name), Shards: e.History.Newest(), Max: e.Most(), Pinned: e.Pinned,
 		History: make([]ShardChange, len(e.History)),

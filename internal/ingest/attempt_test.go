@@ -11,7 +11,8 @@ import (
 
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/counters"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // TestALateAttemptStartsAboveATombstone: between two attempts of a keyed call
@@ -42,8 +43,8 @@ func TestALateAttemptStartsAboveATombstone(t *testing.T) {
 // makeAndRemove returns the rev that a counter's only write shard had.
 func (r *rig) makeAndRemove(counter string, now time.Time) int64 {
 	r.t.Helper()
-	view := ddb.NewMap(r.client, r.names.ShardMap)
-	other := ddb.NewCounterWriter(r.client, r.names.Items, view, ddb.Unwatched{})
+	view := shardmap.New(r.client, r.names.ShardMap, shardmap.Options{})
+	other := counters.NewWriter(r.client, r.names.Items, view, counters.Options{})
 	if err := other.Add(r.t.Context(), counter, 1, now); err != nil {
 		r.t.Fatal(err)
 	}

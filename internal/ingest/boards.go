@@ -4,14 +4,14 @@ import (
 	"context"
 
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 type board struct {
-	Board   httpapi.Name `json:"board" example:"game/1"`
-	Mode    ddb.Mode     `json:"mode,omitempty" enum:"best,latest,sum" default:"best" doc:"What a new score does: the best counts, the latest, or the sum of all. Settled by the board's first score"`
-	Size    int          `json:"size,omitempty" minimum:"1" maximum:"1000" default:"100" doc:"Entries of the top that are kept at hand"`
-	Periods []ddb.Period `json:"periods,omitempty" minItems:"1" maxItems:"3" enum:"all,day,week" doc:"What is ranked: all time, each UTC day, each ISO week. Default: all"`
+	Board   httpapi.Name    `json:"board" example:"game/1"`
+	Mode    boards.Mode     `json:"mode,omitempty" enum:"best,latest,sum" default:"best" doc:"What a new score does: the best counts, the latest, or the sum of all. Settled by the board's first score"`
+	Size    int             `json:"size,omitempty" minimum:"1" maximum:"1000" default:"100" doc:"Entries of the top that are kept at hand"`
+	Periods []boards.Period `json:"periods,omitempty" minItems:"1" maxItems:"3" enum:"all,day,week" doc:"What is ranked: all time, each UTC day, each ISO week. Default: all"`
 }
 
 type boardInput struct {
@@ -22,10 +22,10 @@ type boardInput struct {
 
 // boardAnswer is what a board is set to: all of it, and clients take what is new in it.
 type boardAnswer struct {
-	Board   httpapi.Name `json:"board"`
-	Mode    ddb.Mode     `json:"mode" enum:"best,latest,sum" doc:"What a new score does"`
-	Size    int          `json:"size" doc:"Entries of the top that are kept at hand"`
-	Periods []ddb.Period `json:"periods" enum:"all,day,week" doc:"What is ranked"`
+	Board   httpapi.Name    `json:"board"`
+	Mode    boards.Mode     `json:"mode" enum:"best,latest,sum" doc:"What a new score does"`
+	Size    int             `json:"size" doc:"Entries of the top that are kept at hand"`
+	Periods []boards.Period `json:"periods" enum:"all,day,week" doc:"What is ranked"`
 }
 
 type boardOutput struct{ Body boardAnswer }
@@ -42,7 +42,7 @@ func (s *Service) putBoard(ctx context.Context, in *boardInput) (*boardOutput, e
 
 func (s *Service) configure(ctx context.Context, to board) (answer boardAnswer, err error) {
 	name := string(to.Board)
-	err = s.boards.Configure(ctx, name, ddb.BoardSettings{Mode: to.Mode, Size: to.Size, Periods: to.Periods})
+	err = s.boards.Configure(ctx, name, boards.Settings{Mode: to.Mode, Size: to.Size, Periods: to.Periods})
 	if err != nil {
 		return answer, httpapi.Problem(ctx, err)
 	}

@@ -11,8 +11,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 // maxUpdates bounds the updates under way for one call.
@@ -115,7 +116,7 @@ func deltaFault(i int, inc increment, message string) error {
 }
 
 func (s *Service) addAll(ctx context.Context, totals []total, now time.Time) map[httpapi.Name]error {
-	errs, start := make([]error, len(totals)), ddb.StartBy(ctx)
+	errs, start := make([]error, len(totals)), dynamo.StartBy(ctx)
 	var group errgroup.Group
 	group.SetLimit(maxUpdates)
 	for i, t := range totals {
@@ -123,7 +124,7 @@ func (s *Service) addAll(ctx context.Context, totals []total, now time.Time) map
 			continue
 		}
 		group.Go(func() error {
-			if errs[i] = ddb.ErrThrottled; time.Now().Before(start) {
+			if errs[i] = shard.ErrThrottled; time.Now().Before(start) {
 				errs[i] = s.counter.Add(ctx, string(t.counter), t.delta, now)
 			}
 			return nil

@@ -10,7 +10,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/document"
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/events"
 )
 
 type newEvent struct {
@@ -63,9 +63,9 @@ func (s *Service) putEvents(ctx context.Context, in *eventsInput) (*eventsOutput
 	return &eventsOutput{answer}, nil
 }
 
-func answerFor(events []ddb.Event, outcomes []error) eventsAnswer {
-	answer := eventsAnswer{Results: make([]eventResult, len(events))}
-	for i, ev := range events {
+func answerFor(list []events.Event, outcomes []error) eventsAnswer {
+	answer := eventsAnswer{Results: make([]eventResult, len(list))}
+	for i, ev := range list {
 		result := eventResult{ID: ev.ID, Time: httpapi.FormatTime(ev.Time), Status: Accepted}
 		if err := outcomes[i]; err != nil {
 			answer.Rejected++
@@ -78,18 +78,18 @@ func answerFor(events []ddb.Event, outcomes []error) eventsAnswer {
 	return answer
 }
 
-func (s *Service) putOnce(ctx context.Context, in *eventsInput, events []ddb.Event, now time.Time) (*eventsOutput, error) {
-	if n := len(events); n > maxKeyed {
+func (s *Service) putOnce(ctx context.Context, in *eventsInput, list2 []events.Event, now time.Time) (*eventsOutput, error) {
+	if n := len(list2); n > maxKeyed {
 		return nil, tooManyKeyed(n, "events")
 	}
-	if size := sizeOf(events); size > maxTransaction {
+	if size := sizeOf(list2); size > maxTransaction {
 		return nil, invalid(&huma.ErrorDetail{
 			Location: "body.events", Message: "a call with an Idempotency-Key takes at most 3.9 MB of items", Value: size,
 		})
 	}
-	answer := answerFor(events, make([]error, len(events)))
+	answer := answerFor(list2, make([]error, len(list2)))
 	actions := func(ctx context.Context) (list []types.TransactWriteItem, err error) {
-		for _, ev := range distinct(events) {
+		for _, ev := range distinct(list2) {
 			action, err := s.events.PutTransact(ctx, ev, now)
 			if err != nil {
 				return nil, err
@@ -108,9 +108,9 @@ const maxTransaction = 3_900_000
 // keySize is about what an event's keys and attribute names add to its item.
 const keySize = 2*httpapi.MaxName + 100
 
-func sizeOf(events []ddb.Event) int {
+func sizeOf(list []events.Event) int {
 	size := 0
-	for _, ev := range events {
+	for _, ev := range list {
 		size += keySize + document.Size(ev.Data)
 	}
 	return size
@@ -118,14 +118,14 @@ func sizeOf(events []ddb.Event) int {
 
 // distinct keeps the last of the events with one identity: a transaction takes
 // an item once.
-func distinct(events []ddb.Event) []ddb.Event {
+func distinct(list []events.Event) []events.Event {
 	type identity struct {
 		entity, id string
 		time       int64
 	}
-	var kept []ddb.Event
+	var kept []events.Event
 	index := map[identity]int{}
-	for _, ev := range events {
+	for _, ev := range list {
 		key := identity{ev.Entity, ev.ID, ev.Time.UnixMilli()}
 		if at, again := index[key]; again {
 			kept[at] = ev
@@ -138,12 +138,12 @@ func distinct(events []ddb.Event) []ddb.Event {
 }
 
 // identify completes the identity of each event, reads its data, and checks both.
-func identify(in []newEvent, now time.Time, ahead time.Duration) ([]ddb.Event, error) {
-	events := make([]ddb.Event, len(in))
+func identify(in []newEvent, now time.Time, ahead time.Duration) ([]events.Event, error) {
+	list := make([]events.Event, len(in))
 	var faults []error
 	for i, ev := range in {
 		var fault *huma.ErrorDetail
-		if events[i], fault = ev.identify(now, ahead); fault != nil {
+		if list[i], fault = ev.identify(now, ahead); fault != nil {
 			fault.Location = fmt.Sprintf("body.events[%d].%s", i, fault.Location)
 			faults = append(faults, fault)
 		}
@@ -151,5 +151,5 @@ func identify(in []newEvent, now time.Time, ahead time.Duration) ([]ddb.Event, e
 	if len(faults) > 0 {
 		return nil, invalid(faults...)
 	}
-	return events, nil
+	return list, nil
 }

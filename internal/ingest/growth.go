@@ -11,7 +11,7 @@ import (
 	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // Control says how far the controller of shard counts may go.
@@ -27,15 +27,15 @@ const (
 // shardMap is what a grower calls of the shard map.
 type shardMap interface {
 	// Refresh reads the key's entry, and takes it into the view.
-	Refresh(ctx context.Context, key string, now time.Time) (ddb.Entry, error)
+	Refresh(ctx context.Context, key string, now time.Time) (shardmap.Entry, error)
 	// GrowFrom changes the count, unless somebody else has since the entry was seen:
 	// that is ErrNoChange, with the newer entry.
-	GrowFrom(ctx context.Context, seen ddb.Entry, count int, note ddb.Note, now time.Time) (ddb.Entry, error)
+	GrowFrom(ctx context.Context, seen shardmap.Entry, count int, note shardmap.Note, now time.Time) (shardmap.Entry, error)
 	// Partitions is how many partitions the items table has.
 	Partitions(now time.Time) int
 }
 
-// grower is the [ddb.Watcher] that raises the shard count of a key as soon as its writes
+// grower is the [shardmap.Watcher] that raises the shard count of a key as soon as its writes
 // are refused, by the rule of package growth. Its work is part of the request that asks
 // for it: a container does nothing between requests.
 type grower struct {
@@ -73,7 +73,7 @@ func placementOf(key string) (p growth.Placement, ok bool) {
 }
 
 // Requested notes a request.
-func (g *grower) Requested(r ddb.Request) {
+func (g *grower) Requested(r shardmap.Request) {
 	if placement, ok := placementOf(r.Key); ok && g.control != Off {
 		g.keys.Requested(growth.Request{Key: r.Key, Placement: placement, ID: r.ID, At: r.At}, g.now())
 	}
@@ -82,15 +82,15 @@ func (g *grower) Requested(r ddb.Request) {
 // Attempted notes an attempt, and has the key grow if it is entitled to that. Transactions
 // that meet are a sign of heat only where writes choose their write shards at random: an
 // item of a calculated place is nobody else's.
-func (g *grower) Attempted(ctx context.Context, a ddb.Attempt) {
+func (g *grower) Attempted(ctx context.Context, a shardmap.Attempt) {
 	placement, ok := placementOf(a.Key)
-	if !ok || g.control == Off || a.Outcome == ddb.Conflicted && placement != growth.Random {
+	if !ok || g.control == Off || a.Outcome == shardmap.Conflicted && placement != growth.Random {
 		return
 	}
 	now, count := g.now(), a.Entry.History.Newest()
 	attempt := growth.Attempt{
 		Key: a.Key, Placement: placement, Request: a.Request, Version: a.Entry.Version, Count: count,
-		Effective: a.Entry.Effective(), Changed: a.Entry.Updated, At: a.At, Refused: a.Outcome != ddb.Taken,
+		Effective: a.Entry.Effective(), Changed: a.Entry.Updated, At: a.At, Refused: a.Outcome != shardmap.Taken,
 	}
 	partitions := g.shards.Partitions(now)
 	bound := growth.Bound(partitions)
@@ -122,17 +122,17 @@ func (g *grower) ask(ctx context.Context, a growth.Attempt, count int) (version 
 }
 
 // grow changes the count of an entry, and returns its version then.
-func (g *grower) grow(ctx context.Context, seen ddb.Entry, count int) (version int64) {
+func (g *grower) grow(ctx context.Context, seen shardmap.Entry, count int) (version int64) {
 	key, why := g.names.Shown(seen.Key), fmt.Sprintf("half of its writes or more are refused on %d write shards", seen.History.Newest())
 	if g.control == Observe {
 		g.log.Warn("would grow", "key", key, "shards", count, "why", why)
 		return seen.Version
 	}
-	entry, err := g.shards.GrowFrom(ctx, seen, count, ddb.Note{By: "ingest", Why: why}, g.now())
+	entry, err := g.shards.GrowFrom(ctx, seen, count, shardmap.Note{By: "ingest", Why: why}, g.now())
 	switch {
 	case err == nil:
 		g.log.Warn("grown", "key", key, "shards", count, "effective_at", entry.Effective(), "why", why)
-	case errors.Is(err, ddb.ErrNoChange), errors.Is(err, ddb.ErrPinned): // somebody was faster
+	case errors.Is(err, shardmap.ErrNoChange), errors.Is(err, shardmap.ErrPinned): // somebody was faster
 	default:
 		g.log.Error("not grown", "key", key, "shards", count, "error", err)
 		return seen.Version

@@ -20,12 +20,12 @@ import (
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // fakeShards is a shard map in memory.
 type fakeShards struct {
-	entries    map[string]ddb.Entry
+	entries    map[string]shardmap.Entry
 	partitions int
 	lead       time.Duration
 	refused    error  // of the next calls
@@ -34,23 +34,23 @@ type fakeShards struct {
 	changes    []int // counts
 }
 
-func (f *fakeShards) Refresh(_ context.Context, key string, _ time.Time) (ddb.Entry, error) {
+func (f *fakeShards) Refresh(_ context.Context, key string, _ time.Time) (shardmap.Entry, error) {
 	f.reads++
 	return f.entry(key), f.refused
 }
 
-func (f *fakeShards) entry(key string) ddb.Entry {
+func (f *fakeShards) entry(key string) shardmap.Entry {
 	e := f.entries[key]
 	e.Key = key
 	return e
 }
 
-func (f *fakeShards) GrowFrom(_ context.Context, seen ddb.Entry, count int, _ ddb.Note, now time.Time) (ddb.Entry, error) {
+func (f *fakeShards) GrowFrom(_ context.Context, seen shardmap.Entry, count int, _ shardmap.Note, now time.Time) (shardmap.Entry, error) {
 	if f.between != nil {
 		f.between()
 	}
 	if e := f.entry(seen.Key); e.Version != seen.Version {
-		return e, ddb.ErrNoChange
+		return e, shardmap.ErrNoChange
 	}
 	if f.refused != nil {
 		return seen, f.refused
@@ -76,7 +76,7 @@ type process struct {
 	*grower
 	t      *testing.T
 	shards *fakeShards
-	view   map[string]ddb.Entry
+	view   map[string]shardmap.Entry
 	clock  time.Time
 	waits  int
 	said   *bytes.Buffer
@@ -84,12 +84,12 @@ type process struct {
 }
 
 func newShards() *fakeShards {
-	return &fakeShards{entries: map[string]ddb.Entry{}, partitions: 64}
+	return &fakeShards{entries: map[string]shardmap.Entry{}, partitions: 64}
 }
 
 func newProcess(t *testing.T, shards *fakeShards, control Control) *process {
 	said := &bytes.Buffer{}
-	p := &process{t: t, shards: shards, view: map[string]ddb.Entry{}, clock: time.Unix(1_800_000_000, 0), said: said}
+	p := &process{t: t, shards: shards, view: map[string]shardmap.Entry{}, clock: time.Unix(1_800_000_000, 0), said: said}
 	p.grower = newGrower(Settings{Control: control, MetricNames: heat.Plain}, shards, slog.New(slog.NewTextHandler(said, nil)))
 	p.now = func() time.Time { return p.clock }
 	p.wait = func(context.Context) bool { p.waits++; return true }
@@ -97,15 +97,15 @@ func newProcess(t *testing.T, shards *fakeShards, control Control) *process {
 }
 
 // write makes a request of one attempt, by the view as it is.
-func (p *process) write(key string, outcome ddb.Outcome) {
+func (p *process) write(key string, outcome shardmap.Outcome) {
 	p.next++
-	p.Requested(ddb.Request{Key: key, ID: p.next, At: p.clock})
-	p.Attempted(p.t.Context(), ddb.Attempt{Key: key, Request: p.next, Entry: p.view[key], At: p.clock, Outcome: outcome})
+	p.Requested(shardmap.Request{Key: key, ID: p.next, At: p.clock})
+	p.Attempted(p.t.Context(), shardmap.Attempt{Key: key, Request: p.next, Entry: p.view[key], At: p.clock, Outcome: outcome})
 }
 
 // storm makes requests that are all refused, ten a second. Changes are in the view a
 // second after they were made.
-func (p *process) storm(key string, lasting time.Duration, outcome ddb.Outcome) {
+func (p *process) storm(key string, lasting time.Duration, outcome shardmap.Outcome) {
 	for n := range int(lasting / (100 * time.Millisecond)) {
 		p.clock = p.clock.Add(100 * time.Millisecond)
 		p.write(key, outcome)
@@ -122,7 +122,7 @@ func TestRefusalsGrowAKey(t *testing.T) {
 	} {
 		shards := newShards()
 		p := newProcess(t, shards, Act)
-		p.storm(key, 20*time.Second, ddb.OverLimit)
+		p.storm(key, 20*time.Second, shardmap.OverLimit)
 		if !slices.Equal(shards.changes, want) || p.waits != shards.reads || len(want) > 0 && !strings.Contains(p.said.String(), "msg=grown key="+key) {
 			t.Errorf("%s: %v, want %v; %d waits, %d reads; log:\n%s", key, shards.changes, want, p.waits, shards.reads, p.said)
 		}
@@ -134,11 +134,11 @@ func TestAnEventsCountIsNotAnsweredBeforeItIsInForce(t *testing.T) {
 	shards := newShards()
 	shards.lead = 5 * time.Second
 	p := newProcess(t, shards, Act)
-	p.storm("E#hot", 5*time.Second, ddb.OverLimit)
+	p.storm("E#hot", 5*time.Second, shardmap.OverLimit)
 	if !slices.Equal(shards.changes, []int{16}) {
 		t.Errorf("before the change is in force: %v", shards.changes)
 	}
-	p.storm("E#hot", 2*time.Second, ddb.OverLimit)
+	p.storm("E#hot", 2*time.Second, shardmap.OverLimit)
 	if !slices.Equal(shards.changes, []int{16, 64}) {
 		t.Errorf("after: %v", shards.changes)
 	}
@@ -148,11 +148,11 @@ func TestAnEventsCountIsNotAnsweredBeforeItIsInForce(t *testing.T) {
 func TestABoardGrowsOnceAMinute(t *testing.T) {
 	shards := newShards()
 	p := newProcess(t, shards, Act)
-	p.storm("L#hot", 59*time.Second, ddb.OverLimit)
+	p.storm("L#hot", 59*time.Second, shardmap.OverLimit)
 	if !slices.Equal(shards.changes, []int{16}) {
 		t.Errorf("within a minute: %v", shards.changes)
 	}
-	p.storm("L#hot", 10*time.Second, ddb.OverLimit)
+	p.storm("L#hot", 10*time.Second, shardmap.OverLimit)
 	if !slices.Equal(shards.changes, []int{16, 64}) {
 		t.Errorf("then: %v", shards.changes)
 	}
@@ -163,7 +163,7 @@ func TestABoardGrowsOnceAMinute(t *testing.T) {
 func TestConflicts(t *testing.T) {
 	for key, want := range map[string]int{"C#k": 4, "R#k": 4, "E#k": 1, "S#k": 1, "L#k": 1} {
 		shards := newShards()
-		newProcess(t, shards, Act).storm(key, time.Second, ddb.Conflicted)
+		newProcess(t, shards, Act).storm(key, time.Second, shardmap.Conflicted)
 		if got := shards.entry(key).History.Newest(); got != want {
 			t.Errorf("%s: %d, want %d", key, got, want)
 		}
@@ -176,23 +176,23 @@ func TestWhoComesLaterAdopts(t *testing.T) {
 	shards := newShards()
 	p := newProcess(t, shards, Act)
 	shards.set("C#k", 4, p.clock)
-	p.storm("C#k", 300*time.Millisecond, ddb.OverLimit)
+	p.storm("C#k", 300*time.Millisecond, shardmap.OverLimit)
 	if len(shards.changes) > 0 || shards.reads != 1 {
 		t.Fatalf("it changed what was changed: %v, %d reads", shards.changes, shards.reads)
 	}
-	p.storm("C#k", 5*time.Second, ddb.OverLimit) // by the view of before, at first
+	p.storm("C#k", 5*time.Second, shardmap.OverLimit) // by the view of before, at first
 	if !slices.Equal(shards.changes, []int{16, 64, 256}) {
 		t.Fatalf("by the count that it adopted: %v", shards.changes)
 	}
 	other := newShards()
 	q := newProcess(t, other, Act)
 	other.between = func() { other.set("C#k", 16, q.clock); other.between = nil }
-	q.storm("C#k", 300*time.Millisecond, ddb.OverLimit)
+	q.storm("C#k", 300*time.Millisecond, shardmap.OverLimit)
 	if len(other.changes) > 0 || q.said.Len() > 0 {
 		t.Fatalf("it lost, and changed %v: %s", other.changes, q.said)
 	}
 	q.view["C#k"] = other.entry("C#k")
-	q.storm("C#k", 600*time.Millisecond, ddb.OverLimit)
+	q.storm("C#k", 600*time.Millisecond, shardmap.OverLimit)
 	if !slices.Equal(other.changes, []int{64}) {
 		t.Errorf("by what the winner wrote: %v", other.changes)
 	}
@@ -201,14 +201,14 @@ func TestWhoComesLaterAdopts(t *testing.T) {
 // TestAThrottledMap leaves the count as it is, and is asked ever more rarely.
 func TestAThrottledMap(t *testing.T) {
 	shards := newShards()
-	shards.refused = ddb.ErrUnavailable
+	shards.refused = shard.ErrUnavailable
 	p := newProcess(t, shards, Act)
-	p.storm("C#k", 10*time.Second, ddb.OverLimit)
+	p.storm("C#k", 10*time.Second, shardmap.OverLimit)
 	if len(shards.changes) > 0 || shards.reads < 4 || shards.reads > 6 || !strings.Contains(p.said.String(), "shard count not read") {
 		t.Errorf("%v, %d reads; log:\n%s", shards.changes, shards.reads, p.said)
 	}
 	shards.refused = nil
-	p.storm("C#k", 6*time.Second, ddb.OverLimit)
+	p.storm("C#k", 6*time.Second, shardmap.OverLimit)
 	if len(shards.changes) == 0 || shards.changes[0] != 4 {
 		t.Errorf("afterwards: %v", shards.changes)
 	}
@@ -219,7 +219,7 @@ func TestACallThatEndsAsksNothing(t *testing.T) {
 	shards := newShards()
 	p := newProcess(t, shards, Act)
 	p.wait = func(context.Context) bool { return false }
-	p.storm("C#k", time.Second, ddb.OverLimit)
+	p.storm("C#k", time.Second, shardmap.OverLimit)
 	if shards.reads > 0 || len(shards.changes) > 0 {
 		t.Errorf("%d reads, %v", shards.reads, shards.changes)
 	}
@@ -234,15 +234,15 @@ func TestControlAndPins(t *testing.T) {
 	for control, want := range map[Control]string{Observe: "would grow", Off: ""} {
 		shards := newShards()
 		p := newProcess(t, shards, control)
-		p.storm("C#k", 10*time.Second, ddb.OverLimit)
+		p.storm("C#k", 10*time.Second, shardmap.OverLimit)
 		if got := p.said.String(); len(shards.changes) > 0 || want == "" && got != "" || strings.Count(got, want) > 6 || !strings.Contains(got, want) {
 			t.Errorf("%s: %v; log:\n%s", control, shards.changes, got)
 		}
 	}
 	shards := newShards()
-	shards.entries["C#pinned"] = ddb.Entry{Version: 1, Pinned: true, History: shard.History{{Count: 3}}}
+	shards.entries["C#pinned"] = shardmap.Entry{Version: 1, Pinned: true, History: shard.History{{Count: 3}}}
 	p := newProcess(t, shards, Act)
-	p.storm("C#pinned", 10*time.Second, ddb.OverLimit)
+	p.storm("C#pinned", 10*time.Second, shardmap.OverLimit)
 	if len(shards.changes) > 0 || shards.reads > 2 {
 		t.Errorf("a pinned key: %v, %d reads", shards.changes, shards.reads)
 	}
@@ -255,13 +255,13 @@ func TestTheBoundIsSaid(t *testing.T) {
 	p := newProcess(t, shards, Act)
 	shards.set("C#k", 16, p.clock.Add(-time.Hour))
 	p.view["C#k"] = shards.entry("C#k")
-	p.storm("C#k", 70*time.Second, ddb.OverLimit)
+	p.storm("C#k", 70*time.Second, shardmap.OverLimit)
 	want := `msg="more write shards do not help: the table's partitions are the limit" key=C#k shards=16 partitions=4`
 	if got := p.said.String(); len(shards.changes) > 0 || shards.reads > 0 || strings.Count(got, want) != 2 {
 		t.Errorf("%v, %d reads; log:\n%s", shards.changes, shards.reads, got)
 	}
 	shards.partitions = 8 // DynamoDB has split some
-	p.storm("C#k", time.Second, ddb.OverLimit)
+	p.storm("C#k", time.Second, shardmap.OverLimit)
 	if !slices.Equal(shards.changes, []int{32}) {
 		t.Errorf("with more partitions: %v", shards.changes)
 	}
@@ -274,7 +274,7 @@ func TestHiddenNames(t *testing.T) {
 		shards.partitions = 1
 		p := newProcess(t, shards, Act)
 		p.names = names
-		p.storm("C#secret", 3*time.Second, ddb.OverLimit)
+		p.storm("C#secret", 3*time.Second, shardmap.OverLimit)
 		got := p.said.String()
 		if !strings.Contains(got, "msg=grown "+want) || !strings.Contains(got, "are the limit\" "+want) || names != heat.Plain && strings.Contains(got, "secret") {
 			t.Errorf("%s: log:\n%s", names, got)
@@ -353,11 +353,11 @@ func TestTheShardMapAsAGrowerNeedsIt(t *testing.T) {
 	if err != nil || seen.Version != 0 || seen.Key != "C#k" {
 		t.Fatalf("a key that is not there: %+v, %v", seen, err)
 	}
-	grown, err := one.GrowFrom(ctx, seen, 4, ddb.Note{By: "test"}, now)
+	grown, err := one.GrowFrom(ctx, seen, 4, shardmap.Note{By: "test"}, now)
 	if err != nil || grown.Version != 1 || grown.History.Newest() != 4 {
 		t.Fatalf("%+v, %v", grown, err)
 	}
-	if lost, err := two.GrowFrom(ctx, seen, 4, ddb.Note{By: "test"}, now); !errors.Is(err, ddb.ErrNoChange) || lost.Version != 1 {
+	if lost, err := two.GrowFrom(ctx, seen, 4, shardmap.Note{By: "test"}, now); !errors.Is(err, shardmap.ErrNoChange) || lost.Version != 1 {
 		t.Errorf("who comes later: %+v, %v", lost, err)
 	}
 	if again, err := two.Refresh(ctx, "C#k", now); err != nil || again.Version != 1 {
@@ -369,5 +369,5 @@ func TestTheShardMapAsAGrowerNeedsIt(t *testing.T) {
 }
 
 func (r *rig) shardMap() shardMap {
-	return ddb.NewMapChanger(r.client, ddb.NewMap(r.client, r.names.ShardMap), ddb.ChangerOptions{})
+	return shardmap.NewChanger(r.client, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{})
 }

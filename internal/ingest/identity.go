@@ -11,15 +11,15 @@ import (
 
 	"github.com/hotshard/hotshard/internal/document"
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/events"
 )
 
 var epoch = time.Unix(0, 0)
 
 // identify returns the event with its identity complete and its data read. Its time may
 // be so far ahead of now. Its fault's location is relative to the event.
-func (e newEvent) identify(now time.Time, ahead time.Duration) (ddb.Event, *huma.ErrorDetail) {
-	out := ddb.Event{Entity: string(e.Entity), ID: string(e.ID)}
+func (e newEvent) identify(now time.Time, ahead time.Duration) (events.Event, *huma.ErrorDetail) {
+	out := events.Event{Entity: string(e.Entity), ID: string(e.ID)}
 	t, fault := e.time(now)
 	if fault != nil {
 		return out, fault

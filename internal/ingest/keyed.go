@@ -15,7 +15,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/once"
 )
 
 // maxKeyed is the most items of a keyed call: a transaction takes 100 actions,
@@ -138,8 +139,8 @@ func setOnce[A any](ctx context.Context, s *Service, k *CallKey, body []byte, no
 // afterSet is an error of what came after something was set: no refusal, which would
 // mean that nothing was done.
 func afterSet(err error) error {
-	if errors.Is(err, ddb.ErrThrottled) {
-		return fmt.Errorf("%w after it was set: %v", ddb.ErrUnavailable, err)
+	if errors.Is(err, shard.ErrThrottled) {
+		return fmt.Errorf("%w after it was set: %v", shard.ErrUnavailable, err)
 	}
 	return err
 }
@@ -147,7 +148,7 @@ func afterSet(err error) error {
 // firstOr returns the answer of a call's first time, if it had one before, or this.
 func firstOr[A any](ctx context.Context, first []byte, err error, this A) (A, error) {
 	switch {
-	case errors.Is(err, ddb.ErrOtherCall):
+	case errors.Is(err, once.ErrOtherCall):
 		return this, huma.Error409Conflict("the Idempotency-Key was used for another call")
 	case err != nil:
 		return this, httpapi.Problem(ctx, err)
@@ -161,8 +162,8 @@ func firstOr[A any](ctx context.Context, first []byte, err error, this A) (A, er
 	return again, nil
 }
 
-func (k *CallKey) call(body []byte) ddb.Call {
-	return ddb.Call{Key: k.own(), Digest: digest(k.path, body)}
+func (k *CallKey) call(body []byte) once.Call {
+	return once.Call{Key: k.own(), Digest: digest(k.path, body)}
 }
 
 // own is the key as the caller's own: no other caller's key is the same. A key has no #.

@@ -8,7 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/limits"
 )
 
 type limitInput struct {
@@ -33,12 +33,12 @@ type limitOutput struct{ Body limitAnswer }
 // hitLimit counts a hit, if the limit allows it. A refused hit is an answer, and no
 // error.
 func (s *Service) hitLimit(ctx context.Context, in *limitInput) (*limitOutput, error) {
-	if fault := in.Body.Window.Within(ddb.MinLimitWindow, ddb.MaxLimitWindow, time.Second); fault != "" {
+	if fault := in.Body.Window.Within(limits.MinWindow, limits.MaxWindow, time.Second); fault != "" {
 		return nil, invalid(&huma.ErrorDetail{Location: "body.window", Message: fault, Value: in.Body.Window.String()})
 	}
 	ctx, cancel := s.deadline(ctx)
 	defer cancel()
-	limit, now := ddb.Limit{Key: string(in.Body.Key), Max: in.Body.Limit, Window: in.Body.Window.Duration}, s.now()
+	limit, now := limits.Limit{Key: string(in.Body.Key), Max: in.Body.Limit, Window: in.Body.Window.Duration}, s.now()
 	if in.keyed() {
 		answer, err := decideOnce(ctx, s, &in.CallKey, in.RawBody, now, func(ctx context.Context) ([]types.TransactWriteItem, limitAnswer, error) {
 			actions, v, err := s.limiter.HitTransact(ctx, limit, now)
@@ -53,6 +53,6 @@ func (s *Service) hitLimit(ctx context.Context, in *limitInput) (*limitOutput, e
 	return &limitOutput{answerOfHit(v)}, nil
 }
 
-func answerOfHit(v ddb.Verdict) limitAnswer {
+func answerOfHit(v limits.Verdict) limitAnswer {
 	return limitAnswer{v.Allowed, v.Used, v.Remaining, httpapi.FormatTime(v.Resets)}
 }

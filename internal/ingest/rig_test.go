@@ -17,7 +17,8 @@ import (
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/counters"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // rig is a service over tables of its own, behind its HTTP handler.
@@ -46,7 +47,7 @@ func (r *rig) use(client Client) {
 	settings := Settings{
 		ItemsTable: r.names.Items, ShardMapTable: r.names.ShardMap,
 		EventRetention: 720 * time.Hour, Deadline: 5 * time.Second,
-		Control: Act, MetricNames: heat.Plain, EventAhead: ddb.MaxAhead, ViewAge: ddb.ViewAge,
+		Control: Act, MetricNames: heat.Plain, EventAhead: shardmap.MaxAhead, ViewAge: shardmap.ViewAge,
 	}
 	service, err := New(settings, client, log)
 	if err != nil {
@@ -98,7 +99,7 @@ func (r *rig) items() int {
 
 func (r *rig) sum(counter string) string {
 	r.t.Helper()
-	reader := ddb.NewCounterReader(r.client, r.names.Items, ddb.NewMap(r.client, r.names.ShardMap))
+	reader := counters.NewReader(r.client, r.names.Items, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}))
 	sum, err := reader.Sum(r.t.Context(), counter)
 	if err != nil {
 		r.t.Fatal(err)

@@ -10,7 +10,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // Routes registers the service's calls. A nil service serves to document them.
@@ -64,7 +65,7 @@ const maybeWritten = "; it may have been written"
 
 // rejection is the detail of an item that was not accepted.
 func rejection(err error) string {
-	if errors.Is(err, ddb.ErrThrottled) || errors.Is(err, ddb.ErrStale) || errors.Is(err, ddb.ErrScoreRange) {
+	if errors.Is(err, shard.ErrThrottled) || errors.Is(err, shard.ErrStale) || errors.Is(err, boards.ErrScoreRange) {
 		return httpapi.Detail(err)
 	}
 	return httpapi.Detail(err) + maybeWritten
@@ -76,11 +77,11 @@ func rejection(err error) string {
 func worst(errs []error) error {
 	rank := func(err error) int {
 		switch {
-		case errors.Is(err, ddb.ErrScoreRange):
+		case errors.Is(err, boards.ErrScoreRange):
 			return 0
-		case errors.Is(err, ddb.ErrThrottled):
+		case errors.Is(err, shard.ErrThrottled):
 			return 1
-		case errors.Is(err, ddb.ErrUnavailable), errors.Is(err, ddb.ErrStale):
+		case errors.Is(err, shard.ErrUnavailable), errors.Is(err, shard.ErrStale):
 			return 2
 		}
 		return 3
@@ -92,7 +93,7 @@ func worst(errs []error) error {
 // caller's, which are told where there is nothing worse.
 func refused(ctx context.Context, errs []error, faults ...error) error {
 	err := worst(errs)
-	if errors.Is(err, ddb.ErrScoreRange) {
+	if errors.Is(err, boards.ErrScoreRange) {
 		return invalid(faults...)
 	}
 	return httpapi.ProblemWith(ctx, err, rejection(err))

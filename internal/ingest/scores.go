@@ -10,7 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 type score struct {
@@ -46,9 +46,9 @@ func (s *Service) submitScores(ctx context.Context, in *scoresInput) (*scoresOut
 	ctx, cancel := s.deadline(ctx)
 	defer cancel()
 	board, now := string(in.Body.Board), s.now()
-	list := make([]ddb.PlayerScore, len(in.Body.Scores))
+	list := make([]boards.PlayerScore, len(in.Body.Scores))
 	for i, sc := range in.Body.Scores {
-		list[i] = ddb.PlayerScore{Player: string(sc.Player), Score: sc.Score.Score}
+		list[i] = boards.PlayerScore{Player: string(sc.Player), Score: sc.Score.Score}
 	}
 	if in.keyed() {
 		return s.submitOnce(ctx, in, list, now)
@@ -57,8 +57,8 @@ func (s *Service) submitScores(ctx context.Context, in *scoresInput) (*scoresOut
 	answer := scoresAnswer{Results: make([]scoreResult, len(list))}
 	for i, err := range outcomes {
 		answer.Results[i] = answer.result(in.Body.Scores[i].Player, err)
-		if errors.Is(err, ddb.ErrScoreRange) {
-			answer.Results[i].Detail = fmt.Sprintf("body.scores[%d].score: %v", i, ddb.ErrScoreRange)
+		if errors.Is(err, boards.ErrScoreRange) {
+			answer.Results[i].Detail = fmt.Sprintf("body.scores[%d].score: %v", i, boards.ErrScoreRange)
 		}
 	}
 	if answer.Accepted == 0 {
@@ -70,9 +70,9 @@ func (s *Service) submitScores(ctx context.Context, in *scoresInput) (*scoresOut
 // outOfRange names the scores that can't be added.
 func (in *scoresInput) outOfRange(outcomes []error) (faults []error) {
 	for i, err := range outcomes {
-		if errors.Is(err, ddb.ErrScoreRange) {
+		if errors.Is(err, boards.ErrScoreRange) {
 			faults = append(faults, &huma.ErrorDetail{
-				Location: fmt.Sprintf("body.scores[%d].score", i), Message: ddb.ErrScoreRange.Error(), Value: in.Body.Scores[i].Score,
+				Location: fmt.Sprintf("body.scores[%d].score", i), Message: boards.ErrScoreRange.Error(), Value: in.Body.Scores[i].Score,
 			})
 		}
 	}
@@ -88,7 +88,7 @@ func (a *scoresAnswer) result(player httpapi.Name, err error) scoreResult {
 	return scoreResult{player, Accepted, ""}
 }
 
-func (s *Service) submitOnce(ctx context.Context, in *scoresInput, list []ddb.PlayerScore, now time.Time) (*scoresOutput, error) {
+func (s *Service) submitOnce(ctx context.Context, in *scoresInput, list []boards.PlayerScore, now time.Time) (*scoresOutput, error) {
 	if n := len(list); n > maxKeyed {
 		return nil, tooManyKeyed(n, "scores")
 	}
@@ -98,14 +98,14 @@ func (s *Service) submitOnce(ctx context.Context, in *scoresInput, list []ddb.Pl
 	}
 	actions := func(ctx context.Context) ([]types.TransactWriteItem, error) {
 		writes, err := s.boards.SubmitTransact(ctx, string(in.Body.Board), list, now, s.now())
-		if errors.Is(err, ddb.ErrTooMany) {
+		if errors.Is(err, boards.ErrTooMany) {
 			err = invalid(&huma.ErrorDetail{
 				Location: "body.scores", Value: len(list),
 				Message: fmt.Sprintf("a call with an Idempotency-Key changes at most %d entries, one for each player and period of the board", maxKeyed),
 			})
 		}
-		if errors.Is(err, ddb.ErrScoreRange) {
-			err = invalid(&huma.ErrorDetail{Location: "body.scores", Message: ddb.ErrScoreRange.Error(), Value: in.Body.Scores})
+		if errors.Is(err, boards.ErrScoreRange) {
+			err = invalid(&huma.ErrorDetail{Location: "body.scores", Message: boards.ErrScoreRange.Error(), Value: in.Body.Scores})
 		}
 		return writes, err
 	}

@@ -9,13 +9,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // places reads a board's first of all time from the index.
 func (r *rig) places(board string) string {
 	r.t.Helper()
-	reader := ddb.NewBoardReader(r.client, r.names.Items, ddb.NewMap(r.client, r.names.ShardMap))
+	reader := boards.NewReader(r.client, r.names.Items, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}))
 	list, err := reader.Top(context.Background(), board, "all", 10, r.service.now())
 	if err != nil {
 		r.t.Fatal(err)

@@ -7,20 +7,25 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/shard/counters"
+	"github.com/hotshard/hotshard/pkg/shard/events"
+	"github.com/hotshard/hotshard/pkg/shard/limits"
+	"github.com/hotshard/hotshard/pkg/shard/once"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // Service writes what callers send.
 type Service struct {
 	settings Settings
-	events   *ddb.EventWriter
-	counter  *ddb.CounterWriter
-	boards   *ddb.Leaderboards
+	events   *events.Writer
+	counter  *counters.Writer
+	boards   *boards.Boards
 	sessions *sessions.Store
-	limiter  *ddb.Limiter
-	once     *ddb.Once
-	changer  *ddb.MapChanger
+	limiter  *limits.Limiter
+	once     *once.Applier
+	changer  *shardmap.Changer
 	now      func() time.Time
 }
 
@@ -29,17 +34,17 @@ func New(settings Settings, client Client, log *slog.Logger) (*Service, error) {
 	if err := settings.Validate(); err != nil {
 		return nil, err
 	}
-	view := ddb.NewMapWith(client, settings.ShardMapTable, settings.mapOptions())
-	changer := ddb.NewMapChanger(client, view, ddb.ChangerOptions{Keep: ddb.HistoryKept(settings.EventRetention)})
+	view := shardmap.New(client, settings.ShardMapTable, settings.mapOptions())
+	changer := shardmap.NewChanger(client, view, shardmap.ChangerOptions{Keep: shardmap.HistoryKept(settings.EventRetention)})
 	watch := newGrower(settings, changer, log)
 	return &Service{
 		settings: settings,
-		events:   ddb.NewEventWriter(client, settings.ItemsTable, view, settings.EventRetention, watch),
-		counter:  ddb.NewCounterWriter(client, settings.ItemsTable, view, watch),
-		boards:   ddb.NewLeaderboards(client, settings.ItemsTable, view, watch, settings.BoardRetention),
-		sessions: sessions.New(client, settings.ItemsTable, view, watch),
-		limiter:  ddb.NewLimiter(client, settings.ItemsTable, view, watch, ddb.LimiterOptions{}),
-		once:     ddb.NewOnce(client, settings.ItemsTable, view, watch),
+		events:   events.NewWriter(client, settings.ItemsTable, view, events.Options{Retention: settings.EventRetention, Watch: watch}),
+		counter:  counters.NewWriter(client, settings.ItemsTable, view, counters.Options{Watch: watch}),
+		boards:   boards.New(client, settings.ItemsTable, view, boards.Options{Watch: watch, Retention: settings.BoardRetention}),
+		sessions: sessions.New(client, settings.ItemsTable, view, sessions.Options{Watch: watch}),
+		limiter:  limits.New(client, settings.ItemsTable, view, limits.Options{Watch: watch}),
+		once:     once.New(client, settings.ItemsTable, view, once.Options{Watch: watch}),
 		changer:  changer,
 		now:      time.Now,
 	}, nil

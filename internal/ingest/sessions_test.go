@@ -11,14 +11,14 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // active counts a group's sessions as a reader does.
 func (r *rig) active(group string) int {
 	r.t.Helper()
-	reader := sessions.NewReader(r.client, r.names.Items, ddb.NewMap(r.client, r.names.ShardMap))
+	reader := sessions.NewReader(r.client, r.names.Items, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}))
 	n, err := reader.Active(r.t.Context(), group, r.service.now())
 	if err != nil {
 		r.t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/heat"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // Settings are the function's environment variables.
@@ -39,8 +39,8 @@ type Settings struct {
 }
 
 // mapOptions are the times of the shard map.
-func (s Settings) mapOptions() ddb.MapOptions {
-	return ddb.MapOptions{ViewAge: s.ViewAge, EventAhead: s.EventAhead}
+func (s Settings) mapOptions() shardmap.Options {
+	return shardmap.Options{ViewAge: s.ViewAge, EventAhead: s.EventAhead}
 }
 
 // Validate reports all faults at once.
@@ -55,11 +55,11 @@ func (s Settings) Validate() error {
 	if s.Deadline < 100*time.Millisecond || s.Deadline > 25*time.Second {
 		faults = append(faults, fmt.Errorf("HOTSHARD_WRITE_DEADLINE is %v: want 100ms to 25s", s.Deadline))
 	}
-	if s.EventAhead <= 0 || s.EventAhead > ddb.MaxEventAhead {
-		faults = append(faults, fmt.Errorf("HOTSHARD_EVENT_AHEAD is %v: want above 0, up to %v", s.EventAhead, ddb.MaxEventAhead))
+	if s.EventAhead <= 0 || s.EventAhead > shardmap.MaxEventAhead {
+		faults = append(faults, fmt.Errorf("HOTSHARD_EVENT_AHEAD is %v: want above 0, up to %v", s.EventAhead, shardmap.MaxEventAhead))
 	}
-	if s.ViewAge <= 0 || s.ViewAge > ddb.MaxViewAge {
-		faults = append(faults, fmt.Errorf("HOTSHARD_VIEW_AGE is %v: want above 0, up to %v", s.ViewAge, ddb.MaxViewAge))
+	if s.ViewAge <= 0 || s.ViewAge > shardmap.MaxViewAge {
+		faults = append(faults, fmt.Errorf("HOTSHARD_VIEW_AGE is %v: want above 0, up to %v", s.ViewAge, shardmap.MaxViewAge))
 	}
 	if s.Control != Act && s.Control != Observe && s.Control != Off {
 		faults = append(faults, fmt.Errorf("HOTSHARD_CONTROL is %q: want act, observe or off", s.Control))

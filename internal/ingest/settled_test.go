@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // settingCalls are calls that set something, and others that set it otherwise.
@@ -43,7 +43,7 @@ func TestKeyedSettingsAreSetOnce(t *testing.T) {
 	if err != nil || set.Size != 20 {
 		t.Errorf("the board has %+v, %v; want the size of the last that was set", set, err)
 	}
-	entry, err := ddb.NewMap(r.client, r.names.ShardMap).Read(t.Context(), "C#c")
+	entry, err := shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}).Read(t.Context(), "C#c")
 	if err != nil || entry.History.Newest() != 8 {
 		t.Errorf("the counter has %+v, %v; want 8 write shards", entry, err)
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 type shardsInput struct {
@@ -33,14 +33,14 @@ func (s *Service) putShards(ctx context.Context, in *shardsInput) (*shardsOutput
 
 // pin sets a count, or for nil ends the pin.
 func (s *Service) pin(ctx context.Context, base schema.BaseKey, count *int) (httpapi.ShardCount, error) {
-	var entry ddb.Entry
+	var entry shardmap.Entry
 	var err error
 	if now := s.now(); count == nil {
-		entry, err = s.changer.Unpin(ctx, base.String(), ddb.Note{By: "api", Why: "unpinned"}, now)
+		entry, err = s.changer.Unpin(ctx, base.String(), shardmap.Note{By: "api", Why: "unpinned"}, now)
 	} else {
-		entry, err = s.changer.Pin(ctx, base.String(), *count, ddb.Note{By: "api", Why: "pinned"}, now)
+		entry, err = s.changer.Pin(ctx, base.String(), *count, shardmap.Note{By: "api", Why: "pinned"}, now)
 	}
-	if err != nil && !errors.Is(err, ddb.ErrNoChange) { // it already is as asked for
+	if err != nil && !errors.Is(err, shardmap.ErrNoChange) { // it already is as asked for
 		return httpapi.ShardCount{}, httpapi.Problem(ctx, err)
 	}
 	return httpapi.ShowShards(base, entry), nil

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/internal/workload"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // maxOutrun bounds how often others may write an entry between its reading and its
@@ -23,7 +24,7 @@ const maxOutrun = 10 * MaxConcurrency
 // index goes by the sum, so it is read, and written on condition that it still is
 // what was read.
 func (b *Bare) addScore(ctx context.Context, board string, r workload.Request) error {
-	pk, sk := schema.EntryKey(board, string(schema.AllTime), r.Player())
+	pk, sk := schema.EntryKey(board, string(boards.AllTime), r.Player())
 	key := map[string]types.AttributeValue{schema.PK: text(pk), schema.SK: text(sk)}
 	out, err := b.Client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &b.Table, Key: key, ConsistentRead: aws.Bool(true)})
 	if err != nil {
@@ -66,15 +67,15 @@ func (b *Bare) entryPut(key map[string]types.AttributeValue, board string, r wor
 		put.ConditionExpression = aws.String("rev = :rev")
 		put.ExpressionAttributeValues = map[string]types.AttributeValue{":rev": number(last)}
 	}
-	score, err := schema.ParseScore(strconv.FormatInt(sum, 10))
+	score, err := boards.ParseScore(strconv.FormatInt(sum, 10))
 	if err != nil {
 		return nil, err
 	}
 	put.Item = map[string]types.AttributeValue{
 		schema.PK: key[schema.PK], schema.SK: key[schema.SK],
 		schema.EntryScore: number(sum), schema.EntryAt: number(now.UnixMilli()), schema.EntryRev: number(rev),
-		schema.BoardShard: text(schema.BoardShardKey(board, string(schema.AllTime), 0)),
-		schema.RankKey:    text(schema.Place{Player: r.Player(), Score: score, At: now}.RankKey()),
+		schema.BoardShard: text(schema.BoardShardKey(board, string(boards.AllTime), 0)),
+		schema.RankKey:    text(boards.Place{Player: r.Player(), Score: score, At: now}.RankKey()),
 	}
 	return put, nil
 }

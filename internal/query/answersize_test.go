@@ -16,7 +16,8 @@ import (
 	"github.com/hotshard/hotshard/internal/rollup/partial"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/events"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // lambdaLimit is that of a synchronous answer of Lambda's, in bytes.
@@ -39,9 +40,9 @@ func (r *rig) send(path string) []byte {
 // again in Lambda's answer, beside such that does not.
 func TestLargeEventsFillPagesByBytes(t *testing.T) {
 	r := newRig(t)
-	const events = 16
+	const many = 16
 	start := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
-	for i := range events {
+	for i := range many {
 		text, err := json.Marshal(map[string]string{"a": strings.Repeat([]string{"x", `"`}[i%2], 390_000)})
 		if err != nil {
 			t.Fatal(err)
@@ -50,7 +51,7 @@ func TestLargeEventsFillPagesByBytes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.put(ddb.Event{Entity: "e", ID: fmt.Sprintf("%02d", i), Time: start, Data: data})
+		r.put(events.Event{Entity: "e", ID: fmt.Sprintf("%02d", i), Time: start, Data: data})
 	}
 	for _, order := range []string{"asc", "desc"} {
 		var ids []string
@@ -66,7 +67,7 @@ func TestLargeEventsFillPagesByBytes(t *testing.T) {
 			if page.Cursor == "" {
 				break
 			}
-			if pages > events {
+			if pages > many {
 				t.Fatalf("%s: the pages don't end", order)
 			}
 			cursor = "&cursor=" + page.Cursor
@@ -74,14 +75,14 @@ func TestLargeEventsFillPagesByBytes(t *testing.T) {
 		for i, id := range ids {
 			at := i
 			if order == "desc" {
-				at = events - 1 - i
+				at = many - 1 - i
 			}
 			if id != fmt.Sprintf("%02d", at) {
 				t.Fatalf("%s: %v", order, ids)
 			}
 		}
-		if len(ids) != events {
-			t.Errorf("%s: %d events of %d", order, len(ids), events)
+		if len(ids) != many {
+			t.Errorf("%s: %d events of %d", order, len(ids), many)
 		}
 	}
 }
@@ -113,9 +114,9 @@ func TestManyRollupsAreRefused(t *testing.T) {
 }
 
 func TestManyShardCountsArePaged(t *testing.T) {
-	entries := make([]ddb.Entry, 2600)
+	entries := make([]shardmap.Entry, 2600)
 	for i := range entries {
-		entries[i] = ddb.Entry{Key: fmt.Sprintf("C#%04d%s", i, strings.Repeat(`"`, 500))}
+		entries[i] = shardmap.Entry{Key: fmt.Sprintf("C#%04d%s", i, strings.Repeat(`"`, 500))}
 	}
 	first, err := listOf(entries)
 	if err != nil || first.Cursor == "" {

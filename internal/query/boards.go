@@ -12,16 +12,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 type boardInput struct {
-	Board  httpapi.Name `query:"board" required:"true" example:"game/1"`
-	Period ddb.Period   `query:"period" enum:"all,day,week" default:"all" doc:"All time, the UTC day or the ISO week that it is now. One that the board neither keeps nor has entries of is a 422"`
-	Limit  int          `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Entries of the answer, at most"`
+	Board  httpapi.Name  `query:"board" required:"true" example:"game/1"`
+	Period boards.Period `query:"period" enum:"all,day,week" default:"all" doc:"All time, the UTC day or the ISO week that it is now. One that the board neither keeps nor has entries of is a 422"`
+	Limit  int           `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Entries of the answer, at most"`
 }
 
 type placeAnswer struct {
@@ -48,7 +50,7 @@ func (s *Service) getBoard(ctx context.Context, in *boardInput) (*boardOutput, e
 	name := string(in.Board)
 	places, at, err := s.first(ctx, name, in.Period, in.Limit, now)
 	if err != nil {
-		return nil, fmt.Errorf("reading board %q: %w", name, ddb.Kind(err))
+		return nil, fmt.Errorf("reading board %q: %w", name, dynamo.Kind(err))
 	}
 	out := &boardOutput{}
 	out.Body.Board, out.Body.AsOf = in.Board, httpapi.FormatTime(at)
@@ -57,7 +59,7 @@ func (s *Service) getBoard(ctx context.Context, in *boardInput) (*boardOutput, e
 }
 
 // first returns the first in rank, and as of when.
-func (s *Service) first(ctx context.Context, name string, kind ddb.Period, limit int, now time.Time) ([]ddb.Place, time.Time, error) {
+func (s *Service) first(ctx context.Context, name string, kind boards.Period, limit int, now time.Time) ([]boards.Place, time.Time, error) {
 	period := kind.Label(now)
 	top, at, err := s.readTop(ctx, name, period)
 	if err != nil {
@@ -65,7 +67,7 @@ func (s *Service) first(ctx context.Context, name string, kind ddb.Period, limit
 	}
 	if top != nil && (top.Whole() || len(top.Entries()) >= limit) {
 		entries := top.Entries()
-		places := make([]ddb.Place, min(limit, len(entries)))
+		places := make([]boards.Place, min(limit, len(entries)))
 		for i := range places {
 			places[i] = entries[i].Place
 		}
@@ -83,13 +85,13 @@ func (s *Service) first(ctx context.Context, name string, kind ddb.Period, limit
 // keeps is an error for a period of which nothing is there, if that is so because the
 // board doesn't keep it, or because nobody set the board up or sent a score to it:
 // then it is of kind ErrNotFound.
-func (s *Service) keeps(ctx context.Context, name string, kind ddb.Period) error {
+func (s *Service) keeps(ctx context.Context, name string, kind boards.Period) error {
 	settings, err := s.settingsOf(ctx, name)
 	if err != nil {
 		return err
 	}
 	if settings == nil {
-		return fmt.Errorf("board %q: %w", name, ddb.ErrNotFound)
+		return fmt.Errorf("board %q: %w", name, shard.ErrNotFound)
 	}
 	periods, _ := settings[schema.BoardPeriods].(*types.AttributeValueMemberS)
 	if periods == nil || slices.Contains(strings.Split(periods.Value, ","), string(kind)) {
@@ -103,7 +105,7 @@ func (s *Service) settingsOf(ctx context.Context, name string) (map[string]types
 	pk, sk := schema.SettingsKey(name)
 	out, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.settings.ItemsTable, Key: itemKey(pk, sk), ConsistentRead: aws.Bool(true)})
 	if err != nil {
-		return nil, fmt.Errorf("reading the settings of board %q: %w", name, ddb.Kind(err))
+		return nil, fmt.Errorf("reading the settings of board %q: %w", name, dynamo.Kind(err))
 	}
 	return out.Item, nil
 }
@@ -130,7 +132,7 @@ func asOf(item map[string]types.AttributeValue) time.Time {
 	return time.UnixMilli(millis).UTC()
 }
 
-func show(places []ddb.Place, rank int64) []placeAnswer {
+func show(places []boards.Place, rank int64) []placeAnswer {
 	list := make([]placeAnswer, len(places))
 	for i, p := range places {
 		list[i] = placeAnswer{rank + int64(i), httpapi.Name(p.Player), httpapi.Score{Score: p.Score}, httpapi.FormatTime(p.At)}

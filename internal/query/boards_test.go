@@ -14,7 +14,8 @@ import (
 
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 type boardPage struct {
@@ -40,23 +41,23 @@ type rankPage struct {
 }
 
 // play sends scores of players p0 to p<n-1>, the first the highest.
-func (r *rig) play(name string, n int) []ddb.Place {
+func (r *rig) play(name string, n int) []boards.Place {
 	r.t.Helper()
-	boards := ddb.NewLeaderboards(r.client, r.names.Items, ddb.NewMap(r.client, r.names.ShardMap), ddb.Unwatched{}, 0)
-	var list []ddb.PlayerScore
+	rankings := boards.New(r.client, r.names.Items, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}), boards.Options{})
+	var list []boards.PlayerScore
 	for i := range n {
-		score, err := ddb.ParseScore(fmt.Sprint(1000 - i))
+		score, err := boards.ParseScore(fmt.Sprint(1000 - i))
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		list = append(list, ddb.PlayerScore{Player: fmt.Sprint("p", i), Score: score})
+		list = append(list, boards.PlayerScore{Player: fmt.Sprint("p", i), Score: score})
 	}
-	for _, err := range boards.Submit(context.Background(), name, list, r.now) {
+	for _, err := range rankings.Submit(context.Background(), name, list, r.now) {
 		if err != nil {
 			r.t.Fatal(err)
 		}
 	}
-	places, err := boards.Top(context.Background(), name, "all", n, r.now)
+	places, err := rankings.Top(context.Background(), name, "all", n, r.now)
 	if err != nil || len(places) != n {
 		r.t.Fatalf("%d places, %v", len(places), err)
 	}
@@ -64,7 +65,7 @@ func (r *rig) play(name string, n int) []ddb.Place {
 }
 
 // keep stores the summaries of a board: its first hold, and the scores of all.
-func (r *rig) keep(name string, places []ddb.Place, hold int) {
+func (r *rig) keep(name string, places []boards.Place, hold int) {
 	r.t.Helper()
 	top := board.NewTop()
 	var cells board.Histogram
@@ -197,12 +198,12 @@ func TestRankBehindManyOthers(t *testing.T) {
 	r := newRig(t)
 	places := r.play("g", 20)
 	high := places[0]
-	score, err := ddb.ParseScore("1000000")
+	score, err := boards.ParseScore("1000000")
 	if err != nil {
 		t.Fatal(err)
 	}
 	high.Score = score
-	folded := append(slices.Repeat([]ddb.Place{high}, 3000), places...)
+	folded := append(slices.Repeat([]boards.Place{high}, 3000), places...)
 	r.keep("g", folded, 1)
 	var page rankPage
 	r.get("/v1/leaderboards/rank?board=g&player=p7&around=2", &page)

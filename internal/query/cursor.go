@@ -9,7 +9,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/events"
 )
 
 // cursor is the stored form of a place in a range of events.
@@ -21,7 +21,7 @@ type cursor struct {
 
 const cursorVersion = 1
 
-func encodeCursor(r ddb.Range, after string) string {
+func encodeCursor(r events.Range, after string) string {
 	text, err := json.Marshal(cursor{cursorVersion, rangeDigest(r), after})
 	if err != nil {
 		panic(err) // it is made of strings
@@ -29,7 +29,7 @@ func encodeCursor(r ddb.Range, after string) string {
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-func decodeCursor(r ddb.Range, text string) (after string, err error) {
+func decodeCursor(r events.Range, text string) (after string, err error) {
 	var c cursor
 	plain, err := base64.RawURLEncoding.DecodeString(text)
 	if err == nil {
@@ -87,7 +87,7 @@ func isPosition(text string) bool {
 	return err == nil && httpapi.Name(id).Fault() == ""
 }
 
-func rangeDigest(r ddb.Range) string {
+func rangeDigest(r events.Range) string {
 	order := "asc"
 	if r.Desc {
 		order = "desc"

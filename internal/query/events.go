@@ -10,7 +10,8 @@ import (
 	"github.com/hotshard/hotshard/internal/document"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/events"
 )
 
 type eventsInput struct {
@@ -64,7 +65,7 @@ func (s *Service) listEvents(ctx context.Context, in *eventsInput) (*eventsOutpu
 
 // fit returns a page's events as far as an answer has room for them, and the
 // position after the last of them, "" at the range's end.
-func fit(page ddb.Page) (list []event, next string, err error) {
+func fit(page events.Page) (list []event, next string, err error) {
 	list = make([]event, 0, len(page.Events))
 	room := httpapi.MaxAnswer
 	for i, ev := range page.Events {
@@ -88,8 +89,8 @@ func (e event) weight() int {
 	return rest + 4*len(e.ID) + httpapi.Weight(e.Data.RawMessage)
 }
 
-func (s *Service) rangeOf(in *eventsInput, now time.Time) (ddb.Range, error) {
-	r := ddb.Range{Entity: string(in.Entity), From: in.From.Time, To: in.To.Time, Limit: in.Limit, Bytes: httpapi.MaxAnswer, Desc: in.Order == "desc"}
+func (s *Service) rangeOf(in *eventsInput, now time.Time) (events.Range, error) {
+	r := events.Range{Entity: string(in.Entity), From: in.From.Time, To: in.To.Time, Limit: in.Limit, Bytes: httpapi.MaxAnswer, Desc: in.Order == "desc"}
 	if r.To.IsZero() {
 		r.To = now.Add(ahead)
 	}
@@ -135,10 +136,10 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-func present(ev ddb.Event) (event, error) {
+func present(ev events.Event) (event, error) {
 	data, err := document.Append(nil, ev.Data)
 	if err != nil {
-		return event{}, fmt.Errorf("event %q of %q: %w", ev.ID, ev.Entity, &ddb.ItemError{SK: schema.EventSortKey(ev.Time, ev.ID), Err: err})
+		return event{}, fmt.Errorf("event %q of %q: %w", ev.ID, ev.Entity, &shard.ItemError{SK: schema.EventSortKey(ev.Time, ev.ID), Err: err})
 	}
 	return event{ID: ev.ID, Time: httpapi.FormatTime(ev.Time), Data: httpapi.Object{RawMessage: data}}, nil
 }

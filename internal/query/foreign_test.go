@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/events"
 )
 
 // TestForeignItemsAreNamed: an item among an entity's events that can't be read is no
@@ -18,7 +18,7 @@ func TestForeignItemsAreNamed(t *testing.T) {
 	const stamp = "2026-01-05T12:30:00.000Z"
 	for entity, sk := range map[string]string{"set": stamp + "#x", "time": "2026-01-05T12:30:00.0xxZ#x", "binary": stamp + "#\x01"} {
 		r := newRig(t)
-		r.put(ddb.Event{Entity: entity, ID: "good", Time: at})
+		r.put(events.Event{Entity: entity, ID: "good", Time: at})
 		item := map[string]types.AttributeValue{
 			"pk": &types.AttributeValueMemberS{Value: "E#" + entity + "#2026-01-05#0"}, "sk": &types.AttributeValueMemberS{Value: sk},
 			"data": &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"x": &types.AttributeValueMemberSS{Value: []string{"a"}}}},

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/heat/windows"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // maxHotRows is how many of the hottest keys are told apart while a day's heat items
@@ -73,5 +73,5 @@ func fault(w windows.Window, err error) error {
 	if err == nil && len(w.Unreadable) > 0 {
 		return w.Unreadable[0]
 	}
-	return ddb.Kind(err)
+	return dynamo.Kind(err)
 }

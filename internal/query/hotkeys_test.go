@@ -11,7 +11,8 @@ import (
 
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // TestHotBoards: a board is shown by its partitions in the index; the table's keys
@@ -59,12 +60,12 @@ func (r *rig) count(item heat.Item) {
 // pin sets a shard count, again while a busy machine can't do so within a change's second.
 func (r *rig) pin(key string, n int, now time.Time) {
 	r.t.Helper()
-	changer := ddb.NewMapChanger(r.client, ddb.NewMap(r.client, r.names.ShardMap), ddb.ChangerOptions{})
-	err := ddb.ErrUnavailable
-	for tries := 0; errors.Is(err, ddb.ErrUnavailable) && tries < 20; tries++ {
-		_, err = changer.Pin(r.t.Context(), key, n, ddb.Note{By: "test", Why: "peak"}, now)
+	changer := shardmap.NewChanger(r.client, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{})
+	err := shard.ErrUnavailable
+	for tries := 0; errors.Is(err, shard.ErrUnavailable) && tries < 20; tries++ {
+		_, err = changer.Pin(r.t.Context(), key, n, shardmap.Note{By: "test", Why: "peak"}, now)
 	}
-	if err != nil && !errors.Is(err, ddb.ErrNoChange) { // an answer was cut off
+	if err != nil && !errors.Is(err, shardmap.ErrNoChange) { // an answer was cut off
 		r.t.Fatal(err)
 	}
 }

@@ -12,17 +12,19 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 type rankInput struct {
-	Board  httpapi.Name `query:"board" required:"true" example:"game/1"`
-	Player httpapi.Name `query:"player" required:"true" example:"ann"`
-	Period ddb.Period   `query:"period" enum:"all,day,week" default:"all" doc:"All time, the UTC day or the ISO week that it is now. One that the board neither keeps nor has entries of is a 422"`
-	Around int          `query:"around" minimum:"0" maximum:"100" default:"2" doc:"Neighbours on each side"`
+	Board  httpapi.Name  `query:"board" required:"true" example:"game/1"`
+	Player httpapi.Name  `query:"player" required:"true" example:"ann"`
+	Period boards.Period `query:"period" enum:"all,day,week" default:"all" doc:"All time, the UTC day or the ISO week that it is now. One that the board neither keeps nor has entries of is a 422"`
+	Around int           `query:"around" minimum:"0" maximum:"100" default:"2" doc:"Neighbours on each side"`
 }
 
 type rankOutput struct {
@@ -44,20 +46,20 @@ func (s *Service) getRank(ctx context.Context, in *rankInput) (*rankOutput, erro
 	now := s.now()
 	name, period := string(in.Board), in.Period.Label(now)
 	place, _, err := s.boards.Entry(ctx, name, period, string(in.Player), now)
-	if errors.Is(err, ddb.ErrNotFound) {
+	if errors.Is(err, shard.ErrNotFound) {
 		return nil, cmp.Or(s.keeps(ctx, name, in.Period), err)
 	} else if err != nil {
 		return nil, err
 	}
 	top, at, err := s.readTop(ctx, name, period)
 	if err != nil {
-		return nil, fmt.Errorf("reading the top of board %q: %w", name, ddb.Kind(err))
+		return nil, fmt.Errorf("reading the top of board %q: %w", name, dynamo.Kind(err))
 	}
 	st, above, below, err := s.rankAmong(ctx, view{name, period, top, at, now}, place, in.Around)
 	if errors.Is(err, errNotFolded) {
 		return nil, httpapi.ProblemWith(ctx, err, "the board's scores are not folded yet: too many are before the player to be counted")
 	} else if err != nil {
-		return nil, fmt.Errorf("ranking a player of board %q: %w", name, ddb.Kind(err))
+		return nil, fmt.Errorf("ranking a player of board %q: %w", name, dynamo.Kind(err))
 	}
 	out := &rankOutput{}
 	out.Body.Player, out.Body.Score = in.Player, httpapi.Score{Score: place.Score}
@@ -83,7 +85,7 @@ type view struct {
 // rankAmong ranks a player, by the kept top if that has the newest score: then the rank
 // is exact. It also reads the neighbours, from the top if that has them all, else from the
 // index. The rank is no less than these say, who may be newer than the last fold.
-func (s *Service) rankAmong(ctx context.Context, v view, place ddb.Place, around int) (st standing, above, below []ddb.Place, err error) {
+func (s *Service) rankAmong(ctx context.Context, v view, place boards.Place, around int) (st standing, above, below []boards.Place, err error) {
 	held := v.top != nil && has(v.top, place)
 	if held {
 		ahead, _ := v.top.Ahead(place) // it has the place
@@ -107,7 +109,7 @@ func (s *Service) rankAmong(ctx context.Context, v view, place ddb.Place, around
 }
 
 // has tells whether a top has a player at this place.
-func has(top *board.Top, place ddb.Place) bool {
+func has(top *board.Top, place boards.Place) bool {
 	return slices.ContainsFunc(top.Entries(), func(e board.Entry) bool {
 		return e.Player == place.Player && board.Compare(e.Place, place) == 0
 	})
@@ -124,12 +126,12 @@ const (
 )
 
 // errNotFolded is the error of a rank for which the histogram lacks too much.
-var errNotFolded = fmt.Errorf("%w: scores are not folded yet", ddb.ErrUnavailable)
+var errNotFolded = fmt.Errorf("%w: scores are not folded yet", shard.ErrUnavailable)
 
 // rank takes from the histogram how many are in higher cells, and counts those before
 // the player in the own cell. Where these are few, all before the player are counted,
 // which needs no fold.
-func (s *Service) rank(ctx context.Context, v view, place ddb.Place) (st standing, err error) {
+func (s *Service) rank(ctx context.Context, v view, place boards.Place) (st standing, err error) {
 	histogram, at, err := s.readHistogram(ctx, v.board, v.period)
 	if err != nil {
 		return st, err
@@ -170,7 +172,7 @@ func (s *Service) mayFall(ctx context.Context, name string) (bool, error) {
 		return true, err
 	}
 	mode, _ := settings[schema.BoardMode].(*types.AttributeValueMemberS)
-	return mode != nil && ddb.Mode(mode.Value) != ddb.Best, nil
+	return mode != nil && boards.Mode(mode.Value) != boards.Best, nil
 }
 
 // readHistogram reads the parts of a board's period, and merges them. At is when the

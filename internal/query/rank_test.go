@@ -16,12 +16,13 @@ import (
 
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-func score(t *testing.T, text string) ddb.Score {
+func score(t *testing.T, text string) boards.Score {
 	t.Helper()
-	s, err := ddb.ParseScore(text)
+	s, err := boards.ParseScore(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,17 +31,17 @@ func score(t *testing.T, text string) ddb.Score {
 
 // playEqual sends the same score of n players, and returns their places in rank. The first
 // is written as callers do; the others' entries are like that one.
-func (r *rig) playEqual(name string, n int) (places []ddb.Place) {
+func (r *rig) playEqual(name string, n int) (places []boards.Place) {
 	r.t.Helper()
-	boards := ddb.NewLeaderboards(r.client, r.names.Items, ddb.NewMap(r.client, r.names.ShardMap), ddb.Unwatched{}, 0)
+	rankings := boards.New(r.client, r.names.Items, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}), boards.Options{})
 	at := r.now
-	var list []ddb.PlayerScore
+	var list []boards.PlayerScore
 	for i := range n {
-		p := ddb.PlayerScore{Player: fmt.Sprintf("p%05d", i), Score: score(r.t, "5")}
+		p := boards.PlayerScore{Player: fmt.Sprintf("p%05d", i), Score: score(r.t, "5")}
 		list = append(list, p)
-		places = append(places, ddb.Place{Player: p.Player, Score: p.Score, At: at})
+		places = append(places, boards.Place{Player: p.Player, Score: p.Score, At: at})
 	}
-	if err := boards.Submit(r.t.Context(), name, list[:1], at)[0]; err != nil {
+	if err := rankings.Submit(r.t.Context(), name, list[:1], at)[0]; err != nil {
 		r.t.Fatal(err)
 	}
 	pk, sk := schema.EntryKey(name, "all", list[0].Player)
@@ -53,7 +54,7 @@ func (r *rig) playEqual(name string, n int) (places []ddb.Place) {
 }
 
 // copyEntries puts the entries of others with another's score.
-func (r *rig) copyEntries(name string, entry map[string]types.AttributeValue, places []ddb.Place) {
+func (r *rig) copyEntries(name string, entry map[string]types.AttributeValue, places []boards.Place) {
 	r.t.Helper()
 	for chunk := range slices.Chunk(places, 25) {
 		var puts []types.WriteRequest
@@ -148,7 +149,7 @@ func TestRankBeforeItIsFolded(t *testing.T) {
 }
 
 // before is a page of the index with n players before the one who asks.
-func before(n int, first ddb.Place) (list []map[string]types.AttributeValue) {
+func before(n int, first boards.Place) (list []map[string]types.AttributeValue) {
 	for i := range n {
 		first.Player = fmt.Sprintf("before%d", i)
 		list = append(list, map[string]types.AttributeValue{
@@ -191,15 +192,15 @@ func TestRankBeyondWhatIsCounted(t *testing.T) {
 // TestRankWithAnOldScoreOfOnesOwn: the player fell, and its stream shard is behind the
 // others. The histogram has it where it was. On a board of best scores that can't be.
 func TestRankWithAnOldScoreOfOnesOwn(t *testing.T) {
-	for mode, off := range map[ddb.Mode]int{ddb.Latest: 1, ddb.Total: 1, ddb.Best: 0} {
+	for mode, off := range map[boards.Mode]int{boards.Latest: 1, boards.Total: 1, boards.Best: 0} {
 		t.Run(string(mode), func(t *testing.T) { rankWithAnOldScore(t, mode, off) })
 	}
 }
 
-func rankWithAnOldScore(t *testing.T, mode ddb.Mode, off int) {
+func rankWithAnOldScore(t *testing.T, mode boards.Mode, off int) {
 	r := newRig(t)
-	boards := ddb.NewLeaderboards(r.client, r.names.Items, ddb.NewMap(r.client, r.names.ShardMap), ddb.Unwatched{}, 0)
-	if err := boards.Configure(t.Context(), "g", ddb.BoardSettings{Mode: mode}); err != nil {
+	rankings := boards.New(r.client, r.names.Items, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}), boards.Options{})
+	if err := rankings.Configure(t.Context(), "g", boards.Settings{Mode: mode}); err != nil {
 		t.Fatal(err)
 	}
 	places := r.play("g", 20)

@@ -14,7 +14,9 @@ import (
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/counters"
+	"github.com/hotshard/hotshard/pkg/shard/events"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 type rig struct {
@@ -63,7 +65,7 @@ func (r *rig) get(path string, into any) int {
 
 func (r *rig) add(counter string, delta int64) {
 	r.t.Helper()
-	writer := ddb.NewCounterWriter(r.client, r.names.Items, ddb.NewMap(r.client, r.names.ShardMap), ddb.Unwatched{})
+	writer := counters.NewWriter(r.client, r.names.Items, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}), counters.Options{})
 	if err := writer.Add(r.t.Context(), counter, delta, r.now); err != nil {
 		r.t.Fatal(err)
 	}
@@ -83,10 +85,10 @@ func (r *rig) summarize(counter, value string) {
 	}
 }
 
-func (r *rig) put(events ...ddb.Event) {
+func (r *rig) put(list ...events.Event) {
 	r.t.Helper()
-	writer := ddb.NewEventWriter(r.client, r.names.Items, ddb.NewMap(r.client, r.names.ShardMap), 0, ddb.Unwatched{})
-	for _, err := range writer.Put(r.t.Context(), events, r.now) {
+	writer := events.NewWriter(r.client, r.names.Items, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}), events.Options{})
+	for _, err := range writer.Put(r.t.Context(), list, r.now) {
 		if err != nil {
 			r.t.Fatal(err)
 		}

@@ -22,7 +22,6 @@ import (
 	"github.com/hotshard/hotshard/internal/rollup/partial"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // maxBuckets bounds the buckets of one answer.
@@ -150,7 +149,7 @@ func (s *Service) readRollups(ctx context.Context, entity string, span *span) er
 	for _, pk := range schema.RollupPartitions(entity, span.from, span.to) {
 		group.Go(func() error {
 			if err := s.readRollupPartition(ctx, pk, span); err != nil {
-				return fmt.Errorf("reading rollups of %q: %w", pk, ddb.Kind(err))
+				return fmt.Errorf("reading rollups of %q: %w", pk, dynamo.Kind(err))
 			}
 			return nil
 		})

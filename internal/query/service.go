@@ -12,8 +12,11 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/shard/counters"
+	"github.com/hotshard/hotshard/pkg/shard/events"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // Settings are the function's environment variables.
@@ -52,8 +55,8 @@ func (s Settings) Validate() error {
 	if s.RollupRetention < 0 {
 		faults = append(faults, fmt.Errorf("HOTSHARD_ROLLUP_RETENTION is %v: want 0 or more", s.RollupRetention))
 	}
-	if s.ViewAge < 0 || s.ViewAge > ddb.MaxViewAge {
-		faults = append(faults, fmt.Errorf("HOTSHARD_VIEW_AGE is %v: want up to %v", s.ViewAge, ddb.MaxViewAge))
+	if s.ViewAge < 0 || s.ViewAge > shardmap.MaxViewAge {
+		faults = append(faults, fmt.Errorf("HOTSHARD_VIEW_AGE is %v: want up to %v", s.ViewAge, shardmap.MaxViewAge))
 	}
 	if s.SummaryAge < 0 || s.SummaryAge > time.Hour {
 		faults = append(faults, fmt.Errorf("HOTSHARD_SUMMARY_AGE is %v: want 0 to 1h", s.SummaryAge))
@@ -65,12 +68,12 @@ func (s Settings) Validate() error {
 type Service struct {
 	settings  Settings
 	client    Client
-	shards    *ddb.Map
-	events    *ddb.EventReader
-	counter   *ddb.CounterReader
-	boards    *ddb.BoardReader
+	shards    *shardmap.Map
+	events    *events.Reader
+	counter   *counters.Reader
+	boards    *boards.Reader
 	sessions  *sessions.Reader
-	summaries *ddb.CachedSummaries
+	summaries *counters.CachedSummaries
 	now       func() time.Time
 	named     sync.Once // of others' keys in the shard map
 }
@@ -80,16 +83,16 @@ func New(settings Settings, client Client) (*Service, error) {
 	if err := settings.Validate(); err != nil {
 		return nil, err
 	}
-	shards := ddb.NewMapWith(client, settings.ShardMapTable, ddb.MapOptions{ViewAge: settings.ViewAge})
+	shards := shardmap.New(client, settings.ShardMapTable, shardmap.Options{ViewAge: settings.ViewAge})
 	return &Service{
 		settings:  settings,
 		client:    client,
 		shards:    shards,
-		events:    ddb.NewEventReader(client, settings.ItemsTable, shards),
-		counter:   ddb.NewCounterReader(client, settings.ItemsTable, shards),
-		boards:    ddb.NewBoardReader(client, settings.ItemsTable, shards),
+		events:    events.NewReader(client, settings.ItemsTable, shards),
+		counter:   counters.NewReader(client, settings.ItemsTable, shards),
+		boards:    boards.NewReader(client, settings.ItemsTable, shards),
 		sessions:  sessions.NewReader(client, settings.ItemsTable, shards),
-		summaries: ddb.NewCachedSummaries(ddb.NewSummaries(client, settings.RollupsTable, shards), settings.SummaryAge),
+		summaries: counters.NewCachedSummaries(counters.NewSummaries(client, settings.RollupsTable, shards), settings.SummaryAge),
 		now:       time.Now,
 	}, nil
 }

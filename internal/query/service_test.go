@@ -14,7 +14,7 @@ import (
 	"github.com/hotshard/hotshard/internal/document"
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/events"
 )
 
 func TestCounters(t *testing.T) {
@@ -116,7 +116,7 @@ func TestMalformedQueryStrings(t *testing.T) {
 // searched.
 func TestWideRangesAreNarrowed(t *testing.T) {
 	r := newRig(t)
-	r.put(ddb.Event{Entity: "e", ID: "x", Time: r.now})
+	r.put(events.Event{Entity: "e", ID: "x", Time: r.now})
 	for _, span := range []string{"&to=9999-12-31T23:59:59.9999Z", "&order=desc&to=9999-12-31T00:00:00Z", "&from=9999-01-01T00:00:00Z", "&from=9998-01-01T00:00:00Z&to=9999-01-01T00:00:00Z"} {
 		var page eventsJSON
 		want := 1
@@ -145,7 +145,7 @@ func TestEventsPageThroughEqualTimes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 20 {
-		r.put(ddb.Event{Entity: "a/b", ID: fmt.Sprintf("%02d", i), Time: start, Data: data})
+		r.put(events.Event{Entity: "a/b", ID: fmt.Sprintf("%02d", i), Time: start, Data: data})
 	}
 	for _, order := range []string{"asc", "desc"} {
 		path := "/v1/events?entity=a%2Fb&from=2026-01-05T00:00:00Z&to=2026-01-06T00:00:00Z&limit=3&order=" + order
@@ -181,7 +181,7 @@ func TestOneEvent(t *testing.T) {
 	r := newRig(t)
 	at := time.Date(2026, 1, 5, 12, 0, 0, 7e6, time.UTC)
 	for _, id := range []string{"a/b//c", "..", ".", "/", "//", "=", "x#ü %41?"} {
-		r.put(ddb.Event{Entity: "e", ID: id, Time: at})
+		r.put(events.Event{Entity: "e", ID: id, Time: at})
 		var got struct{ ID, Time string }
 		path := "/v1/events/" + url.PathEscape(id)
 		if status := r.get(path+"?entity=e&time=2026-01-05T12:00:00.007Z", &got); status != 200 || got.ID != id || got.Time != "2026-01-05T12:00:00.007Z" {
@@ -192,7 +192,7 @@ func TestOneEvent(t *testing.T) {
 		}
 	}
 	made := "01ARZ3NDEKTSV4RRFFQ69G5FAV"
-	r.put(ddb.Event{Entity: "e", ID: made, Time: time.UnixMilli(1469922850259)})
+	r.put(events.Event{Entity: "e", ID: made, Time: time.UnixMilli(1469922850259)})
 	if status := r.get("/v1/events/"+made+"?entity=e", nil); status != 200 {
 		t.Errorf("a ULID's event: %d", status)
 	}

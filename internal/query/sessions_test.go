@@ -6,13 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 func TestActiveSessions(t *testing.T) {
 	r := newRig(t)
-	kept := sessions.New(r.client, r.names.Items, ddb.NewMap(r.client, r.names.ShardMap), ddb.Unwatched{})
+	kept := sessions.New(r.client, r.names.Items, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}), sessions.Options{})
 	const group = "shop/ü#1&b"
 	for i := range 7 {
 		now := r.now

@@ -11,7 +11,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 type shardsInput struct {
@@ -84,8 +84,8 @@ func (s *Service) listShards(ctx context.Context, cursor string) (*shardsOutput,
 	if err != nil {
 		return nil, err
 	}
-	entries = slices.DeleteFunc(entries, func(e ddb.Entry) bool { return e.Key <= after })
-	slices.SortFunc(entries, func(a, b ddb.Entry) int { return cmp.Compare(a.Key, b.Key) })
+	entries = slices.DeleteFunc(entries, func(e shardmap.Entry) bool { return e.Key <= after })
+	slices.SortFunc(entries, func(a, b shardmap.Entry) int { return cmp.Compare(a.Key, b.Key) })
 	entries = s.ownKeys(ctx, entries)
 	list, err := listOf(entries)
 	return &shardsOutput{shardsAnswer{List: list}}, err
@@ -93,9 +93,9 @@ func (s *Service) listShards(ctx context.Context, cursor string) (*shardsOutput,
 
 // ownKeys leaves out the keys of others, who share the map or wrote into it, and names
 // them once in the log.
-func (s *Service) ownKeys(ctx context.Context, entries []ddb.Entry) []ddb.Entry {
+func (s *Service) ownKeys(ctx context.Context, entries []shardmap.Entry) []shardmap.Entry {
 	var others []string
-	entries = slices.DeleteFunc(entries, func(e ddb.Entry) bool {
+	entries = slices.DeleteFunc(entries, func(e shardmap.Entry) bool {
 		_, err := schema.ParseBaseKey(e.Key)
 		if err != nil && len(others) < mostNamed {
 			others = append(others, e.Key)
@@ -114,7 +114,7 @@ func (s *Service) ownKeys(ctx context.Context, entries []ddb.Entry) []ddb.Entry 
 const mostNamed = 10
 
 // listOf returns the first of the entries, as many as an answer has room for.
-func listOf(entries []ddb.Entry) (shardsList, error) {
+func listOf(entries []shardmap.Entry) (shardsList, error) {
 	list := shardsList{Keys: []httpapi.ShardCount{}}
 	room := httpapi.MaxAnswer
 	for i, e := range entries {

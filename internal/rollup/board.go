@@ -11,6 +11,7 @@ import (
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // lifetime is until when things that belong to a board's period are kept. The zero
@@ -43,7 +44,7 @@ func lifetimeOf(digits string, has bool) (lifetime, error) {
 // turn is a record's news of a player's entry.
 type turn struct {
 	state    board.State
-	from, to *schema.Score // the entry's score before and after, nil where it was not there
+	from, to *boards.Score // the entry's score before and after, nil where it was not there
 	lifetime lifetime
 	sequence string // as the record has it
 	place    string // the same with leading zeros: text order is number order
@@ -140,7 +141,7 @@ func (s boardsNews) of(name, period string) *boardNews {
 // larger size. The error says why one can't be folded.
 func (s boardsNews) add(r *ddbstream.Record) error {
 	if name, ok := raised(r); ok {
-		for _, period := range []schema.Period{schema.AllTime, schema.Daily, schema.Weekly} {
+		for _, period := range []boards.Period{boards.AllTime, boards.Daily, boards.Weekly} {
 			of := s.of(name, period.Label(r.Created))
 			of.raised = append(of.raised, string(r.Sequence))
 		}
@@ -206,7 +207,7 @@ func turnOf(r *ddbstream.Record, player string) (t turn, err error) {
 		t.from, t.to = &old.Score, &score
 	default:
 		t.from = &score
-		t.state = board.State{Place: schema.Place{Player: player}, Rev: t.state.Rev}
+		t.state = board.State{Place: boards.Place{Player: player}, Rev: t.state.Rev}
 	}
 	return t, nil
 }
@@ -219,8 +220,8 @@ func stateOfEntry(attr func(name string) (string, bool), player string) (s board
 	if !hasScore || !hasAt || !hasRev {
 		return s, l, errors.New("the entry lacks its score, at or rev")
 	}
-	s = board.State{Place: schema.Place{Player: player}, Present: true}
-	if s.Score, err = schema.ParseScore(score); err != nil {
+	s = board.State{Place: boards.Place{Player: player}, Present: true}
+	if s.Score, err = boards.ParseScore(score); err != nil {
 		return s, l, err
 	}
 	millis, err := strconv.ParseInt(at, 10, 64)

@@ -18,6 +18,7 @@ import (
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/rollup/compact"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // calm is a board of some players that nothing disturbs.
@@ -102,7 +103,7 @@ func TestSummariesOfPeriodsExpire(t *testing.T) {
 		{`,"expires_at":{"N":"5100000000"}`, "5100000000"}, {`,"expires_at":{"N":"5000000000"}`, "5100000000"},
 		{`,"expires_at":{"N":"5200000000"}`, "5200000000"}, {"", ""}, {`,"expires_at":{"N":"5200000000"}`, ""},
 	} {
-		s := board.State{Place: schema.Place{Player: "p", At: time.UnixMilli(1).UTC()}, Rev: int64(i + 1), Present: true}
+		s := board.State{Place: boards.Place{Player: "p", At: time.UnixMilli(1).UTC()}, Rev: int64(i + 1), Present: true}
 		item := a.item(s)
 		pk, sk := schema.EntryKey(a.name, period, "p")
 		maps.Copy(item, attribute.Key(pk, sk))

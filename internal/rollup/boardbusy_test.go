@@ -17,7 +17,7 @@ import (
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // topless is a client that doesn't store tops.
@@ -108,7 +108,7 @@ func TestLooksThatFail(t *testing.T) {
 	a := calm(t, 3)
 	a.rest()
 	for _, h := range a.containers {
-		h.tops.boards = broken{h.tops.boards, fmt.Errorf("reading: %w", ddb.ErrUnavailable)}
+		h.tops.boards = broken{h.tops.boards, fmt.Errorf("reading: %w", shard.ErrUnavailable)}
 	}
 	if err := a.containers[0].tops.note(t.Context(), &boardNews{Period: parts.Period{Board: a.name, Label: "all"}}); err != nil {
 		t.Fatal(err)
@@ -130,16 +130,16 @@ type brokenFor struct {
 	board string
 }
 
-func (b brokenFor) Entries(ctx context.Context, board, label string, players []string, now time.Time) (map[string]ddb.BoardEntry, error) {
+func (b brokenFor) Entries(ctx context.Context, board, label string, players []string, now time.Time) (map[string]boards.Entry, error) {
 	if board == b.board {
-		return nil, ddb.ErrUnavailable
+		return nil, shard.ErrUnavailable
 	}
 	return b.Boards.Entries(ctx, board, label, players, now)
 }
 
-func (b brokenFor) Settings(ctx context.Context, board string, now time.Time) (ddb.BoardSettings, error) {
+func (b brokenFor) Settings(ctx context.Context, board string, now time.Time) (boards.Settings, error) {
 	if board == b.board {
-		return ddb.BoardSettings{}, ddb.ErrUnavailable
+		return boards.Settings{}, shard.ErrUnavailable
 	}
 	return b.Boards.Settings(ctx, board, now)
 }

@@ -16,7 +16,8 @@ import (
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // broken answers readings of a board with an error.
@@ -25,12 +26,12 @@ type broken struct {
 	err error
 }
 
-func (b broken) Entries(context.Context, string, string, []string, time.Time) (map[string]ddb.BoardEntry, error) {
+func (b broken) Entries(context.Context, string, string, []string, time.Time) (map[string]boards.Entry, error) {
 	return nil, b.err
 }
 
-func (b broken) Settings(context.Context, string, time.Time) (ddb.BoardSettings, error) {
-	return ddb.BoardSettings{}, b.err
+func (b broken) Settings(context.Context, string, time.Time) (boards.Settings, error) {
+	return boards.Settings{}, b.err
 }
 
 // TestBoardsThatCannotBeRead: what is throttled is looked at again, what can't be
@@ -41,12 +42,12 @@ func TestBoardsThatCannotBeRead(t *testing.T) {
 	a.score1("p9", 7)
 	i := a.stream("p9")
 	last := batchOf("shardId-9", a.streams[i][len(a.streams[i])-1])
-	h.tops.boards = broken{boards, fmt.Errorf("reading: %w", ddb.ErrUnavailable)}
+	h.tops.boards = broken{boards, fmt.Errorf("reading: %w", shard.ErrUnavailable)}
 	if failed, err := hand(h, last); err != nil || len(failed) != 1 {
 		t.Errorf("unavailable: failed %v, %v", failed, err)
 	}
 	a.rest()
-	h.tops.boards = broken{boards, fmt.Errorf("reading: %w", ddb.ErrThrottled)}
+	h.tops.boards = broken{boards, fmt.Errorf("reading: %w", shard.ErrThrottled)}
 	must(t, h, last)
 	h.tops.boards = broken{boards, errors.New("no score in it")}
 	must(t, h, last)
@@ -189,7 +190,7 @@ func TestALostTopOfAWeek(t *testing.T) {
 	const period = "2026-W02"
 	far := enginetest.Later.AddDate(1, 0, 0).Unix()
 	for i, expires := range []int64{far - 1000, far} {
-		it := a.item(board.State{Place: schema.Place{Player: fmt.Sprint("p", i), At: time.UnixMilli(1).UTC()}, Rev: 1, Present: true})
+		it := a.item(board.State{Place: boards.Place{Player: fmt.Sprint("p", i), At: time.UnixMilli(1).UTC()}, Rev: 1, Present: true})
 		maps.Copy(it, attribute.Key(schema.EntryKey(a.name, period, fmt.Sprint("p", i))))
 		it[schema.BoardShard] = &types.AttributeValueMemberS{Value: schema.BoardShardKey(a.name, period, 0)}
 		it[schema.ExpiresAt] = attribute.Number(expires)

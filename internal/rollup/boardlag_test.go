@@ -8,7 +8,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/rollup/board"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // staleArena is a board of size 1 whose top holds some of the players from p0 on,
@@ -35,12 +35,12 @@ func staleArena(t *testing.T, players, held int) *arena {
 
 // score1 writes a player's score.
 func (a *arena) score1(player string, points int) {
-	s, err := schema.ParseScore(fmt.Sprint(points))
+	s, err := boards.ParseScore(fmt.Sprint(points))
 	if err != nil {
 		a.t.Fatal(err)
 	}
 	old := a.entries[player]
-	a.put(board.State{Place: schema.Place{Player: player, Score: s, At: time.UnixMilli(a.clock.UnixMilli()).UTC()}, Rev: old.Rev + 1, Present: true})
+	a.put(board.State{Place: boards.Place{Player: player, Score: s, At: time.UnixMilli(a.clock.UnixMilli()).UTC()}, Rev: old.Rev + 1, Present: true})
 }
 
 // leave removes players.

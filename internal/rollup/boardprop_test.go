@@ -12,6 +12,7 @@ import (
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // TestBoardsAreExactAtRest plays random scores, falls and removals with many ties
@@ -73,7 +74,7 @@ func (a *arena) resize(size int) {
 // fill has everybody enter.
 func (a *arena) fill() {
 	for i := range a.players {
-		s := board.State{Place: schema.Place{Player: fmt.Sprintf("p#%d", i), Score: a.score(), At: a.clock}, Rev: 1, Present: true}
+		s := board.State{Place: boards.Place{Player: fmt.Sprintf("p#%d", i), Score: a.score(), At: a.clock}, Rev: 1, Present: true}
 		s.At = time.UnixMilli(s.At.UnixMilli()).UTC()
 		a.put(s)
 	}

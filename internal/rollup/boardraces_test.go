@@ -10,7 +10,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // lagging is how containers see the board.
@@ -19,11 +19,11 @@ type lagging struct {
 	a *arena
 }
 
-func (l *lagging) Settings(context.Context, string, time.Time) (ddb.BoardSettings, error) {
-	return ddb.BoardSettings{Size: l.a.size}, nil
+func (l *lagging) Settings(context.Context, string, time.Time) (boards.Settings, error) {
+	return boards.Settings{Size: l.a.size}, nil
 }
 
-func (l *lagging) Entries(ctx context.Context, name, period string, players []string, now time.Time) (map[string]ddb.BoardEntry, error) {
+func (l *lagging) Entries(ctx context.Context, name, period string, players []string, now time.Time) (map[string]boards.Entry, error) {
 	if name != l.a.name || period != "all" {
 		return l.Boards.Entries(ctx, name, period, players, now)
 	}
@@ -35,7 +35,7 @@ func (l *lagging) Entries(ctx context.Context, name, period string, players []st
 	return found, err
 }
 
-func (l *lagging) Top(ctx context.Context, name, period string, n int, now time.Time) ([]schema.Place, error) {
+func (l *lagging) Top(ctx context.Context, name, period string, n int, now time.Time) ([]boards.Place, error) {
 	if name != l.a.name || period != "all" {
 		return l.Boards.Top(ctx, name, period, n, now)
 	}
@@ -46,7 +46,7 @@ func (l *lagging) Top(ctx context.Context, name, period string, n int, now time.
 	if !l.a.frozen {
 		l.a.catchUp()
 	}
-	var places []schema.Place
+	var places []boards.Place
 	for _, s := range l.a.index {
 		if s.shown {
 			places = append(places, s.place)

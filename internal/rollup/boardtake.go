@@ -8,8 +8,8 @@ import (
 
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
-	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // turned folds a boardNews's turns.
@@ -50,12 +50,12 @@ func (f *topFolder) take(ctx context.Context, s *boardNews, top *board.Top, play
 		return nil
 	}
 	entries, err := f.boards.Entries(ctx, s.Board, s.Label, players, f.now())
-	damaged, some := errors.AsType[ddb.DamagedEntries](err)
+	damaged, some := errors.AsType[boards.DamagedEntries](err)
 	if err != nil && !some {
 		return f.damaged(ctx, err)
 	}
 	for _, player := range players {
-		state := board.State{Place: schema.Place{Player: player}}
+		state := board.State{Place: boards.Place{Player: player}}
 		if e, ok := entries[player]; ok {
 			state = board.State{Place: e.Place, Rev: e.Rev, Present: true}
 			s.lifetime = s.lifetime.with(lifetime{true, e.Expires})
@@ -68,7 +68,7 @@ func (f *topFolder) take(ctx context.Context, s *boardNews, top *board.Top, play
 
 // passing tells errors of reading a board that may pass from those of damaged items.
 func passing(ctx context.Context, err error) bool {
-	return ctx.Err() != nil || errors.Is(err, ddb.ErrThrottled) || errors.Is(err, ddb.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
+	return ctx.Err() != nil || errors.Is(err, shard.ErrThrottled) || errors.Is(err, shard.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // damaged marks an error that would come again with the same records.
@@ -113,7 +113,7 @@ func (f *topFolder) widen(ctx context.Context, s *boardNews, top *board.Top, siz
 
 // index reads the first n places, and the last of them, or nil when there are no
 // more than these.
-func (f *topFolder) index(ctx context.Context, s *boardNews, n int) (places []schema.Place, last *schema.Place, err error) {
+func (f *topFolder) index(ctx context.Context, s *boardNews, n int) (places []boards.Place, last *boards.Place, err error) {
 	places, err = f.boards.Top(ctx, s.Board, s.Label, n, f.now())
 	if err != nil {
 		return nil, nil, f.damaged(ctx, err)

@@ -14,17 +14,18 @@ import (
 	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// Boards is what the folds of tops read of leaderboards. [ddb.Leaderboards] has it.
+// Boards is what the folds of tops read of leaderboards. [boards.Boards] has it.
 type Boards interface {
 	// Settings returns a board's settings, some seconds old at most.
-	Settings(ctx context.Context, board string, now time.Time) (ddb.BoardSettings, error)
+	Settings(ctx context.Context, board string, now time.Time) (boards.Settings, error)
 	// Entries reads players' entries consistently. Those without one are left out.
-	Entries(ctx context.Context, board, period string, players []string, now time.Time) (map[string]ddb.BoardEntry, error)
+	Entries(ctx context.Context, board, period string, players []string, now time.Time) (map[string]boards.Entry, error)
 	// Top reads the first n places of the index, which is eventually consistent.
-	Top(ctx context.Context, board, period string, n int, now time.Time) ([]schema.Place, error)
+	Top(ctx context.Context, board, period string, n int, now time.Time) ([]boards.Place, error)
 }
 
 // topFolder keeps the tops of boards. All stream shards fold into one item, each
@@ -113,7 +114,7 @@ func (f *topFolder) fold(ctx context.Context, of *boardNews) error {
 	limited, cancel := context.WithTimeout(ctx, maxTopTime)
 	defer cancel()
 	err := f.settle(limited, s, f.turned, f.lost)
-	if busy := errors.Is(err, dynamo.ErrOutrun) || errors.Is(ddb.Kind(err), ddb.ErrThrottled) || limited.Err() != nil; busy && err != nil && ctx.Err() == nil {
+	if busy := errors.Is(err, dynamo.ErrOutrun) || errors.Is(dynamo.Kind(err), shard.ErrThrottled) || limited.Err() != nil; busy && err != nil && ctx.Err() == nil {
 		f.log.Warn("a top is busy: it is looked at again later", "board", s.Board, "period", s.Label, "error", err)
 		err = f.note(ctx, s)
 	}

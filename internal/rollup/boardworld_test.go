@@ -20,6 +20,7 @@ import (
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // arena is one period of a board: the entries, which are in the engine, the stream
@@ -58,7 +59,7 @@ type arena struct {
 
 // seen is a player as the index shows him, and since when that is no more so.
 type seen struct {
-	place schema.Place
+	place boards.Place
 	shown bool
 	stale time.Time // zero when it is up to date
 }
@@ -98,7 +99,7 @@ func (a *arena) write() {
 // change changes a player's entry, or leaves one that is not there.
 func (a *arena) change(player string) {
 	old := a.entries[player]
-	next := board.State{Place: schema.Place{Player: player}, Rev: old.Rev + 1, Present: a.random.IntN(5) > 0}
+	next := board.State{Place: boards.Place{Player: player}, Rev: old.Rev + 1, Present: a.random.IntN(5) > 0}
 	if !next.Present {
 		next.Rev = old.Rev
 	}
@@ -116,12 +117,12 @@ func (a *arena) change(player string) {
 }
 
 // score draws from few, so that many tie.
-func (a *arena) score() schema.Score {
+func (a *arena) score() boards.Score {
 	text := fmt.Sprint(a.random.IntN(12) - 4)
 	if a.random.IntN(4) == 0 {
 		text += fmt.Sprintf(".%d", 1+a.random.IntN(9))
 	}
-	s, err := schema.ParseScore(text)
+	s, err := boards.ParseScore(text)
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -273,8 +274,8 @@ func (a *arena) task() string {
 	return string(out)
 }
 
-func (a *arena) ranked() []schema.Place {
-	var list []schema.Place
+func (a *arena) ranked() []boards.Place {
+	var list []boards.Place
 	for _, s := range a.entries {
 		if s.Present {
 			list = append(list, s.Place)

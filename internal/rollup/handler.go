@@ -18,7 +18,8 @@ import (
 	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/rollup/compact"
 	"github.com/hotshard/hotshard/internal/schedule"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // maxFolds bounds the calls under way for one batch.
@@ -51,9 +52,9 @@ func New(settings Settings, client Client, log *slog.Logger) (*Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	view := ddb.NewMap(client, settings.ShardMapTable)
-	boards := ddb.NewLeaderboards(client, settings.ItemsTable, view, ddb.Unwatched{}, 0)
-	tops := newTopFolder(client, settings, boards, time.Now, log)
+	view := shardmap.New(client, settings.ShardMapTable, shardmap.Options{})
+	rankings := boards.New(client, settings.ItemsTable, view, boards.Options{})
+	tops := newTopFolder(client, settings, rankings, time.Now, log)
 	return &Handler{
 		compactor: compactor,
 		folder:    newFolder(client, settings.RollupsTable, time.Now),

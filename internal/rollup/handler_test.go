@@ -19,7 +19,8 @@ import (
 	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/counters"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // write is one write of a counter's write shard, as the stream tells it.
@@ -53,7 +54,7 @@ func payload(writes []write) []byte {
 
 type bench struct {
 	handler *Handler
-	reader  *ddb.Summaries
+	reader  *counters.Summaries
 }
 
 func newBench(t *testing.T, client Client) (*bench, *dynamodb.Client) {
@@ -65,7 +66,7 @@ func newBench(t *testing.T, client Client) (*bench, *dynamodb.Client) {
 	}
 	return &bench{
 		handler: newHandler(t, Settings{RollupsTable: names.Rollups}, client),
-		reader:  ddb.NewSummaries(db, names.Rollups, ddb.NewMap(db, names.ShardMap)),
+		reader:  counters.NewSummaries(db, names.Rollups, shardmap.New(db, names.ShardMap, shardmap.Options{})),
 	}, db
 }
 

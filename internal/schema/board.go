@@ -1,59 +1,12 @@
 package schema
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/hotshard/hotshard/pkg/shard"
 )
-
-// Mode says what a new score does to a player's entry.
-type Mode string
-
-// The modes.
-const (
-	Best   Mode = "best"   // the highest counts
-	Latest Mode = "latest" // the newest counts
-	Sum    Mode = "sum"    // all add up
-)
-
-// Period is the kind of a board's periods.
-type Period string
-
-// The periods, which begin at midnight UTC. Weeks are those of ISO 8601.
-const (
-	AllTime  Period = "all"
-	Daily    Period = "day"
-	Weekly   Period = "week"
-	allLabel        = "all"
-)
-
-// Label names the period that holds t, as keys have it: all, 2026-01-05 or
-// 2026-W02.
-func (p Period) Label(t time.Time) string {
-	switch t = t.UTC(); p {
-	case Daily:
-		return t.Format(time.DateOnly)
-	case Weekly:
-		year, week := t.ISOWeek()
-		return fmt.Sprintf("%04d-W%02d", year, week)
-	}
-	return allLabel
-}
-
-// End is the first instant after the period that holds t; zero for all.
-func (p Period) End(t time.Time) time.Time {
-	day := t.UTC().Truncate(24 * time.Hour)
-	switch p {
-	case Daily:
-		return day.AddDate(0, 0, 1)
-	case Weekly:
-		return day.AddDate(0, 0, 7-(int(day.Weekday())+6)%7)
-	}
-	return time.Time{}
-}
 
 // A player's entry in one period of a board is one item of the items table. Only
 // its place in the index by_rank is sharded, so that a change of the shard count
@@ -77,6 +30,13 @@ const (
 	EntryRev   = "rev"
 )
 
+// Rank keys begin with a digit, so all of them lie between these two. Probes,
+// which are in the index as well, lie beyond.
+const (
+	FirstRankKey = "0"
+	LastRankKey  = "~"
+)
+
 // EntryKey returns the keys of a player's entry.
 func EntryKey(board, period, player string) (pk, sk string) {
 	return BaseKey{Board, board}.String() + "#" + period + "#" + player, board
@@ -91,6 +51,9 @@ func ParseEntryKey(pk, sk string) (board, period, player string, ok bool) {
 	period, player, ok = strings.Cut(rest, "#")
 	return sk, period, player, ok && isPeriod(period) && player != ""
 }
+
+// allLabel is that of all time.
+const allLabel = "all"
 
 func isPeriod(label string) bool {
 	if label == allLabel {
@@ -122,39 +85,6 @@ func ParseBoardShardKey(key string) (board, period string, n int, err error) {
 	}
 	return base.Name[:at], base.Name[at+1:], n, nil
 }
-
-const timeDigits = 15
-
-// Place is where a player stands on a board.
-type Place struct {
-	Player string
-	Score  Score
-	At     time.Time // to the millisecond
-}
-
-// RankKey orders places: the first in rank is the first as text.
-func (p Place) RankKey() string {
-	return p.Score.rankText() + fmt.Sprintf("%0*d", timeDigits, max(0, p.At.UnixMilli())) + "#" + p.Player
-}
-
-// ParseRankKey is the inverse of RankKey.
-func ParseRankKey(key string) (Place, error) {
-	const n = rankDigits + timeDigits
-	fault := &shard.KeyError{Key: key, Reason: "it is not a rank key"}
-	if len(key) <= n || key[n] != '#' {
-		return Place{}, fault
-	}
-	score, err := parseRankText(key[:rankDigits])
-	millis, err2 := strconv.ParseInt(key[rankDigits:n], 10, 64)
-	if err != nil || err2 != nil {
-		return Place{}, fault
-	}
-	return Place{Player: key[n+1:], Score: score, At: time.UnixMilli(millis).UTC()}, nil
-}
-
-// ScoreBound is the least rank key of a score: it lies before those of all places
-// with it, and after those of all higher scores.
-func ScoreBound(s Score) string { return s.rankText() }
 
 // A board's settings are one item of the items table; a board that was never put
 // has the defaults:

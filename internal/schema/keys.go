@@ -137,3 +137,16 @@ const SoleSK = "-"
 // shard's own to learn why a write that came without a reason was throttled. Time
 // sorts before it, so no range of events holds one.
 const ProbeSK = "~probe"
+
+// EventBound is the sort key before all events of the first millisecond that is not
+// before t.
+func EventBound(t time.Time) string { return CeilMilli(t).Format(TimeLayout) }
+
+// CeilMilli rounds a time up to a millisecond.
+func CeilMilli(t time.Time) time.Time {
+	down := t.UTC().Truncate(time.Millisecond)
+	if down.Before(t) {
+		return down.Add(time.Millisecond)
+	}
+	return down
+}

@@ -14,10 +14,10 @@
 // shard ([Random] for writes that nobody looks up singly, [Calculated] for items
 // that are found again by an attribute), time buckets ([Bucket]), sort keys that
 // begin with a time ([Stamp]), composite keys ([Compose]), TTL stamps ([Expiry])
-// and the write shard count as a function of time ([History]). [NewPlan] says how
+// and the write shard count as a function of time ([History]). [plan.New] says how
 // many write shards a peak takes, and what they cost; [SpreadOf] how evenly they are
 // used.
 //
-// It needs the standard library only and does no input or output; package ddb,
-// below this one, works on DynamoDB tables.
+// It needs the standard library only and does no input or output; the packages
+// below this one work on DynamoDB tables, and their errors are of the kinds here.
 package shard

@@ -97,20 +97,6 @@ func ExampleExpiry() {
 	// Output: 1767657600
 }
 
-// A peak of 4,000 write units a second, on items that are read 100 at a time.
-func ExampleNewPlan() {
-	p, err := shard.NewPlan(shard.Demand{WriteUnits: 4000, ReadItems: 100, ItemBytes: 500}, shard.DefaultPrices())
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(p.Shards, p.RandomShards, p.CalculatedShards)
-	fmt.Println(p.Read.Queries, p.Read.ReadUnits)
-	// Output:
-	// 6 16 32
-	// 6 8
-}
-
 func ExampleSpreadOf() {
 	s := shard.SpreadOf([]int64{260, 180, 200, 160})
 	fmt.Printf("%s: %.0f%% off the mean, p = %.6f\n", s.Verdict(), 100*s.MaxDeviation, s.P)

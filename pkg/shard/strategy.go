@@ -9,6 +9,9 @@ import (
 	"time"
 )
 
+// MaxShards is the largest shard count that is ever planned.
+const MaxShards = 1000
+
 // Random returns a write shard from 0 to n-1, each with the same chance. It
 // suits writes that nobody looks up singly: a reader has to gather all n. It is
 // safe for concurrent use and panics when n is not positive.

@@ -16,7 +16,8 @@ import (
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/runtimeapi"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/counters"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 func TestProcesses(t *testing.T) {
@@ -59,7 +60,7 @@ func aDozen(t *testing.T, binary string) {
 			}
 		}
 	}
-	got, err := ddb.NewCounterReader(db, names.Items, ddb.NewMap(db, names.ShardMap)).Sum(t.Context(), "pages")
+	got, err := counters.NewReader(db, names.Items, shardmap.New(db, names.ShardMap, shardmap.Options{})).Sum(t.Context(), "pages")
 	if err != nil || got.Value.Int64() != 2*increments {
 		t.Errorf("the counter is %v, want %d, %v", got.Value, 2*increments, err)
 	}

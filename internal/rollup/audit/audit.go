@@ -39,14 +39,14 @@ import (
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/rollup/scan"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // Client is what an audit calls of DynamoDB. It needs retries of its own.
 type Client interface {
 	parts.Client
 	marks.Client
-	ddb.MapClient
+	shardmap.Client
 	dynamo.Scanner
 	dynamo.Updater
 }
@@ -119,7 +119,7 @@ type Auditor struct {
 	*tools
 	counters *counters
 	events   *events
-	boards   *boards
+	boards   *rankings
 	kinds    map[schema.Type]summaries // the same
 	scanner  *scan.Scanner
 }
@@ -131,13 +131,13 @@ func New(o Options, client Client) (*Auditor, error) {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
 	t := &tools{
-		o: o, client: client, shards: ddb.NewMap(client, o.Names.ShardMap),
+		o: o, client: client, shards: shardmap.New(client, o.Names.ShardMap, shardmap.Options{}),
 		marker: marks.New(marks.Options{Names: o.Names, Wait: o.Wait, Poll: o.Poll, Now: o.Now}, client),
 	}
 	a := &Auditor{
 		tools: t, counters: &counters{t}, scanner: scan.New(client, o.ReadUnits),
 		events: &events{t, parts.NewEvents(client, o.Names.Rollups, o.Now)},
-		boards: &boards{t, parts.NewHistograms(client, o.Names.Rollups, o.Now)},
+		boards: &rankings{t, parts.NewHistograms(client, o.Names.Rollups, o.Now)},
 	}
 	a.kinds = map[schema.Type]summaries{schema.Counter: a.counters, schema.Entity: a.events, schema.Board: a.boards}
 	return a, nil
@@ -186,7 +186,7 @@ func (a *Auditor) targetOf(pk, sk string) (t schema.Target, ok bool) {
 type tools struct {
 	o      Options
 	client Client
-	shards *ddb.Map
+	shards *shardmap.Map
 	marker *marks.Marker
 }
 

@@ -13,27 +13,28 @@ import (
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/rollup/scan"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// boards are audited period by period.
-type boards struct {
+// rankings are audited period by period.
+type rankings struct {
 	*tools
 	cells *parts.Store[board.Histogram]
 }
 
-func (*boards) ofItem(pk, sk string) (t schema.Target, ok bool) {
+func (*rankings) ofItem(pk, sk string) (t schema.Target, ok bool) {
 	name, label, _, ok := schema.ParseEntryKey(pk, sk)
 	return boardTarget(name, label), ok
 }
 
-func (*boards) ofSummary(pk, sk string) (t schema.Target, ok bool) {
+func (*rankings) ofSummary(pk, sk string) (t schema.Target, ok bool) {
 	t, err := schema.ParseTarget(pk)
 	return t, err == nil && t.Base.Type == schema.Board && (sk == schema.TopSK || strings.HasPrefix(sk, schema.HistogramPrefix))
 }
 
-func (*boards) name(t schema.Target) string { return periodOf(t).PK() }
+func (*rankings) name(t schema.Target) string { return periodOf(t).PK() }
 
-func (b *boards) check(ctx context.Context, t schema.Target) (Result, error) {
+func (b *rankings) check(ctx context.Context, t schema.Target) (Result, error) {
 	return proved(ctx, b.tools, &period{b, periodOf(t)})
 }
 
@@ -44,7 +45,7 @@ func boardTarget(name, label string) schema.Target {
 func periodOf(t schema.Target) parts.Period { return parts.Period{Board: t.Base.Name, Label: t.Period} }
 
 // periodKinds are those of a board's periods.
-var periodKinds = []schema.Period{schema.AllTime, schema.Daily, schema.Weekly}
+var periodKinds = []boards.Period{boards.AllTime, boards.Daily, boards.Weekly}
 
 // period is a board's period that is audited. Its items are what the index has of it,
 // which lags.
@@ -55,7 +56,7 @@ var periodKinds = []schema.Period{schema.AllTime, schema.Daily, schema.Weekly}
 // the index, and would make the second another. If that doesn't show it, it isn't counted,
 // and is folded later: the marks' sequence numbers are lower.
 type period struct {
-	*boards
+	*rankings
 	parts.Period
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 func boardTarget(name string) schema.Target {
@@ -30,17 +30,17 @@ func boardTarget(name string) schema.Target {
 // score writes players' scores: "ann 5".
 func (r *rig) score(t testing.TB, name string, texts ...string) {
 	t.Helper()
-	var list []ddb.PlayerScore
+	var list []boards.PlayerScore
 	for _, text := range texts {
 		player, points, _ := strings.Cut(text, " ")
-		s, err := schema.ParseScore(points)
+		s, err := boards.ParseScore(points)
 		if err != nil {
 			t.Fatal(err)
 		}
-		list = append(list, ddb.PlayerScore{Player: player, Score: s})
+		list = append(list, boards.PlayerScore{Player: player, Score: s})
 	}
-	boards := ddb.NewLeaderboards(r.db, r.names.Items, r.shards, ddb.Unwatched{}, 0)
-	if err := errors.Join(boards.Submit(context.Background(), name, list, time.Now())...); err != nil {
+	rankings := boards.New(r.db, r.names.Items, r.shards, boards.Options{})
+	if err := errors.Join(rankings.Submit(context.Background(), name, list, time.Now())...); err != nil {
 		t.Fatal(err)
 	}
 }

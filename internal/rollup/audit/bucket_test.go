@@ -15,7 +15,7 @@ import (
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/events"
 )
 
 func (r *rig) parts(t testing.TB, entity string, at time.Time) []parts.Part[partial.Partial] {
@@ -78,7 +78,7 @@ var bucketFaults = []struct {
 		}
 	}, `4 events; "t": 4, sum 10, min 1, max 4`, `0 events; no "t"`},
 	{"other data", audit.Restated, func(t testing.TB, r *rig, entity string, at time.Time) {
-		again := []ddb.Event{{Entity: entity, ID: "id0", Time: at, Data: item{"t": num(-5)}}}
+		again := []events.Event{{Entity: entity, ID: "id0", Time: at, Data: item{"t": num(-5)}}}
 		if err := r.events.Put(context.Background(), again, time.Now())[0]; err != nil {
 			t.Fatal(err)
 		}

@@ -16,12 +16,13 @@ import (
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // Settle proves that all writes of a board's entries before it are folded, those of all
 // periods, or says why that is not so.
 func (a *Auditor) Settle(ctx context.Context, name string) (missing string, err error) {
-	proof, err := a.marker.Beside(ctx, parts.Period{Board: name, Label: schema.AllTime.Label(a.o.Now())}, nil)
+	proof, err := a.marker.Beside(ctx, parts.Period{Board: name, Label: boards.AllTime.Label(a.o.Now())}, nil)
 	return proof.Missing, err
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/rollup/audit"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 type item = map[string]types.AttributeValue
@@ -20,10 +20,10 @@ type item = map[string]types.AttributeValue
 // pin gives a key write shards. A change that isn't made within a second is not made.
 func (r *rig) pin(t testing.TB, key string, n int) {
 	t.Helper()
-	changer := ddb.NewMapChanger(r.db, ddb.NewMap(r.db, r.names.ShardMap), ddb.ChangerOptions{})
+	changer := shardmap.NewChanger(r.db, shardmap.New(r.db, r.names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{})
 	var err error
 	for range 10 {
-		if _, err = changer.Pin(context.Background(), key, n, ddb.Note{By: "test", Why: "test"}, time.Now()); err == nil {
+		if _, err = changer.Pin(context.Background(), key, n, shardmap.Note{By: "test", Why: "test"}, time.Now()); err == nil {
 			return
 		}
 	}

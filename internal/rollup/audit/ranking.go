@@ -18,13 +18,14 @@ import (
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/rollup/marks"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // ranking is what the index says of a board's period.
 type ranking struct {
 	n       int64
 	cells   board.Histogram
-	first   []schema.Place // in rank
+	first   []boards.Place // in rank
 	players []string       // some of them, from all write shards
 	digest  uint64         // of all places, in whatever order
 	expires int64          // of the last to expire, Unix seconds; 0 for never, and of none
@@ -132,11 +133,11 @@ func (r *ranking) expire(last, soonest int64, first bool) {
 
 // placeIn reads where an entry stands. Folds go by its score, and readers of the index
 // by its rank key.
-func placeIn(it item, player string) (p schema.Place, expires int64, err error) {
-	if p, err = schema.ParseRankKey(attribute.TextOf(it, schema.RankKey)); err != nil {
+func placeIn(it item, player string) (p boards.Place, expires int64, err error) {
+	if p, err = boards.ParseRankKey(attribute.TextOf(it, schema.RankKey)); err != nil {
 		return p, 0, err
 	}
-	score, err := schema.ParseScore(attribute.DigitsOf(it, schema.EntryScore))
+	score, err := boards.ParseScore(attribute.DigitsOf(it, schema.EntryScore))
 	switch {
 	case err != nil:
 		return p, 0, fmt.Errorf("its score: %w", err)

@@ -11,8 +11,9 @@ import (
 	"github.com/aws/smithy-go"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 // State is what an audit found out about a counter's write shard, a bucket or a
@@ -211,15 +212,15 @@ func (a *Auditor) try(ctx context.Context, t schema.Target) (Result, error) {
 // ofOne tells whether an error of a call is about this target or moment: what was asked
 // can't be done with such a key, or there was no capacity.
 func ofOne(err error) bool {
-	kind := ddb.Kind(err)
+	kind := dynamo.Kind(err)
 	api, ok := errors.AsType[smithy.APIError](err)
 	return ok && api.ErrorCode() == "ValidationException" ||
-		errors.Is(kind, ddb.ErrThrottled) || errors.Is(kind, ddb.ErrUnavailable) || errors.Is(kind, ddb.ErrContended)
+		errors.Is(kind, shard.ErrThrottled) || errors.Is(kind, shard.ErrUnavailable) || errors.Is(kind, shard.ErrContended)
 }
 
 // ofCall tells errors of calls from those about what was read.
 func ofCall(err error) bool {
 	_, sdk := errors.AsType[*smithy.OperationError](err)
 	return sdk || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
-		errors.Is(err, ddb.ErrThrottled) || errors.Is(err, ddb.ErrUnavailable)
+		errors.Is(err, shard.ErrThrottled) || errors.Is(err, shard.ErrUnavailable)
 }

@@ -18,7 +18,9 @@ import (
 	"github.com/hotshard/hotshard/internal/rollup/audit"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/counters"
+	"github.com/hotshard/hotshard/pkg/shard/events"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 const retention = 30 * 24 * time.Hour
@@ -27,9 +29,9 @@ const retention = 30 * 24 * time.Hour
 type rig struct {
 	db      *dynamodb.Client
 	names   schema.Names
-	shards  *ddb.Map
-	counter *ddb.CounterWriter
-	events  *ddb.EventWriter
+	shards  *shardmap.Map
+	counter *counters.Writer
+	events  *events.Writer
 	rules   rollup.Rules
 }
 
@@ -37,11 +39,11 @@ func newRig(t *testing.T) *rig {
 	t.Helper()
 	db := enginetest.Client(t)
 	names := enginetest.Tables(t, db)
-	shards := ddb.NewMap(db, names.ShardMap)
+	shards := shardmap.New(db, names.ShardMap, shardmap.Options{})
 	return &rig{
 		db: db, names: names, shards: shards, rules: rules(t, `[{"every":"1h"}]`),
-		counter: ddb.NewCounterWriter(db, names.Items, shards, ddb.Unwatched{}),
-		events:  ddb.NewEventWriter(db, names.Items, shards, retention, ddb.Unwatched{}),
+		counter: counters.NewWriter(db, names.Items, shards, counters.Options{}),
+		events:  events.NewWriter(db, names.Items, shards, events.Options{Retention: retention}),
 	}
 }
 
@@ -110,9 +112,9 @@ func (r *rig) add(t testing.TB, counter string, delta int64) {
 // put writes n events, one each second from a time on, with temperatures from 1 on.
 func (r *rig) put(t testing.TB, entity string, from time.Time, n int) {
 	t.Helper()
-	var list []ddb.Event
+	var list []events.Event
 	for i := range n {
-		list = append(list, ddb.Event{
+		list = append(list, events.Event{
 			Entity: entity, ID: fmt.Sprint("id", i), Time: from.Add(time.Duration(i) * time.Second),
 			Data: map[string]types.AttributeValue{"t": num(i + 1), "text": str("x")},
 		})

@@ -18,7 +18,8 @@ import (
 	"github.com/hotshard/hotshard/internal/rollup/audit"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/counters"
+	"github.com/hotshard/hotshard/pkg/shard/events"
 )
 
 // TestRepairsUnderTraffic audits and repairs again and again while counters and
@@ -79,9 +80,9 @@ func TestRepairsUnderTraffic(t *testing.T) {
 func (r *rig) write(random *rand.Rand, writer, i int, at time.Time) error {
 	ctx, now := context.Background(), time.Now()
 	err := r.counter.Add(ctx, fmt.Sprint("c", random.IntN(3)), random.Int64N(100)-30, now)
-	var list []ddb.Event
+	var list []events.Event
 	for n := range 1 + random.IntN(4) {
-		list = append(list, ddb.Event{
+		list = append(list, events.Event{
 			Entity: fmt.Sprint("e", random.IntN(2)), ID: fmt.Sprint(writer, i, n),
 			Time: at.Add(time.Duration(random.IntN(3600_000)) * time.Millisecond), Data: item{"t": num(random.IntN(100))},
 		})
@@ -124,11 +125,11 @@ func (r *rig) vandalize(ctx context.Context, t *testing.T, at func() time.Time) 
 // wantSum compares what the API's two readings of a counter give.
 func (r *rig) wantSum(t *testing.T, counter string) {
 	t.Helper()
-	sum, err := ddb.NewCounterReader(r.db, r.names.Items, r.shards).Sum(t.Context(), counter)
+	sum, err := counters.NewReader(r.db, r.names.Items, r.shards).Sum(t.Context(), counter)
 	if err != nil {
 		t.Fatal(err)
 	}
-	summary, err := ddb.NewSummaries(r.db, r.names.Rollups, r.shards).Read(t.Context(), []string{counter}, time.Now())
+	summary, err := counters.NewSummaries(r.db, r.names.Rollups, r.shards).Read(t.Context(), []string{counter}, time.Now())
 	if err != nil || sum.Value.Cmp(summary[0].Value) != 0 {
 		t.Errorf("%s: the write shards have %v, the summary %v, %v", counter, sum.Value, summary[0].Value, err)
 	}
@@ -205,7 +206,7 @@ func deliver(t *testing.T, c *rollup.Handler, at time.Time, sequences ...int) {
 // event puts the event that such a record is about.
 func (r *rig) event(t *testing.T, at time.Time, sequence int) {
 	t.Helper()
-	err := r.events.Put(t.Context(), []ddb.Event{{
+	err := r.events.Put(t.Context(), []events.Event{{
 		Entity: "e", ID: fmt.Sprint("id", sequence), Time: at.Add(time.Duration(sequence) * time.Second), Data: item{"t": num(sequence)},
 	}}, time.Now())[0]
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/rollup/audit"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/events"
 )
 
 // lingering leaves marks where they are.
@@ -36,11 +36,11 @@ func TestMarksAreInvisible(t *testing.T) {
 	if err != nil || len(out.Items) < 4+24 {
 		t.Fatalf("%d items, %v: the marks should be there", len(out.Items), err)
 	}
-	reader := ddb.NewEventReader(r.db, r.names.Items, r.shards)
+	reader := events.NewReader(r.db, r.names.Items, r.shards)
 	for _, desc := range []bool{false, true} {
-		var read []ddb.Event
+		var read []events.Event
 		for after, more := "", true; more; more = after != "" {
-			page, err := reader.Query(t.Context(), ddb.Range{
+			page, err := reader.Query(t.Context(), events.Range{
 				Entity: "e", From: at.Add(-24 * time.Hour), To: at.Add(24 * time.Hour), Limit: 1, Desc: desc, After: after,
 			}, time.Now())
 			if err != nil {

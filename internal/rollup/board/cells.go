@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // MaxCells is how many cells a stored histogram has at most. Half to all of them
@@ -64,7 +64,7 @@ func (h Histogram) Total() (n int64) {
 func (h *Histogram) Add(place uint64, n int64) { h.count(place>>h.level, n) }
 
 // AddScore is Add for entries with a score.
-func (h *Histogram) AddScore(s schema.Score, n int64) { h.Add(Order(s.Float()), n) }
+func (h *Histogram) AddScore(s boards.Score, n int64) { h.Add(Order(s.Float()), n) }
 
 func (h *Histogram) count(cell uint64, n int64) {
 	if h.cells == nil {

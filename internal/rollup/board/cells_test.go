@@ -8,11 +8,11 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // anyScore draws scores that are close and far, up to the greatest.
-func anyScore(t *rapid.T) schema.Score {
+func anyScore(t *rapid.T) boards.Score {
 	return score(t, rapid.OneOf(
 		rapid.StringMatching(`-?[0-9]{1,18}`), rapid.StringMatching(`-?[0-9]{1,18}\.[0-9]{1,9}`),
 		rapid.StringMatching(`-?[0-3](\.[0-9]{1,2})?`), rapid.StringMatching(`-?9{17,18}\.[89]{9}`), rapid.StringMatching(`-?1[0-9]{3}`),
@@ -22,7 +22,7 @@ func anyScore(t *rapid.T) schema.Score {
 
 // split counts scores in parts as stream shards do: an entry may be counted by one
 // and taken away by another.
-func split(t *rapid.T, scores []schema.Score, cells int) Histogram {
+func split(t *rapid.T, scores []boards.Score, cells int) Histogram {
 	parts := make([]Histogram, 3)
 	for _, s := range scores {
 		parts[rapid.IntRange(0, 2).Draw(t, "part")].AddScore(s, 1)
@@ -48,11 +48,11 @@ func split(t *rapid.T, scores []schema.Score, cells int) Histogram {
 // exactly by its rank keys.
 func TestRankIsWithinItsMargin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		scores := make([]schema.Score, rapid.IntRange(1, 80).Draw(t, "players"))
-		places := make([]schema.Place, len(scores))
+		scores := make([]boards.Score, rapid.IntRange(1, 80).Draw(t, "players"))
+		places := make([]boards.Place, len(scores))
 		for i := range scores {
 			scores[i] = anyScore(t)
-			places[i] = schema.Place{Player: fmt.Sprint("p", i), Score: scores[i], At: time.UnixMilli(3).UTC()}
+			places[i] = boards.Place{Player: fmt.Sprint("p", i), Score: scores[i], At: time.UnixMilli(3).UTC()}
 		}
 		h := split(t, scores, rapid.IntRange(1, 60).Draw(t, "cells"))
 		if h.Total() != int64(len(scores)) {
@@ -137,7 +137,7 @@ func FuzzParseHistogram(f *testing.F) {
 		if err != nil || again.level != h.level || again.Total() != h.Total() {
 			t.Fatalf("%+v becomes %+v, %v", h, again, err)
 		}
-		again.Locate(schema.Score{})
+		again.Locate(boards.Score{})
 		again.Merge(h)
 	})
 }

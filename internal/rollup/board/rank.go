@@ -4,7 +4,7 @@ import (
 	"math"
 	"math/big"
 
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // Cell is where a score lies in a histogram.
@@ -19,7 +19,7 @@ type Cell struct {
 
 // Locate returns the cell of a score. Its counts are not below 0, whatever the parts
 // say before all their records came.
-func (h Histogram) Locate(s schema.Score) Cell {
+func (h Histogram) Locate(s boards.Score) Cell {
 	place := Order(s.Float())
 	c := h.At(place)
 	c.From, c.To = h.bounds(place >> h.level)
@@ -43,7 +43,7 @@ func (h Histogram) At(place uint64) (c Cell) {
 //
 // It is the middle of the cell. A guess from where in the cell the score lies would
 // mostly be nearer, but a bound that always holds would then be wider.
-func (h Histogram) Rank(s schema.Score) (rank, margin int64) {
+func (h Histogram) Rank(s boards.Score) (rank, margin int64) {
 	return h.Locate(s).Rank()
 }
 
@@ -101,12 +101,12 @@ func boundBelow(lowest *big.Int) string {
 	if err != nil {
 		return beyond
 	}
-	return schema.ScoreBound(score)
+	return boards.ScoreBound(score)
 }
 
 // nanos is how many of the smallest parts a score of 1 has.
 const nanos = 1_000_000_000
 
-func scoreOf(smallest *big.Int) (schema.Score, error) {
-	return schema.ParseScore(new(big.Rat).SetFrac(smallest, big.NewInt(nanos)).FloatString(9))
+func scoreOf(smallest *big.Int) (boards.Score, error) {
+	return boards.ParseScore(new(big.Rat).SetFrac(smallest, big.NewInt(nanos)).FloatString(9))
 }

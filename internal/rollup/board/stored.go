@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // StoredTop reads the top out of its item.
@@ -53,7 +54,7 @@ func readable(item map[string]types.AttributeValue) error {
 
 // Ahead is how many are before a place in rank; ok is false for a place behind the
 // floor, of which the top can't tell.
-func (t *Top) Ahead(p schema.Place) (n int, ok bool) {
+func (t *Top) Ahead(p boards.Place) (n int, ok bool) {
 	if !t.covers(p) {
 		return 0, false
 	}
@@ -67,7 +68,7 @@ func (t *Top) Ahead(p schema.Place) (n int, ok bool) {
 
 // Around returns up to n places of other players before a place, and up to n behind
 // it, both in rank; ok is false if the top may lack some of them.
-func (t *Top) Around(of schema.Place, n int) (above, below []schema.Place, ok bool) {
+func (t *Top) Around(of boards.Place, n int) (above, below []boards.Place, ok bool) {
 	for _, e := range t.entries {
 		switch {
 		case e.Player == of.Player:

@@ -3,7 +3,7 @@ package board
 import (
 	"slices"
 
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // Top holds the first players of a board's period: all that are not behind its
@@ -14,7 +14,7 @@ import (
 type Top struct {
 	entries []Entry // in rank
 	whole   bool
-	floor   *schema.Place // nil if whole, or if the top knows nothing
+	floor   *boards.Place // nil if whole, or if the top knows nothing
 }
 
 // NewTop returns the top of a board that has no entries yet.
@@ -41,7 +41,7 @@ func (t *Top) Same(other *Top) bool {
 }
 
 // covers tells whether the top would hold a player at this place.
-func (t *Top) covers(p schema.Place) bool {
+func (t *Top) covers(p boards.Place) bool {
 	return t.whole || t.floor != nil && Compare(p, *t.floor) <= 0
 }
 
@@ -102,7 +102,7 @@ func (t *Top) put(at int, s State, unsure bool) bool {
 	if !s.Present || !t.covers(s.Place) {
 		return false
 	}
-	at, _ = slices.BinarySearchFunc(t.entries, s.Place, func(e Entry, p schema.Place) int { return Compare(e.Place, p) })
+	at, _ = slices.BinarySearchFunc(t.entries, s.Place, func(e Entry, p boards.Place) int { return Compare(e.Place, p) })
 	t.entries = slices.Insert(t.entries, at, Entry{Place: s.Place, Rev: s.Rev, Unsure: unsure})
 	return true
 }
@@ -127,7 +127,7 @@ func (t *Top) Sure() {
 
 // Widen lowers the floor to a place, if it is behind it, or makes the top whole for
 // nil. The caller then offers or takes those who may be between.
-func (t *Top) Widen(to *schema.Place) (widened bool) {
+func (t *Top) Widen(to *boards.Place) (widened bool) {
 	switch {
 	case t.whole, to != nil && t.floor != nil && Compare(*to, *t.floor) <= 0:
 		return false
@@ -148,7 +148,7 @@ func (t *Top) Wider(than *Top) bool {
 }
 
 // Beyond tells whether the top covers places behind one.
-func (t *Top) Beyond(p schema.Place) bool {
+func (t *Top) Beyond(p boards.Place) bool {
 	return t.whole || t.floor != nil && Compare(p, *t.floor) < 0
 }
 

@@ -9,12 +9,12 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-func score(t rapid.TB, text string) schema.Score {
+func score(t rapid.TB, text string) boards.Score {
 	t.Helper()
-	s, err := schema.ParseScore(text)
+	s, err := boards.ParseScore(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,9 +22,9 @@ func score(t rapid.TB, text string) schema.Score {
 }
 
 // placed draws a player's place among few scores and times, so that many tie.
-func placed(t *rapid.T, player string) schema.Place {
+func placed(t *rapid.T, player string) boards.Place {
 	s := score(t, fmt.Sprint(rapid.IntRange(-6, 6).Draw(t, "score")))
-	return schema.Place{Player: player, Score: s, At: time.UnixMilli(rapid.Int64Range(0, 2).Draw(t, "at")).UTC()}
+	return boards.Place{Player: player, Score: s, At: time.UnixMilli(rapid.Int64Range(0, 2).Draw(t, "at")).UTC()}
 }
 
 func player(t *rapid.T) string { return fmt.Sprint("p", rapid.IntRange(0, 40).Draw(t, "player")) }
@@ -41,8 +41,8 @@ func TestCompareIsTheOrderOfRankKeys(t *testing.T) {
 // model is what all entries are.
 type model map[string]State
 
-func (m model) ranked() []schema.Place {
-	var list []schema.Place
+func (m model) ranked() []boards.Place {
+	var list []boards.Place
 	for _, s := range m {
 		if s.Present {
 			list = append(list, s.Place)
@@ -56,7 +56,7 @@ func (m model) ranked() []schema.Place {
 func (m model) write(t *rapid.T, rev int64) State {
 	s := State{Place: placed(t, player(t)), Rev: rev, Present: rapid.IntRange(0, 4).Draw(t, "gone") > 0}
 	if old := m[s.Player]; !s.Present {
-		s = State{Place: schema.Place{Player: s.Player}, Rev: old.Rev}
+		s = State{Place: boards.Place{Player: s.Player}, Rev: old.Rev}
 	}
 	m[s.Player] = s
 	return s
@@ -125,7 +125,7 @@ func compare(t *rapid.T, top *Top, m model, size int) {
 }
 
 // around compares everybody's neighbours, where the top knows them.
-func around(t *rapid.T, top *Top, all []schema.Place) {
+func around(t *rapid.T, top *Top, all []boards.Place) {
 	t.Helper()
 	const n = 2
 	for i, p := range all {
@@ -140,8 +140,8 @@ func around(t *rapid.T, top *Top, all []schema.Place) {
 }
 
 func TestWhatARecordDoes(t *testing.T) {
-	at := func(player, points string) schema.Place {
-		return schema.Place{Player: player, Score: score(t, points), At: time.UnixMilli(5).UTC()}
+	at := func(player, points string) boards.Place {
+		return boards.Place{Player: player, Score: score(t, points), At: time.UnixMilli(5).UTC()}
 	}
 	top := NewTop()
 	for i := range 30 {
@@ -156,13 +156,13 @@ func TestWhatARecordDoes(t *testing.T) {
 		{"behind the floor", State{at("x", "76"), 1, true}, Ignored},
 		{"before the floor", State{at("x", "77.5"), 1, true}, Asks},
 		{"before the floor by name", State{at("a", "77"), 1, true}, Asks},
-		{"gone and not held", State{schema.Place{Player: "x"}, 1, false}, Ignored},
+		{"gone and not held", State{boards.Place{Player: "x"}, 1, false}, Ignored},
 		{"an old one", State{at("p00", "3"), 9, true}, Ignored},
 		{"the same again", State{at("p00", "100"), 10, true}, Ignored},
-		{"gone before", State{schema.Place{Player: "p00"}, 9, false}, Ignored},
+		{"gone before", State{boards.Place{Player: "p00"}, 9, false}, Ignored},
 		{"another place", State{at("p00", "90.5"), 11, true}, Changed},
 		{"fallen", State{at("p01", "3"), 11, true}, Left},
-		{"gone", State{schema.Place{Player: "p02"}, 10, false}, Left},
+		{"gone", State{boards.Place{Player: "p02"}, 10, false}, Left},
 	} {
 		if got := top.Offer(c.s); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
@@ -176,7 +176,7 @@ func TestWhatARecordDoes(t *testing.T) {
 // TestSure: whoever entered by a reading stays unsure until read again unchanged.
 func TestSure(t *testing.T) {
 	top := NewTop()
-	one := State{schema.Place{Player: "a", At: time.UnixMilli(1).UTC()}, 1, true}
+	one := State{boards.Place{Player: "a", At: time.UnixMilli(1).UTC()}, 1, true}
 	two := one
 	two.Rev = 2
 	top.Take(one)
@@ -203,7 +203,7 @@ func TestLongNames(t *testing.T) {
 	top := NewTop()
 	for i := range 1000 {
 		name := fmt.Sprintf("%04d", i) + strings.Repeat("x", 508)
-		top.Take(State{schema.Place{Player: name, At: time.UnixMilli(int64(i)).UTC()}, 1, true})
+		top.Take(State{boards.Place{Player: name, At: time.UnixMilli(int64(i)).UTC()}, 1, true})
 	}
 	top.Trim(Hold(1000))
 	if n := len(top.Bytes()); n > MaxTopBytes || n < MaxTopBytes*9/10 || top.Whole() || top.Short(1000) {
@@ -217,13 +217,13 @@ func TestLongNames(t *testing.T) {
 
 func TestUnknownTop(t *testing.T) {
 	top := UnknownTop()
-	p := schema.Place{Player: "a", At: time.UnixMilli(1).UTC()}
+	p := boards.Place{Player: "a", At: time.UnixMilli(1).UTC()}
 	if top.Offer(State{p, 1, true}) != Ignored || !top.Short(1) || !top.Widen(&p) || top.Widen(&p) || top.Offer(State{p, 1, true}) != Asks {
 		t.Errorf("%+v", top)
 	}
 	q := p
 	q.Player = "b"
-	if top.Beyond(p) || top.Beyond(q) || !top.Beyond(schema.Place{Player: "0", At: p.At}) {
+	if top.Beyond(p) || top.Beyond(q) || !top.Beyond(boards.Place{Player: "0", At: p.At}) {
 		t.Errorf("%+v", top)
 	}
 	if !top.Widen(nil) || top.Widen(nil) || !top.Whole() {
@@ -233,9 +233,9 @@ func TestUnknownTop(t *testing.T) {
 
 func FuzzParseTop(f *testing.F) {
 	top := NewTop()
-	top.Take(State{schema.Place{Player: "p", At: time.UnixMilli(5).UTC()}, 7, true})
+	top.Take(State{boards.Place{Player: "p", At: time.UnixMilli(5).UTC()}, 7, true})
 	f.Add(top.Bytes(), true)
-	top.Take(State{schema.Place{Player: "q", At: time.UnixMilli(5).UTC()}, 7, true})
+	top.Take(State{boards.Place{Player: "q", At: time.UnixMilli(5).UTC()}, 7, true})
 	top.Trim(1)
 	f.Add(top.Bytes(), false)
 	f.Add([]byte{1, 200, 200, 1}, true)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // The packed form of a top:
@@ -45,7 +45,7 @@ func appendEntry(b []byte, e Entry) []byte {
 	return binary.AppendUvarint(appendPlace(b, e.Place), rev)
 }
 
-func appendPlace(b []byte, p schema.Place) []byte {
+func appendPlace(b []byte, p boards.Place) []byte {
 	b = appendText(appendText(b, p.Player), p.Score.String())
 	return binary.AppendUvarint(b, uint64(p.At.UnixMilli()))
 }
@@ -163,14 +163,14 @@ func (r *reader) text() string { return string(r.take(r.uvarint())) }
 // maxMillis is the highest time of a rank key.
 const maxMillis = 999_999_999_999_999
 
-func (r *reader) place() schema.Place {
+func (r *reader) place() boards.Place {
 	player, digits, millis := r.text(), r.text(), r.uvarint()
 	if r.err != nil {
-		return schema.Place{}
+		return boards.Place{}
 	}
-	score, err := schema.ParseScore(digits)
+	score, err := boards.ParseScore(digits)
 	if err != nil || player == "" || millis > maxMillis {
 		r.fault("a place in it can't be read")
 	}
-	return schema.Place{Player: player, Score: score, At: time.UnixMilli(int64(millis)).UTC()}
+	return boards.Place{Player: player, Score: score, At: time.UnixMilli(int64(millis)).UTC()}
 }

@@ -14,7 +14,8 @@ import (
 
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/shard/counters"
 )
 
 // part adds a part to a board's histogram, as of a stream shard that is closed.
@@ -33,7 +34,7 @@ func (r *rig) part(t *testing.T, name string, n int, cells []byte) {
 func cells(t *testing.T, times int64) []byte {
 	t.Helper()
 	var h board.Histogram
-	score, err := ddb.ParseScore("77")
+	score, err := boards.ParseScore("77")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +148,7 @@ func TestIncrementOnItsWay(t *testing.T) {
 	late := &held{r.db, make(chan struct{}), make(chan struct{})}
 	var writers sync.WaitGroup
 	writers.Go(func() {
-		if err := ddb.NewCounterWriter(late, r.names.Items, r.shards, ddb.Unwatched{}).Add(t.Context(), "c", 5, time.Now()); err != nil {
+		if err := counters.NewWriter(late, r.names.Items, r.shards, counters.Options{}).Add(t.Context(), "c", 5, time.Now()); err != nil {
 			t.Error(err)
 		}
 	})

@@ -31,7 +31,7 @@ import (
 	"github.com/hotshard/hotshard/internal/rollup/marks"
 	"github.com/hotshard/hotshard/internal/rollup/scan"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // Client is what an Eraser calls of DynamoDB. It needs retries of its own.
@@ -107,7 +107,7 @@ type Eraser struct {
 	writes  *scan.Pace
 	auditor *audit.Auditor
 	marker  *marks.Marker
-	changer *ddb.MapChanger
+	changer *shardmap.Changer
 }
 
 // New returns an Eraser, or an error that says what is wrong with the options.
@@ -122,11 +122,11 @@ func New(o Options, client Client) (*Eraser, error) {
 	if err != nil {
 		return nil, err
 	}
-	view := ddb.NewMap(client, o.Names.ShardMap)
+	view := shardmap.New(client, o.Names.ShardMap, shardmap.Options{})
 	return &Eraser{
 		o: o, client: client, scanner: scan.New(client, o.ReadUnits), writes: scan.NewPace(o.WriteUnits), auditor: auditor,
 		marker:  marks.New(marks.Options{Names: o.Names, Now: o.Now}, client),
-		changer: ddb.NewMapChanger(client, view, ddb.ChangerOptions{}),
+		changer: shardmap.NewChanger(client, view, shardmap.ChangerOptions{}),
 	}, nil
 }
 

@@ -13,8 +13,10 @@ import (
 	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/rollup/erase"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/shard/limits"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // doomed is in the names of keys that are to go, and in nothing else.
@@ -39,7 +41,7 @@ func (r *rig) fill(t *testing.T, k schema.BaseKey, shards int) {
 	now := time.Now()
 	if shards > 1 {
 		r.pin(t, k, shards, now.Add(-96*time.Hour))
-		if _, err := r.shards.Lookup(t.Context(), k.String(), now.Add(ddb.ViewAge+time.Second)); err != nil {
+		if _, err := r.shards.Lookup(t.Context(), k.String(), now.Add(shardmap.ViewAge+time.Second)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -56,7 +58,7 @@ func (r *rig) fill(t *testing.T, k schema.BaseKey, shards int) {
 		target := schema.EventTarget(k.Name, "hour", now)
 		r.putItem(t, r.names.Rollups, r.failure(target), target)
 	case schema.Board:
-		if err := r.boards.Configure(t.Context(), k.Name, ddb.BoardSettings{Mode: ddb.Total, Size: 5, Periods: []ddb.Period{ddb.AllTime, ddb.Daily, ddb.Weekly}}); err != nil {
+		if err := r.boards.Configure(t.Context(), k.Name, boards.Settings{Mode: boards.Total, Size: 5, Periods: []boards.Period{boards.AllTime, boards.Daily, boards.Weekly}}); err != nil {
 			t.Fatal(err)
 		}
 		r.submitAt(t, k.Name, 40, 1, now) // on one day
@@ -72,7 +74,7 @@ func (r *rig) fill(t *testing.T, k schema.BaseKey, shards int) {
 		}
 	case schema.Limit:
 		for range 5 {
-			if _, err := r.limiter.Hit(t.Context(), ddb.Limit{Key: k.Name, Max: 100, Window: time.Minute}, now); err != nil {
+			if _, err := r.limiter.Hit(t.Context(), limits.Limit{Key: k.Name, Max: 100, Window: time.Minute}, now); err != nil {
 				t.Fatal(err)
 			}
 		}

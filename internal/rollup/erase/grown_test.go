@@ -13,7 +13,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/events"
 )
 
 // marking is a client that does something before an audit's first mark is put.
@@ -57,10 +57,10 @@ func TestGrowsWhileItIsDeleted(t *testing.T) {
 	stop := r.run(t, false)
 	defer stop()
 	r.await(t, func() bool { return r.counted(t, k.Name) == 5 })
-	var list []ddb.Event
+	var list []events.Event
 	for i := 0; len(list) < 6; i++ {
 		if id := fmt.Sprint("new", i); shard.Calculated(id, 8) != 0 {
-			list = append(list, ddb.Event{Entity: k.Name, ID: id, Time: now, Data: item{"t": num(i)}})
+			list = append(list, events.Event{Entity: k.Name, ID: id, Time: now, Data: item{"t": num(i)}})
 		}
 	}
 	client := &marking{Client: r.db, do: func() {

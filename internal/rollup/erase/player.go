@@ -15,13 +15,14 @@ import (
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/rollup/scan"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // firstPeriod is before all boards: none has an older period.
 var firstPeriod = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // kinds are those of a board's periods.
-var kinds = []schema.Period{schema.AllTime, schema.Weekly, schema.Daily}
+var kinds = []boards.Period{boards.AllTime, boards.Weekly, boards.Daily}
 
 // Player deletes one player's entries on a board in all periods that there ever were,
 // and waits until no top has the player. The board's other entries stay. It reads one

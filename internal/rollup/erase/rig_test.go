@@ -18,8 +18,13 @@ import (
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/rollup/erase"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/shard/counters"
+	"github.com/hotshard/hotshard/pkg/shard/events"
+	"github.com/hotshard/hotshard/pkg/shard/limits"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 type item = map[string]types.AttributeValue
@@ -28,12 +33,12 @@ type item = map[string]types.AttributeValue
 type rig struct {
 	db      *dynamodb.Client
 	names   schema.Names
-	shards  *ddb.Map
-	counter *ddb.CounterWriter
-	events  *ddb.EventWriter
-	boards  *ddb.Leaderboards
+	shards  *shardmap.Map
+	counter *counters.Writer
+	events  *events.Writer
+	boards  *boards.Boards
 	leases  *sessions.Store
-	limiter *ddb.Limiter
+	limiter *limits.Limiter
 	handler *rollup.Handler
 }
 
@@ -41,7 +46,7 @@ func newRig(t *testing.T) *rig {
 	t.Helper()
 	db := enginetest.Client(t)
 	names := enginetest.Tables(t, db)
-	shards := ddb.NewMap(db, names.ShardMap)
+	shards := shardmap.New(db, names.ShardMap, shardmap.Options{})
 	rules, err := rollup.ParseRules(`[{"every":"1h"},{"prefix":"day","every":"1d"}]`)
 	if err != nil {
 		t.Fatal(err)
@@ -54,11 +59,11 @@ func newRig(t *testing.T) *rig {
 	}
 	return &rig{
 		db: db, names: names, shards: shards, handler: handler,
-		counter: ddb.NewCounterWriter(db, names.Items, shards, ddb.Unwatched{}),
-		events:  ddb.NewEventWriter(db, names.Items, shards, 720*time.Hour, ddb.Unwatched{}),
-		boards:  ddb.NewLeaderboards(db, names.Items, shards, ddb.Unwatched{}, 720*time.Hour),
-		leases:  sessions.New(db, names.Items, shards, ddb.Unwatched{}),
-		limiter: ddb.NewLimiter(db, names.Items, shards, ddb.Unwatched{}, ddb.LimiterOptions{}),
+		counter: counters.NewWriter(db, names.Items, shards, counters.Options{}),
+		events:  events.NewWriter(db, names.Items, shards, events.Options{Retention: 720 * time.Hour}),
+		boards:  boards.New(db, names.Items, shards, boards.Options{Retention: 720 * time.Hour}),
+		leases:  sessions.New(db, names.Items, shards, sessions.Options{}),
+		limiter: limits.New(db, names.Items, shards, limits.Options{}),
 	}
 }
 
@@ -109,13 +114,13 @@ func (r *rig) eraser(t *testing.T, client erase.Client, o erase.Options) *erase.
 // pin gives a key write shards, at once also for events: the change lies back.
 func (r *rig) pin(t *testing.T, base schema.BaseKey, n int, at time.Time) {
 	t.Helper()
-	changer := ddb.NewMapChanger(r.db, ddb.NewMap(r.db, r.names.ShardMap), ddb.ChangerOptions{})
+	changer := shardmap.NewChanger(r.db, shardmap.New(r.db, r.names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{})
 	for range 20 {
-		_, err := changer.Pin(t.Context(), base.String(), n, ddb.Note{By: "test", Why: "to see it"}, at)
-		if err == nil || errors.Is(err, ddb.ErrNoChange) {
+		_, err := changer.Pin(t.Context(), base.String(), n, shardmap.Note{By: "test", Why: "to see it"}, at)
+		if err == nil || errors.Is(err, shardmap.ErrNoChange) {
 			return
 		}
-		if !errors.Is(err, ddb.ErrUnavailable) {
+		if !errors.Is(err, shard.ErrUnavailable) {
 			t.Fatal(err)
 		}
 	}
@@ -131,9 +136,9 @@ func (r *rig) add(t testing.TB, name string, delta int64) {
 
 func (r *rig) put(t testing.TB, entity string, from time.Time, n int, step time.Duration) {
 	t.Helper()
-	var list []ddb.Event
+	var list []events.Event
 	for i := range n {
-		list = append(list, ddb.Event{Entity: entity, ID: fmt.Sprint("id", i), Time: from.Add(time.Duration(i) * step), Data: item{"t": num(i)}})
+		list = append(list, events.Event{Entity: entity, ID: fmt.Sprint("id", i), Time: from.Add(time.Duration(i) * step), Data: item{"t": num(i)}})
 	}
 	for _, err := range r.events.Put(context.Background(), list, time.Now()) {
 		if err != nil {
@@ -149,13 +154,13 @@ func (r *rig) submit(t testing.TB, name string, players int, score int) {
 
 func (r *rig) submitAt(t testing.TB, name string, players int, score int, now time.Time) {
 	t.Helper()
-	var list []ddb.PlayerScore
+	var list []boards.PlayerScore
 	for i := range players {
-		s, err := ddb.ParseScore(fmt.Sprint(score + i))
+		s, err := boards.ParseScore(fmt.Sprint(score + i))
 		if err != nil {
 			t.Fatal(err)
 		}
-		list = append(list, ddb.PlayerScore{Player: fmt.Sprint("player", i), Score: s})
+		list = append(list, boards.PlayerScore{Player: fmt.Sprint("player", i), Score: s})
 	}
 	for _, err := range r.boards.Submit(context.Background(), name, list, now) {
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/hotshard/hotshard/internal/rollup/scan"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // Bounds of what is under way at a time.
@@ -200,7 +200,7 @@ func (t *task) eachFailure(ctx context.Context, do func(k key, last time.Time) e
 // unshard has all processes go by one write shard, and waits until no request can go
 // by anything else. It returns what the shard map has of the key then: how many write
 // shards there ever were, and no version for a key that it never had.
-func (t *task) unshard(ctx context.Context) (entry ddb.Entry, err error) {
+func (t *task) unshard(ctx context.Context) (entry shardmap.Entry, err error) {
 	err = t.insist(ctx, func() (err error) {
 		entry, err = t.changer.Reset(ctx, t.base.String(), t.o.Now())
 		return err
@@ -222,7 +222,7 @@ func (t *task) forget(ctx context.Context) error {
 		gone = gone || err == nil
 		return err
 	})
-	if errors.Is(err, ddb.ErrInUse) {
+	if errors.Is(err, shardmap.ErrInUse) {
 		t.kept("its shard count, set again meanwhile")
 		return nil
 	}
@@ -241,9 +241,9 @@ func (t *task) insist(ctx context.Context, change func() error) (err error) {
 	for range insistence {
 		err = change()
 		switch {
-		case err == nil, errors.Is(err, ddb.ErrNoChange):
+		case err == nil, errors.Is(err, shardmap.ErrNoChange):
 			return nil
-		case ctx.Err() != nil, !errors.Is(err, ddb.ErrUnavailable) && !errors.Is(err, ddb.ErrThrottled):
+		case ctx.Err() != nil, !errors.Is(err, shard.ErrUnavailable) && !errors.Is(err, shard.ErrThrottled):
 			return err
 		}
 		if err := scan.Wait(ctx, t.o.Poll); err != nil {

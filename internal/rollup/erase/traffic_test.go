@@ -18,7 +18,7 @@ import (
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/rollup/erase"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // traffic is a client for the deletion of a key that somebody writes to. Its deletions of
@@ -176,7 +176,7 @@ func (r *rig) audited(t *testing.T, game, entity schema.BaseKey) {
 // since a fold gives up when the top is too busy, and leaves a note for that.
 func (r *rig) equalTop(t *testing.T, name string) {
 	t.Helper()
-	var held, places []ddb.Place
+	var held, places []boards.Place
 	var looked error
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -200,7 +200,7 @@ func (r *rig) equalTop(t *testing.T, name string) {
 		for _, e := range stored.Entries() {
 			held = append(held, e.Place)
 		}
-		return len(held) > 0 && cmp.Equal(held, places[:min(len(held), len(places))], cmp.AllowUnexported(ddb.Score{})) && (!stored.Whole() || len(held) == len(places))
+		return len(held) > 0 && cmp.Equal(held, places[:min(len(held), len(places))], cmp.AllowUnexported(boards.Score{})) && (!stored.Whole() || len(held) == len(places))
 	})
 }
 

@@ -12,8 +12,9 @@ import (
 
 	"github.com/hotshard/hotshard/internal/local/limiter"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // TestWhatSessionsCost by the limiter's count, which leaves out the shard map.
@@ -21,7 +22,7 @@ func TestWhatSessionsCost(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	client, limits := d.limited(t, limiter.Options{Partitions: 64, PartitionWCU: 100_000})
-	s := d.process(client, ddb.Unwatched{})
+	s := d.process(client, shardmap.Unwatched{})
 	lease := sessions.Lease{Group: "g", ID: "z", TTL: 10 * time.Hour, Data: data("d")}
 	type price struct{ Read, Table, Index float64 }
 	costs := func(what string, want price, do func()) {
@@ -70,7 +71,7 @@ func TestWhatSessionsCost(t *testing.T) {
 	now = now.Add(time.Minute)
 	lease.TTL = 10 * time.Hour
 	costs("begun anew, before TTL removed it", price{0, 2, 1}, func() { put(t, s, lease, now) })
-	d.pin(t, "g", 5, now.Add(10*time.Second), ddb.ChangerOptions{})
+	d.pin(t, "g", 5, now.Add(10*time.Second), shardmap.ChangerOptions{})
 	now = now.Add(time.Minute)
 	_, _ = s.Put(within(t), sessions.Lease{Group: "g", ID: "other", TTL: time.Second}, now) // renews the view
 	costs("renewed, first after a change", price{0, 1, 2}, func() { put(t, s, lease, now) })
@@ -86,7 +87,7 @@ func TestWhatSessionsCost(t *testing.T) {
 func TestEachWriteOfASessionIsTold(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	d.pin(t, "g", 5, later.Add(-time.Hour), ddb.ChangerOptions{})
+	d.pin(t, "g", 5, later.Add(-time.Hour), shardmap.ChangerOptions{})
 	lease := sessions.Lease{Group: "g", ID: "z", TTL: time.Hour}
 	const place, taken, refused = "S#g 4 ", "S#g 4 taken by version 1", "S#g 4 over its limit by version 1"
 	for name, c := range map[string]struct {
@@ -140,7 +141,7 @@ func TestAHotIndexIsToldWithAndWithoutKeys(t *testing.T) {
 	lease := func(i int) sessions.Lease {
 		return sessions.Lease{Group: "g", ID: fmt.Sprint("id", i), TTL: time.Hour}
 	}
-	fill := d.process(client, ddb.Unwatched{})
+	fill := d.process(client, shardmap.Unwatched{})
 	begun := 0
 	for ; begun < 6; begun++ {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
@@ -150,12 +151,12 @@ func TestAHotIndexIsToldWithAndWithoutKeys(t *testing.T) {
 			break
 		}
 	}
-	for what, send := range map[string]func(context.Context, ddb.Watcher) error{
-		"a put": func(ctx context.Context, w ddb.Watcher) error {
+	for what, send := range map[string]func(context.Context, shardmap.Watcher) error{
+		"a put": func(ctx context.Context, w shardmap.Watcher) error {
 			_, err := d.process(client, w).Put(ctx, lease(7), later)
 			return err
 		},
-		"a keyed put": func(ctx context.Context, w ddb.Watcher) error {
+		"a keyed put": func(ctx context.Context, w shardmap.Watcher) error {
 			return d.once(ctx, client, w, "k", later, func(ctx context.Context) (types.TransactWriteItem, error) {
 				action, _, err := d.store().PutTransact(ctx, lease(8), later)
 				return action, err
@@ -166,7 +167,7 @@ func TestAHotIndexIsToldWithAndWithoutKeys(t *testing.T) {
 		w := &watched{refusal: cancel} // nothing will be free again
 		err := send(ctx, w)
 		cancel()
-		if !errors.Is(err, ddb.ErrThrottled) || !slices.Contains(w.told(), "S#g 0 over its limit by version 0") {
+		if !errors.Is(err, shard.ErrThrottled) || !slices.Contains(w.told(), "S#g 0 over its limit by version 0") {
 			t.Errorf("%s: %v, told of %v", what, err, w.told())
 		}
 	}

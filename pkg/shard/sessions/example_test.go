@@ -6,8 +6,9 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
+	"github.com/hotshard/hotshard/pkg/shard/setup"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // A session that is put again is renewed. One that has ended is not counted, however
@@ -15,12 +16,12 @@ import (
 func Example() {
 	ctx, now := context.Background(), time.Now()
 	client := enginetest.ForExamples()
-	for _, table := range ddb.TableInputs("hotshard-") {
+	for _, table := range setup.Tables("hotshard-") {
 		if _, err := client.CreateTable(ctx, table); err != nil {
 			fmt.Println(err)
 		}
 	}
-	kept := sessions.New(client, "hotshard-items", ddb.NewMap(client, "hotshard-shard-map"), ddb.Unwatched{})
+	kept := sessions.New(client, "hotshard-items", shardmap.New(client, "hotshard-shard-map", shardmap.Options{}), sessions.Options{})
 	var ends time.Time
 	for _, id := range []string{"u-17", "u-42", "u-17"} {
 		one, err := kept.Put(ctx, sessions.Lease{Group: "shop", ID: id, TTL: 30 * time.Minute}, now)

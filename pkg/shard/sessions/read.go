@@ -12,8 +12,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // ReaderClient is what a Reader calls of DynamoDB.
@@ -26,11 +28,11 @@ type ReaderClient interface {
 type Reader struct {
 	client ReaderClient
 	table  string
-	shards *ddb.Map
+	shards *shardmap.Map
 }
 
 // NewReader returns a Reader over the items table.
-func NewReader(client ReaderClient, table string, shards *ddb.Map) *Reader {
+func NewReader(client ReaderClient, table string, shards *shardmap.Map) *Reader {
 	return &Reader{client: client, table: table, shards: shards}
 }
 
@@ -39,7 +41,7 @@ func NewReader(client ReaderClient, table string, shards *ddb.Map) *Reader {
 func (r *Reader) Get(ctx context.Context, group, id string, now time.Time) (Session, error) {
 	one, err := r.read(ctx, group, id)
 	if err == nil && !one.active(now) {
-		err = ddb.ErrNotFound
+		err = shard.ErrNotFound
 	}
 	if err != nil {
 		return Session{}, fmt.Errorf("session %q of group %q: %w", id, group, err)
@@ -92,8 +94,8 @@ func (r *Reader) IDs(ctx context.Context, group string, now time.Time) iter.Seq2
 
 // read reads a session's item consistently, active or not; the zero Session for none.
 func (r *Reader) read(ctx context.Context, group, id string) (one Session, err error) {
-	err = ddb.Persist(ctx, func(ctx context.Context) error {
-		out, err := r.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &r.table, Key: itemKey(group, id), ConsistentRead: aws.Bool(true)}, once)
+	err = dynamo.Persist(ctx, func(ctx context.Context) error {
+		out, err := r.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &r.table, Key: itemKey(group, id), ConsistentRead: aws.Bool(true)}, dynamo.NoRetry)
 		if err != nil || out.Item[schema.SessionEnds] == nil { // without an end it is nobody's of ours
 			return err
 		}

@@ -19,8 +19,10 @@ import (
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/local/limiter"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/once"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 var later = enginetest.Later
@@ -39,14 +41,16 @@ func deploy(t *testing.T) *deployment {
 	return &deployment{client, enginetest.Tables(t, client)}
 }
 
-func (d *deployment) view() *ddb.Map { return ddb.NewMap(d.client, d.names.ShardMap) }
-
-// process returns a process of its own that keeps sessions.
-func (d *deployment) process(client sessions.Client, watch ddb.Watcher) *sessions.Store {
-	return sessions.New(client, d.names.Items, d.view(), watch)
+func (d *deployment) view() *shardmap.Map {
+	return shardmap.New(d.client, d.names.ShardMap, shardmap.Options{})
 }
 
-func (d *deployment) store() *sessions.Store { return d.process(d.client, ddb.Unwatched{}) }
+// process returns a process of its own that keeps sessions.
+func (d *deployment) process(client sessions.Client, watch shardmap.Watcher) *sessions.Store {
+	return sessions.New(client, d.names.Items, d.view(), sessions.Options{Watch: watch})
+}
+
+func (d *deployment) store() *sessions.Store { return d.process(d.client, shardmap.Unwatched{}) }
 
 // reader returns a process of its own that reads them.
 func (d *deployment) reader(client sessions.ReaderClient) *sessions.Reader {
@@ -60,15 +64,15 @@ func within(t testing.TB) context.Context {
 }
 
 // pin sets a group's shard count, whatever the machine takes for it.
-func (d *deployment) pin(t *testing.T, group string, n int, now time.Time, o ddb.ChangerOptions) {
+func (d *deployment) pin(t *testing.T, group string, n int, now time.Time, o shardmap.ChangerOptions) {
 	t.Helper()
-	changer := ddb.NewMapChanger(d.client, d.view(), o)
+	changer := shardmap.NewChanger(d.client, d.view(), o)
 	for range 20 {
-		_, err := changer.Pin(within(t), "S#"+group, n, ddb.Note{By: "test", Why: "to see it"}, now)
-		if err == nil || errors.Is(err, ddb.ErrNoChange) {
+		_, err := changer.Pin(within(t), "S#"+group, n, shardmap.Note{By: "test", Why: "to see it"}, now)
+		if err == nil || errors.Is(err, shardmap.ErrNoChange) {
 			return
 		}
-		if !errors.Is(err, ddb.ErrUnavailable) {
+		if !errors.Is(err, shard.ErrUnavailable) {
 			t.Fatal(err)
 		}
 	}
@@ -230,7 +234,7 @@ func sometimes(random *rand.Rand, oneIn int, err error) func() error {
 // insist repeats a call while DynamoDB fails.
 func insist(t testing.TB, call func(context.Context) error) (err error) {
 	for range 30 {
-		if err = call(within(t)); !errors.Is(err, ddb.ErrUnavailable) && !errors.Is(err, ddb.ErrThrottled) {
+		if err = call(within(t)); !errors.Is(err, shard.ErrUnavailable) && !errors.Is(err, shard.ErrThrottled) {
 			return err
 		}
 	}
@@ -241,28 +245,28 @@ func insist(t testing.TB, call func(context.Context) error) (err error) {
 type watched struct {
 	mu       sync.Mutex
 	requests int
-	attempts []ddb.Attempt
+	attempts []shardmap.Attempt
 	refusal  func() // is called at each
 }
 
-func (w *watched) Requested(ddb.Request) {
+func (w *watched) Requested(shardmap.Request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.requests++
 }
 
-func (w *watched) Attempted(_ context.Context, a ddb.Attempt) {
+func (w *watched) Attempted(_ context.Context, a shardmap.Attempt) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.attempts = append(w.attempts, a)
-	if a.Outcome == ddb.OverLimit && w.refusal != nil {
+	if a.Outcome == shardmap.OverLimit && w.refusal != nil {
 		w.refusal()
 	}
 }
 
 // told lists what it was told of attempts, each once.
 func (w *watched) told() (list []string) {
-	names := map[ddb.Outcome]string{ddb.Taken: "taken", ddb.OverLimit: "over its limit", ddb.Conflicted: "conflicted"}
+	names := map[shardmap.Outcome]string{shardmap.Taken: "taken", shardmap.OverLimit: "over its limit", shardmap.Conflicted: "conflicted"}
 	for _, a := range w.attempts {
 		list = append(list, fmt.Sprintf("%s %d %s by version %d", a.Key, a.Shard, names[a.Outcome], a.Entry.Version))
 	}
@@ -282,11 +286,11 @@ func (d *deployment) limited(t *testing.T, o limiter.Options) (*dynamodb.Client,
 }
 
 // once applies an action of a keyed call.
-func (d *deployment) once(ctx context.Context, client ddb.OnceClient, watch ddb.Watcher, key string, now time.Time,
+func (d *deployment) once(ctx context.Context, client once.Client, watch shardmap.Watcher, key string, now time.Time,
 	action func(context.Context) (types.TransactWriteItem, error),
 ) error {
-	call := ddb.Call{Key: key, Digest: []byte("d"), Answer: []byte("a")}
-	_, err := ddb.NewOnce(client, d.names.Items, d.view(), watch).Do(ctx, call, now, func(ctx context.Context) ([]types.TransactWriteItem, error) {
+	call := once.Call{Key: key, Digest: []byte("d"), Answer: []byte("a")}
+	_, err := once.New(client, d.names.Items, d.view(), once.Options{Watch: watch}).Do(ctx, call, now, func(ctx context.Context) ([]types.TransactWriteItem, error) {
 		one, err := action(ctx)
 		return []types.TransactWriteItem{one}, err
 	})

@@ -11,8 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
 )
 
 // The sort keys of sessions are from lowest to highest; those of probes lie beyond.
@@ -92,8 +92,8 @@ func (s *scan) query(ctx context.Context, n int, low, high string, paged bool) (
 	}
 	for {
 		var page *dynamodb.QueryOutput
-		err := ddb.Persist(ctx, func(ctx context.Context) (err error) {
-			page, err = s.client.Query(ctx, input, once)
+		err := dynamo.Persist(ctx, func(ctx context.Context) (err error) {
+			page, err = s.client.Query(ctx, input, dynamo.NoRetry)
 			return err
 		})
 		if err != nil {

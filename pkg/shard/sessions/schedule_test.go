@@ -12,8 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotshard/hotshard/internal/lane"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/once"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // schedule plays processes whose clocks differ by up to a second against each other, while
@@ -33,8 +35,8 @@ type process struct {
 	skew    time.Duration
 	client  *faulty
 	store   *sessions.Store
-	changer *ddb.MapChanger
-	once    *ddb.Once
+	changer *shardmap.Changer
+	once    *once.Applier
 }
 
 func newSchedule(t testing.TB, d *deployment, seed uint64) *schedule {
@@ -48,9 +50,9 @@ func newSchedule(t testing.TB, d *deployment, seed uint64) *schedule {
 		s.processes = append(s.processes, &process{
 			skew:    time.Duration(s.random.IntN(1000)-500) * time.Millisecond,
 			client:  client,
-			store:   sessions.New(client, d.names.Items, view, ddb.Unwatched{}),
-			changer: ddb.NewMapChanger(d.client, view, ddb.ChangerOptions{}),
-			once:    ddb.NewOnce(client, d.names.Items, view, ddb.Unwatched{}),
+			store:   sessions.New(client, d.names.Items, view, sessions.Options{}),
+			changer: shardmap.NewChanger(d.client, view, shardmap.ChangerOptions{}),
+			once:    once.New(client, d.names.Items, view, once.Options{}),
 		})
 	}
 	return s
@@ -69,8 +71,8 @@ func (s *schedule) step(i int) error {
 	case n < 12:
 		count := 1 + s.random.IntN(12)
 		return insist(s.t, func(ctx context.Context) error {
-			_, err := p.changer.Pin(ctx, "S#"+s.group, count, ddb.Note{By: "test", Why: "to see it"}, now)
-			if errors.Is(err, ddb.ErrNoChange) {
+			_, err := p.changer.Pin(ctx, "S#"+s.group, count, shardmap.Note{By: "test", Why: "to see it"}, now)
+			if errors.Is(err, shardmap.ErrNoChange) {
 				err = nil
 			}
 			return err
@@ -112,7 +114,7 @@ func (s *schedule) lease(p *process, l sessions.Lease, now time.Time, i int) (go
 	if s.random.IntN(3) > 0 {
 		return p.store.Put(s.t.Context(), l, now)
 	}
-	call := ddb.Call{Key: fmt.Sprint(s.group, i), Digest: []byte("d"), Answer: []byte("a")}
+	call := once.Call{Key: fmt.Sprint(s.group, i), Digest: []byte("d"), Answer: []byte("a")}
 	_, err = p.once.Do(s.t.Context(), call, now, func(ctx context.Context) (actions []types.TransactWriteItem, err error) {
 		var action types.TransactWriteItem
 		action, got, err = p.store.PutTransact(ctx, l, now)
@@ -137,7 +139,7 @@ func (s *schedule) end(p *process, id string, now time.Time, i int) (err error) 
 	if s.random.IntN(3) > 0 {
 		return p.store.End(s.t.Context(), s.group, id, now)
 	}
-	call := ddb.Call{Key: fmt.Sprint(s.group, i), Digest: []byte("d"), Answer: []byte("a")}
+	call := once.Call{Key: fmt.Sprint(s.group, i), Digest: []byte("d"), Answer: []byte("a")}
 	_, err = p.once.Do(s.t.Context(), call, now, func(context.Context) ([]types.TransactWriteItem, error) {
 		return []types.TransactWriteItem{p.store.EndTransact(s.group, id)}, nil
 	})
@@ -169,7 +171,7 @@ func (s *schedule) check(p *process, now time.Time) error {
 		return fmt.Errorf("%d active, %w; want %d", n, err, len(want))
 	}
 	for id := range s.model {
-		if one, err := p.store.Get(s.t.Context(), s.group, id, now); want[id] == "" && !errors.Is(err, ddb.ErrNotFound) {
+		if one, err := p.store.Get(s.t.Context(), s.group, id, now); want[id] == "" && !errors.Is(err, shard.ErrNotFound) {
 			return fmt.Errorf("%s is %v, %w; it has ended", id, one, err)
 		}
 	}

@@ -1,7 +1,7 @@
 // Package sessions keeps the sessions of groups: who is active, until when, with which
 // data.
 //
-//	kept := sessions.New(client, "hotshard-items", shards, ddb.Unwatched{})
+//	kept := sessions.New(client, "hotshard-items", shards, sessions.Options{})
 //	_, err := kept.Put(ctx, sessions.Lease{Group: "shop", ID: "u-17", TTL: 30 * time.Minute}, now)
 //	n, err := kept.Active(ctx, "shop", now)
 //	err = kept.End(ctx, "shop", "u-17", now)
@@ -21,7 +21,7 @@
 //
 // # What it costs
 //
-// In units, for items below 1 KB. A call in a transaction of [ddb.Once] costs twice the
+// In units, for items below 1 KB. A call in a transaction of package once costs twice the
 // write units, and its Put a read unit.
 //
 //	                                 write units: table  index
@@ -41,7 +41,7 @@
 //
 // A session's own partition in the table takes what one session takes. What gets hot is the
 // group's partition in the index. A write that the index refuses can't go elsewhere; it
-// waits, and asks for the newest shard count at each attempt. The [ddb.Watcher] is told.
+// waits, and asks for the newest shard count at each attempt. The [shardmap.Watcher] is told.
 package sessions
 
 import (
@@ -52,8 +52,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/internal/watching"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // Client is what a Store calls of DynamoDB.
@@ -109,16 +111,17 @@ func (l Lease) check() error {
 type Store struct {
 	*Reader
 	client Client
-	watch  ddb.Watcher
+	watch  shardmap.Watcher
 }
 
-// New returns a Store over the items table. It tells watch how its groups fare;
-// [ddb.Unwatched] is for nobody.
-func New(client Client, table string, shards *ddb.Map, watch ddb.Watcher) *Store {
-	if watch == nil {
-		watch = ddb.Unwatched{}
-	}
-	return &Store{Reader: NewReader(client, table, shards), client: client, watch: watch}
+// Options are how a Store works. The zero value is good.
+type Options struct {
+	Watch shardmap.Watcher // is told how the groups fare; nil for nobody
+}
+
+// New returns a Store over the items table.
+func New(client Client, table string, shards *shardmap.Map, o Options) *Store {
+	return &Store{Reader: NewReader(client, table, shards), client: client, watch: watching.Or(o.Watch)}
 }
 
 // Put starts or renews a session, and returns it once it is durable; else an error of kind
@@ -128,7 +131,7 @@ func (s *Store) Put(ctx context.Context, l Lease, now time.Time) (put Session, e
 		return Session{}, err
 	}
 	call := s.call(l.Group, l.ID, now)
-	err = ddb.Persist(ctx, func(ctx context.Context) (err error) {
+	err = dynamo.Persist(ctx, func(ctx context.Context) (err error) {
 		put, err = call.put(ctx, l)
 		return err
 	})
@@ -139,7 +142,7 @@ func (s *Store) Put(ctx context.Context, l Lease, now time.Time) (put Session, e
 }
 
 // PutTransact returns Put's write as an action of a transaction, on condition that the
-// session still is what it was read to be, and the session that it makes. [ddb.Once] calls
+// session still is what it was read to be, and the session that it makes. package once calls
 // it anew when that was not so. Now is the attempt's own time.
 func (s *Store) PutTransact(ctx context.Context, l Lease, now time.Time) (types.TransactWriteItem, Session, error) {
 	if err := l.check(); err != nil {
@@ -159,7 +162,7 @@ func (s *Store) PutTransact(ctx context.Context, l Lease, now time.Time) (types.
 // End ends a session. Ending one that is not there, or has ended, is no error: a repeated
 // call is harmless.
 func (s *Store) End(ctx context.Context, group, id string, now time.Time) error {
-	if err := ddb.Persist(ctx, s.call(group, id, now).end); err != nil {
+	if err := dynamo.Persist(ctx, s.call(group, id, now).end); err != nil {
 		return fmt.Errorf("ending session %q of group %q: %w", id, group, err)
 	}
 	return nil

@@ -16,8 +16,8 @@ import (
 	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 func TestASessionsLife(t *testing.T) {
@@ -35,7 +35,7 @@ func TestASessionsLife(t *testing.T) {
 	}
 	check(t, s.Reader, "a#b/é", one.Ends.Add(-time.Millisecond), 1)
 	check(t, s.Reader, "a#b/é", one.Ends, 0)
-	if _, err := s.Get(within(t), "a#b/é", "~beat#7", one.Ends); !errors.Is(err, ddb.ErrNotFound) {
+	if _, err := s.Get(within(t), "a#b/é", "~beat#7", one.Ends); !errors.Is(err, shard.ErrNotFound) {
 		t.Errorf("looked up after its end: %v", err)
 	}
 	again := put(t, s, lease, one.Ends) // its item is still there
@@ -141,7 +141,7 @@ func TestAChangeMovesNobody(t *testing.T) {
 	}
 	for _, count := range []int{7, 3, 50} {
 		now = now.Add(24 * time.Hour)
-		d.pin(t, "g", count, now, ddb.ChangerOptions{Keep: time.Hour})
+		d.pin(t, "g", count, now, shardmap.ChangerOptions{Keep: time.Hour})
 		now = now.Add(5 * time.Minute)
 		check(t, s.Reader, "g", now, len(begun))
 		for i := range len(begun) / 2 {
@@ -192,7 +192,7 @@ func TestCountsWhileRowsMove(t *testing.T) {
 	reader, counts := d.reader(d.client), 0
 	for _, n := range []int{4, 9, 2} {
 		now = now.Add(10 * time.Second)
-		d.pin(t, "g", n, now, ddb.ChangerOptions{})
+		d.pin(t, "g", n, now, shardmap.ChangerOptions{})
 		now = now.Add(10 * time.Second)
 		var moving sync.WaitGroup
 		done := make(chan struct{})
@@ -247,7 +247,7 @@ func TestARowThatMovesBehindTheReading(t *testing.T) {
 		s, now := d.store(), later
 		lease := sessions.Lease{Group: "g", ID: "z", TTL: time.Hour} // on write shard 4 of 5
 		put(t, s, lease, now)
-		d.pin(t, "g", 5, now.Add(10*time.Second), ddb.ChangerOptions{})
+		d.pin(t, "g", 5, now.Add(10*time.Second), shardmap.ChangerOptions{})
 		now = now.Add(time.Minute)
 		move := func() {
 			put(t, s, lease, now)
@@ -289,7 +289,7 @@ func TestPages(t *testing.T) {
 		put(t, s, sessions.Lease{Group: "g", ID: fmt.Sprint("old", i), TTL: time.Hour}, now)
 		put(t, s, sessions.Lease{Group: "g", ID: fmt.Sprint("gone", i), TTL: time.Second}, now)
 	}
-	d.pin(t, "g", 3, now.Add(10*time.Second), ddb.ChangerOptions{})
+	d.pin(t, "g", 3, now.Add(10*time.Second), shardmap.ChangerOptions{})
 	now = now.Add(time.Minute)
 	for i := range 25 {
 		put(t, s, sessions.Lease{Group: "g", ID: fmt.Sprint("new", i), TTL: time.Hour}, now)
@@ -313,10 +313,10 @@ func TestWritersOfOneSession(t *testing.T) {
 	lease := sessions.Lease{Group: "g", ID: "z", TTL: time.Hour}
 	for round, count := range []int{5, 3, 8} {
 		now = now.Add(time.Minute)
-		d.pin(t, "g", count, now, ddb.ChangerOptions{})
+		d.pin(t, "g", count, now, shardmap.ChangerOptions{})
 		var wg sync.WaitGroup
 		for w := range 4 {
-			s := d.process(client, ddb.Unwatched{})
+			s := d.process(client, shardmap.Unwatched{})
 			wg.Go(func() {
 				for i := range 4 {
 					err := insist(t, func(ctx context.Context) error {

@@ -11,15 +11,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/watching"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/ddb"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // call is one call that writes a session, in as many attempts as it takes.
 type call struct {
 	*Store
-	request ddb.Request
+	request shardmap.Request
 	group   string
 	id      string
 	began   time.Time // by this machine's clock
@@ -30,7 +32,7 @@ var seed = maphash.MakeSeed()
 // call begins one, and tells the watcher.
 func (s *Store) call(group, id string, now time.Time) *call {
 	c := &call{Store: s, group: group, id: id, began: time.Now().Round(0)}
-	c.request = ddb.Request{Key: baseKey(group), ID: maphash.String(seed, id), At: now}
+	c.request = shardmap.Request{Key: baseKey(group), ID: maphash.String(seed, id), At: now}
 	s.watch.Requested(c.request)
 	return c
 }
@@ -44,14 +46,14 @@ func (c *call) now() time.Time { return c.request.At.Add(time.Now().Round(0).Sub
 func (c *call) put(ctx context.Context, l Lease) (Session, error) {
 	at := c.now()
 	n, entry := c.place(ctx, l.Group, l.ID, at)
-	attempt := ddb.Attempt{Key: c.request.Key, Request: c.request.ID, Entry: entry, Shard: n, At: at}
+	attempt := shardmap.Attempt{Key: c.request.Key, Request: c.request.ID, Entry: entry, Shard: n, At: at}
 	for _, u := range []*types.Update{c.renew(l, n, at), c.start(l, n, at)} {
 		out, err := c.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 			TableName: u.TableName, Key: u.Key, UpdateExpression: u.UpdateExpression, ConditionExpression: u.ConditionExpression,
 			ExpressionAttributeNames: u.ExpressionAttributeNames, ExpressionAttributeValues: u.ExpressionAttributeValues,
 			ReturnValues: types.ReturnValueAllNew,
-		}, once)
-		ddb.Tell(ctx, c.watch, attempt, err, ddb.IndexKeyRange)
+		}, dynamo.NoRetry)
+		watching.Tell(ctx, c.watch, attempt, err, dynamo.IndexKeyRange)
 		if err == nil {
 			return parse(l.Group, l.ID, out.Attributes)
 		}
@@ -59,21 +61,21 @@ func (c *call) put(ctx context.Context, l Lease) (Session, error) {
 			return Session{}, err
 		}
 	}
-	return Session{}, fmt.Errorf("%w: it began or ended meanwhile", ddb.ErrContended)
+	return Session{}, fmt.Errorf("%w: it began or ended meanwhile", shard.ErrContended)
 }
 
 // end makes one attempt.
 func (c *call) end(ctx context.Context) error {
 	at := c.now()
 	n, entry := c.place(ctx, c.group, c.id, at)
-	_, err := c.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &c.table, Key: itemKey(c.group, c.id)}, once)
-	ddb.Tell(ctx, c.watch, ddb.Attempt{Key: c.request.Key, Request: c.request.ID, Entry: entry, Shard: n, At: at}, err, ddb.IndexKeyRange)
+	_, err := c.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &c.table, Key: itemKey(c.group, c.id)}, dynamo.NoRetry)
+	watching.Tell(ctx, c.watch, shardmap.Attempt{Key: c.request.Key, Request: c.request.ID, Entry: entry, Shard: n, At: at}, err, dynamo.IndexKeyRange)
 	return err
 }
 
 // place is the write shard in the index to which a session belongs by the newest count,
 // and what the shard map says of the group.
-func (s *Store) place(ctx context.Context, group, id string, at time.Time) (n int, entry ddb.Entry) {
+func (s *Store) place(ctx context.Context, group, id string, at time.Time) (n int, entry shardmap.Entry) {
 	entry, count := s.shards.Newest(ctx, baseKey(group), at)
 	return shard.Calculated(id, count), entry
 }
@@ -121,6 +123,3 @@ func unchanged(u *types.Update, held Session) *types.Update {
 
 // ceilSecond is a time in Unix seconds, rounded up.
 func ceilSecond(t time.Time) int64 { return t.Add(time.Second - 1).Unix() }
-
-// once turns the SDK's own retries off: see the comment of package ddb.
-func once(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }

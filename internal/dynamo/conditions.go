@@ -1,0 +1,74 @@
+package dynamo
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// ConditionFailed returns the item that a failed condition of a single write found,
+// where that was asked for.
+func ConditionFailed(err error) (there Item, ok bool) {
+	failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err)
+	if !ok {
+		return nil, false
+	}
+	return failed.Item, true
+}
+
+// ActionFailed returns the item that made the condition of one of a transaction's
+// actions fail, if it did.
+func ActionFailed(err error, at int) (there Item, failed bool) {
+	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
+	if !ok || len(canceled.CancellationReasons) <= at {
+		return nil, false
+	}
+	reason := canceled.CancellationReasons[at]
+	return reason.Item, aws.ToString(reason.Code) == "ConditionalCheckFailed"
+}
+
+// outrun tells whether a condition of the call's own writes, of which there are so
+// many, made the transaction fail.
+func Outrun(err error, writes int) bool {
+	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
+	if !ok {
+		return false
+	}
+	own := canceled.CancellationReasons[:min(writes, len(canceled.CancellationReasons))]
+	return slices.ContainsFunc(own, func(r types.CancellationReason) bool {
+		return aws.ToString(r.Code) == "ConditionalCheckFailed"
+	})
+}
+
+// FailedConditions lists the actions of a canceled transaction whose conditions did
+// not hold.
+func FailedConditions(err error) (list []int) {
+	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
+	if !ok {
+		return nil
+	}
+	for i, r := range canceled.CancellationReasons {
+		if r.Code != nil && *r.Code == "ConditionalCheckFailed" {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// Conditional is a failed condition of a write of one item.
+func Conditional(err error) (*types.ConditionalCheckFailedException, bool) {
+	return errors.AsType[*types.ConditionalCheckFailedException](err)
+}
+
+func HasReason(e *types.TransactionCanceledException, codes ...string) bool {
+	for _, r := range e.CancellationReasons {
+		for _, code := range codes {
+			if r.Code != nil && *r.Code == code {
+				return true
+			}
+		}
+	}
+	return false
+}

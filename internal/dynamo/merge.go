@@ -1,0 +1,210 @@
+package dynamo
+
+import (
+	"cmp"
+	"container/heap"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"golang.org/x/sync/errgroup"
+)
+
+// Stream reads one partition of a table or an index, page by page.
+type Stream struct {
+	Client Querier
+	Input  *dynamodb.QueryInput // of the next page
+	Sort   string               // the sort key's name
+	By     string               // orders items with equal sort keys; "" for none
+	Drop   func(Item) bool      // what is not to be seen; nil for nothing
+	Order  int                  // among equal sort keys
+	Buf    []Item
+	page   int // how many items came last
+	Done   bool
+}
+
+// fill reads pages until there is an item or the partition is at its end.
+func (s *Stream) fill(ctx context.Context) error {
+	for len(s.Buf) == 0 && !s.Done {
+		if err := s.more(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// more reads another page.
+func (s *Stream) more(ctx context.Context) error {
+	out, err := s.query(ctx)
+	if err != nil {
+		return err
+	}
+	items := out.Items
+	if s.Drop != nil {
+		items = slices.DeleteFunc(items, s.Drop)
+	}
+	s.page = len(items)
+	s.Buf = append(s.Buf, items...)
+	s.Input.ExclusiveStartKey = out.LastEvaluatedKey
+	s.Done = len(out.LastEvaluatedKey) == 0
+	return nil
+}
+
+func (s *Stream) query(ctx context.Context) (out *dynamodb.QueryOutput, err error) {
+	err = Persist(ctx, func(ctx context.Context) error {
+		out, err = s.Client.Query(ctx, s.Input, NoRetry)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("querying %s: %w", s.name(), err)
+	}
+	return out, nil
+}
+
+// name is the partition key's value, for errors.
+func (s *Stream) name() string {
+	for _, placeholder := range []string{":pk", ":shard"} {
+		if pk := Text(s.Input.ExpressionAttributeValues, placeholder); pk != "" {
+			return strconv.Quote(pk)
+		}
+	}
+	return "a partition"
+}
+
+// compare orders streams by their first items.
+func (s *Stream) compare(other *Stream) int {
+	a, b := s.Buf[0], other.Buf[0]
+	if c := CompareValues(a[s.Sort], b[other.Sort]); c != 0 {
+		return c
+	}
+	return cmp.Or(strings.Compare(Apart(a, s.By), Apart(b, other.By)), cmp.Compare(s.Order, other.Order))
+}
+
+// count counts the items of all pages, without reading them into memory: the input's
+// Select is COUNT.
+func (s *Stream) Count(ctx context.Context) (n int, err error) {
+	for {
+		out, err := s.query(ctx)
+		if err != nil {
+			return n, err
+		}
+		n += int(out.Count)
+		if s.Input.ExclusiveStartKey = out.LastEvaluatedKey; len(out.LastEvaluatedKey) == 0 {
+			return n, nil
+		}
+	}
+}
+
+// Merge yields the items of many streams in the order of their sort keys. It is
+// a heap of the streams that have items, by their first.
+type Merge struct {
+	streams []*Stream
+	desc    bool
+	Ahead   bool // all will be read: let streams that are short of items read together
+}
+
+func NewMerge(ctx context.Context, streams []*Stream, desc bool) (*Merge, error) {
+	if err := FillAll(ctx, streams); err != nil {
+		return nil, err
+	}
+	m := &Merge{desc: desc}
+	for _, s := range streams {
+		if len(s.Buf) > 0 {
+			m.streams = append(m.streams, s)
+		}
+	}
+	heap.Init(m)
+	return m, nil
+}
+
+// FillAll fills streams in parallel.
+func FillAll(ctx context.Context, streams []*Stream) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(MaxParallel)
+	for _, s := range streams {
+		group.Go(func() error { return s.fill(ctx) })
+	}
+	return group.Wait()
+}
+
+// next returns the next item in order, nil at the end.
+func (m *Merge) Next(ctx context.Context) (Item, error) {
+	if len(m.streams) == 0 {
+		return nil, nil
+	}
+	s := m.streams[0]
+	first := s.Buf[0]
+	s.Buf = s.Buf[1:]
+	if err := m.refill(ctx, s); err != nil {
+		return nil, err
+	}
+	if len(s.Buf) == 0 {
+		heap.Pop(m)
+	} else {
+		heap.Fix(m, 0)
+	}
+	return first, nil
+}
+
+// refill fills a stream whose buffer has run out.
+func (m *Merge) refill(ctx context.Context, s *Stream) error {
+	if len(s.Buf) > 0 || s.Done {
+		return nil
+	}
+	if !m.Ahead {
+		return s.fill(ctx)
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(MaxParallel)
+	for _, other := range m.streams {
+		switch {
+		case other == s:
+			group.Go(func() error { return s.fill(ctx) })
+		case !other.Done && len(other.Buf) <= other.page/4:
+			group.Go(func() error { return other.more(ctx) })
+		}
+	}
+	return group.Wait()
+}
+
+// The methods of heap.Interface.
+
+func (m *Merge) Len() int { return len(m.streams) }
+
+func (m *Merge) Swap(i, j int) { m.streams[i], m.streams[j] = m.streams[j], m.streams[i] }
+
+func (m *Merge) Push(x any) { m.streams = append(m.streams, x.(*Stream)) }
+
+func (m *Merge) Pop() any {
+	last := len(m.streams) - 1
+	s := m.streams[last]
+	m.streams = m.streams[:last]
+	return s
+}
+
+func (m *Merge) Less(i, j int) bool {
+	c := m.streams[i].compare(m.streams[j])
+	if m.desc {
+		return c > 0
+	}
+	return c < 0
+}
+
+// first is the order of the stream that the next item comes from, -1 at the end.
+func (m *Merge) First() int {
+	if len(m.streams) == 0 {
+		return -1
+	}
+	return m.streams[0].Order
+}
+
+// PageSize is the part of n places that one of some write shards has, most of the
+// time: players are spread over them by a hash.
+func PageSize(n, shards int) int32 {
+	mean := float64(max(0, n)) / float64(shards)
+	return int32(min(mean+3*math.Sqrt(mean)+2, math.MaxInt32))
+}

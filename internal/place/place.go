@@ -1,0 +1,99 @@
+package place
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/pkg/shard"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+func (p Place) Equal(q Place) bool { return p.PK == q.PK && dynamo.CompareValues(p.Sort, q.Sort) == 0 }
+
+// Place is where an item is, or may be.
+type Place struct {
+	PK   string
+	Sort types.AttributeValue
+}
+
+// Position is a place in the order of (sort key, what tells apart, write shard). The
+// second does not change with the shard count, so that cursors outlive a change.
+type Position struct {
+	Sort  types.AttributeValue
+	By    string // of apart
+	Shard int
+}
+
+// BehindAll sorts behind everything that apart returns.
+const BehindAll = "~"
+
+func (p Position) Compare(q Position) int {
+	if c := dynamo.CompareValues(p.Sort, q.Sort); c != 0 {
+		return c
+	}
+	return cmp.Or(strings.Compare(p.By, q.By), cmp.Compare(p.Shard, q.Shard))
+}
+
+// spell is a sort key's type and text.
+func spell(v types.AttributeValue) (kind, text string) {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberS:
+		return "S", v.Value
+	case *types.AttributeValueMemberN:
+		return "N", v.Value
+	case *types.AttributeValueMemberB:
+		return "B", string(v.Value)
+	}
+	return "", ""
+}
+
+// Spelled is a sort key's text, for errors.
+func Spelled(v types.AttributeValue) string {
+	_, text := spell(v)
+	return text
+}
+
+// String is the form of Span.After: <shard>:<type>:<sort key>, or with what tells apart
+// <shard>:<type><its length>:<what tells apart><sort key>.
+func (p Position) String() string {
+	kind, sort := spell(p.Sort)
+	if p.By != "" {
+		kind += strconv.Itoa(len(p.By))
+	}
+	return strconv.Itoa(p.Shard) + ":" + kind + ":" + p.By + sort
+}
+
+func ParsePosition(s string) (Position, error) {
+	p, ok := Position{}, false
+	if parts, err := shard.Decompose(":", s, 3); err == nil && parts[1] != "" {
+		number, length, rest := parts[0], parts[1][1:], parts[2]
+		n, err1 := strconv.Atoi(number)
+		size, err2 := strconv.Atoi("0" + length)
+		if err1 == nil && err2 == nil && size <= len(rest) {
+			p.Sort, ok = sortValue(parts[1][:1], rest[size:])
+			p.By, p.Shard = rest[:size], n
+		}
+	}
+	if !ok {
+		return Position{}, fmt.Errorf("%w: Span.After %q is not what a page gave", shard.ErrMisused, s)
+	}
+	return p, nil
+}
+
+// sortValue is a sort key of a type, by its text.
+func sortValue(kind, text string) (types.AttributeValue, bool) {
+	switch kind {
+	case "S":
+		return &types.AttributeValueMemberS{Value: text}, true
+	case "N":
+		_, ok := dynamo.ParseNumber(text)
+		return &types.AttributeValueMemberN{Value: text}, ok
+	case "B":
+		return &types.AttributeValueMemberB{Value: []byte(text)}, true
+	}
+	return nil, false
+}

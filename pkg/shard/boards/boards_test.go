@@ -1,0 +1,270 @@
+package boards_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/lane"
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// boards returns a process of its own that keeps leaderboards.
+func (d *deployment) boards(client boards.Client, watch shardmap.Watcher) *boards.Boards {
+	return boards.New(client, d.Names.Items, shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{}), boards.Options{Watch: watch, Retention: 48 * time.Hour})
+}
+
+func (d *deployment) configure(t *testing.T, board string, s boards.Settings) {
+	t.Helper()
+	if err := d.boards(d.Client, shardmap.Unwatched{}).Configure(wingtest.Within(t), board, s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// scoresOf reads scores of players: "ann 5".
+func scoresOf(t testing.TB, texts ...string) []boards.PlayerScore {
+	t.Helper()
+	var list []boards.PlayerScore
+	for _, text := range texts {
+		player, points, _ := strings.Cut(text, " ")
+		list = append(list, boards.PlayerScore{Player: player, Score: score(t, points)})
+	}
+	return list
+}
+
+func submit(t *testing.T, rankings *boards.Boards, board string, now time.Time, texts ...string) {
+	t.Helper()
+	if err := errors.Join(rankings.Submit(wingtest.Within(t), board, scoresOf(t, texts...), now)...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (d *deployment) entry(t *testing.T, board, label, player string, now time.Time) boards.Place {
+	t.Helper()
+	place, _, err := d.boards(d.Client, shardmap.Unwatched{}).Entry(wingtest.Within(t), board, label, player, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return place
+}
+
+// TestFiveHundredScores of which many are of the same players, in three periods.
+func TestFiveHundredScores(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	d.SetShards(t, "L#big", "1:7")
+	d.configure(t, "big", boards.Settings{Mode: boards.Total, Periods: []boards.Period{boards.Weekly, boards.AllTime, boards.Daily}})
+	rankings, now := d.boards(d.Client, shardmap.Unwatched{}), wingtest.Later
+	var texts []string
+	sums := make([]int, lane.Runs(100, 400)) // by player
+	for i := range 500 {
+		texts = append(texts, fmt.Sprintf("p%03d %d", i%len(sums), i))
+		sums[i%len(sums)] += i
+	}
+	highest, lowest := slices.Max(sums), slices.Min(sums)
+	submit(t, rankings, "big", now, texts...)
+	for _, label := range []string{boards.AllTime.Label(now), boards.Daily.Label(now), boards.Weekly.Label(now)} {
+		top, err := rankings.Top(wingtest.Within(t), "big", label, 1000, now)
+		if err != nil || len(top) != len(sums) {
+			t.Fatalf("%s: %d places, %v", label, len(top), err)
+		}
+		if top[0].Player != "p099" || top[0].Score.String() != fmt.Sprint(highest) || top[len(sums)-1].Score.String() != fmt.Sprint(lowest) {
+			t.Errorf("%s: first %v, last %v", label, top[0], top[len(sums)-1])
+		}
+		if n, more, err := rankings.Count(wingtest.Within(t), "big", label, "", "", 1000, now); n != len(sums) || more || err != nil {
+			t.Errorf("%s: count %d, more %v, %v", label, n, more, err)
+		}
+	}
+}
+
+// TestEntriesMoveWithTheirNextWrite to the write shard of the newest count, at
+// once when that changed while a write was waiting.
+func TestEntriesMoveWithTheirNextWrite(t *testing.T) {
+	d := deploy(t)
+	rankings, now := boards.New(d.Client, d.Names.Items, d.Shards, boards.Options{Retention: 48 * time.Hour}), wingtest.Later
+	submit(t, rankings, "b", now, "ann 1", "bob 1", "cid 1")
+	d.Pin(t, "L#b", 50, now)
+	now = now.Add(4 * time.Second)
+	if _, err := d.Shards.Lookup(wingtest.Within(t), "L#b", now); err != nil { // writers don't wait long for a view
+		t.Fatal(err)
+	}
+	submit(t, rankings, "b", now, "ann 2", "bob 1")
+	for player, n := range map[string]int{"ann": shard.Calculated("ann", 50), "bob": 0, "cid": 0} {
+		it := d.Item(t, "L#b#all#"+player, "b")
+		if got := it["board_shard"].(*types.AttributeValueMemberS).Value; got != schema.BoardShardKey("b", "all", n) {
+			t.Errorf("%s is in %s, want write shard %d", player, got, n)
+		}
+	}
+	top, err := rankings.Top(wingtest.Within(t), "b", "all", 10, now)
+	if err != nil || len(top) != 3 || top[0].Player != "ann" || top[1].Player != "bob" {
+		t.Errorf("top %v, %v", top, err)
+	}
+}
+
+func TestTheStoredForm(t *testing.T) {
+	d := deploy(t)
+	d.configure(t, "b", boards.Settings{Periods: []boards.Period{boards.Daily, boards.AllTime}})
+	now := time.Date(2126, 1, 5, 23, 59, 59, 999_900_000, time.UTC)
+	submit(t, d.boards(d.Client, shardmap.Unwatched{}), "b", now, "a#n 12.50")
+	it := d.Item(t, "L#b#2126-01-05#a#n", "b")
+	want := map[string]string{
+		"pk": "L#b#2126-01-05#a#n", "sk": "b", "score": "12.5", "at": fmt.Sprint(now.UnixMilli()), "rev": fmt.Sprint(now.UnixMicro()),
+		"board_shard": "L#b#2126-01-05#0", "expires_at": fmt.Sprint(time.Date(2126, 1, 8, 0, 0, 0, 0, time.UTC).Unix()),
+		"rank_key": boards.Place{Player: "a#n", Score: score(t, "12.5"), At: now}.RankKey(),
+	}
+	for name, text := range want {
+		got := ""
+		switch v := it[name].(type) {
+		case *types.AttributeValueMemberS:
+			got = v.Value
+		case *types.AttributeValueMemberN:
+			got = v.Value
+		}
+		if name == "rev" && len(got) == len(text) && got >= text {
+			continue // the first rev is a moment after now
+		}
+		if got != text {
+			t.Errorf("%s is %q, want %q", name, got, text)
+		}
+	}
+	if len(it) != len(want) || d.Item(t, "L#b#all#a#n", "b")["expires_at"] != nil {
+		t.Errorf("got %v", it)
+	}
+}
+
+func TestSettings(t *testing.T) {
+	d := deploy(t)
+	rankings, now := d.boards(d.Client, shardmap.Unwatched{}), wingtest.Later
+	s, err := rankings.Settings(wingtest.Within(t), "b", now)
+	if err != nil || s.Mode != boards.Best || s.Size != 100 || fmt.Sprint(s.Periods) != "[all]" {
+		t.Fatalf("of a board that was never configured: %+v, %v", s, err)
+	}
+	for _, bad := range []boards.Settings{{Mode: "worst"}, {Size: 1001}, {Size: -1}, {Periods: []boards.Period{"month"}}} {
+		if err := rankings.Configure(wingtest.Within(t), "b", bad); err == nil {
+			t.Errorf("%+v was taken", bad)
+		}
+	}
+	all := []boards.Period{boards.Weekly, boards.Daily, boards.AllTime, boards.Daily}
+	for _, mode := range []boards.Mode{boards.Latest, boards.Total} {
+		if err := rankings.Configure(wingtest.Within(t), "b", boards.Settings{Mode: mode, Size: 5, Periods: all}); err != nil {
+			t.Fatalf("without a score: %v", err)
+		}
+	}
+	if s, err = rankings.Settings(wingtest.Within(t), "b", now); err != nil || s.Mode != boards.Total || s.Size != 5 || fmt.Sprint(s.Periods) != "[all day week]" {
+		t.Fatalf("got %+v, %v", s, err)
+	}
+	submit(t, rankings, "b", now, "ann 1")
+	if err := rankings.Configure(wingtest.Within(t), "b", boards.Settings{Mode: boards.Best}); !errors.Is(err, boards.ErrModeSettled) {
+		t.Errorf("another mode after a score: %v", err)
+	}
+	if err := rankings.Configure(wingtest.Within(t), "b", boards.Settings{Mode: boards.Total, Size: 7}); err != nil {
+		t.Errorf("another size after a score: %v", err)
+	}
+}
+
+// TestNoProcessWritesUnderAnOldMode: processes that know the board as it was send
+// scores while another sets its mode.
+func TestNoProcessWritesUnderAnOldMode(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	now, settled := wingtest.Later, 0
+	rounds := lane.Runs(8, 20)
+	for round := range rounds {
+		board := fmt.Sprint("b", round)
+		var wg sync.WaitGroup
+		var set error
+		configure := func() {
+			set = d.boards(d.Client, shardmap.Unwatched{}).Configure(wingtest.Within(t), board, boards.Settings{Mode: boards.Total})
+		}
+		const writers = 4
+		if round%2 == 0 {
+			wg.Go(configure)
+		}
+		for i := range writers {
+			rankings := d.boards(d.Client, shardmap.Unwatched{})
+			if _, err := rankings.Settings(wingtest.Within(t), board, now); err != nil {
+				t.Fatal(err)
+			}
+			wg.Go(func() { submit(t, rankings, board, now.Add(time.Duration(i)*time.Millisecond), "ann 1") })
+		}
+		if round%2 == 1 {
+			wg.Go(configure)
+		}
+		wg.Wait()
+		want := fmt.Sprint(writers)
+		if errors.Is(set, boards.ErrModeSettled) {
+			want = "1"
+			settled++
+		} else if set != nil {
+			t.Fatal(set)
+		}
+		if got := d.entry(t, board, "all", "ann", now).Score.String(); got != want {
+			t.Fatalf("round %d, configured: %v: score %s, want %s", round, set, got, want)
+		}
+	}
+	t.Logf("the mode was settled by scores first in %d of %d rounds", settled, rounds)
+}
+
+func TestSumsOutOfRangeAreRefusedAlone(t *testing.T) {
+	d := deploy(t)
+	d.configure(t, "b", boards.Settings{Mode: boards.Total, Periods: []boards.Period{boards.AllTime, boards.Daily}})
+	rankings, now := d.boards(d.Client, shardmap.Unwatched{}), wingtest.Later
+	const high = "999999999999999999"
+	submit(t, rankings, "b", now.Add(-24*time.Hour), "ann "+high)
+	errs := rankings.Submit(wingtest.Within(t), "b", scoresOf(t, "ann 1", "bob 2", "cid "+high, "cid 1", "dan -5"), now)
+	for i, refused := range []bool{true, false, true, true, false} {
+		if errors.Is(errs[i], boards.ErrScoreRange) != refused || !refused && errs[i] != nil {
+			t.Errorf("score %d: %v", i, errs[i])
+		}
+	}
+	if _, _, err := rankings.Entry(wingtest.Within(t), "b", boards.Daily.Label(now), "ann", now); !errors.Is(err, shard.ErrNotFound) {
+		t.Errorf("one period of a refused score was written: %v", err)
+	}
+	if _, err := rankings.SubmitTransact(wingtest.Within(t), "b", scoresOf(t, "ann 1", "bob 2"), now, now); !errors.Is(err, boards.ErrScoreRange) {
+		t.Errorf("as a transaction: %v", err)
+	}
+}
+
+func TestSlowProcessesUndoNothing(t *testing.T) {
+	d := deploy(t)
+	now := wingtest.Later.Truncate(time.Millisecond)
+	d.configure(t, "latest", boards.Settings{Mode: boards.Latest})
+	d.configure(t, "total", boards.Settings{Mode: boards.Total})
+	for board, want := range map[string]string{"latest": "2", "total": "3"} {
+		submit(t, d.boards(d.Client, shardmap.Unwatched{}), board, now, "ann 2")
+		submit(t, d.boards(d.Client, shardmap.Unwatched{}), board, now.Add(-time.Second), "ann 1")
+		if got := d.entry(t, board, "all", "ann", now); got.Score.String() != want || !got.At.Equal(now) {
+			t.Errorf("%s: %v, want %s at %v", board, got, want, now)
+		}
+	}
+}
+
+// TestRevsRise also over removals, in the order of the writes.
+func TestRevsRise(t *testing.T) {
+	d := deploy(t)
+	boards, last := d.boards(d.Client, shardmap.Unwatched{}), int64(0)
+	for i := range 6 {
+		now := wingtest.Later.Add(time.Duration(i) * time.Second)
+		if i%2 == 0 {
+			if err := boards.Remove(wingtest.Within(t), "b", "ann", now); err != nil {
+				t.Fatal(err)
+			}
+		}
+		submit(t, boards, "b", now, fmt.Sprint("ann ", i))
+		_, rev, err := boards.Entry(wingtest.Within(t), "b", "all", "ann", now)
+		if err != nil || rev <= last {
+			t.Fatalf("rev %d after %d, %v", rev, last, err)
+		}
+		last = rev
+	}
+}

@@ -1,0 +1,96 @@
+package boards_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotshard/hotshard/internal/local/limiter"
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// price is what one score cost.
+type price struct{ Read, Table, Index float64 }
+
+func priceOf(s limiter.Stats, scores float64) price {
+	p := price{Read: s.ReadUnits / scores}
+	for _, space := range s.Spaces {
+		if space.Index == schema.ByRank {
+			p.Index += space.WriteUnits / scores
+		} else {
+			p.Table += space.WriteUnits / scores
+		}
+	}
+	return p
+}
+
+// TestWhatScoresCost by the limiter's count, in units a score, for boards whose
+// settings are known.
+func TestWhatScoresCost(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	client, limits := d.Limited(t, limiter.Options{Partitions: 64, PartitionWCU: 100_000})
+	periods := []boards.Period{boards.AllTime, boards.Daily, boards.Weekly}
+	now := wingtest.Later
+	for _, mode := range []boards.Mode{boards.Best, boards.Latest, boards.Total} {
+		for n := 1; n <= 3; n++ {
+			board, each := fmt.Sprint(mode, n), float64(n)
+			d.configure(t, board, boards.Settings{Mode: mode, Periods: periods[:n]})
+			rankings := d.boards(client, shardmap.Unwatched{})
+			submit(t, rankings, board, now, "first 1") // settles the mode
+			got, want := map[string]price{}, map[string]price{
+				"new": {each, each, each}, "changed": {each, each, 2 * each}, "unchanged": {Read: each},
+			}
+			for i, what := range []string{"new", "changed", "unchanged"} {
+				points := map[string]int{"new": 5, "changed": 7, "unchanged": 7}[what]
+				at := now.Add(time.Duration(i) * time.Millisecond)
+				if what == "unchanged" && mode == boards.Latest {
+					at = now // a slow process
+				}
+				if what == "unchanged" && mode == boards.Total {
+					points = 0
+				}
+				limits.Reset()
+				var texts []string
+				for p := range 10 {
+					texts = append(texts, fmt.Sprintf("p%d %d", p, points))
+				}
+				submit(t, rankings, board, at, texts...)
+				got[what] = priceOf(limits.Stats(), 10)
+			}
+			for _, what := range slices.Sorted(maps.Keys(got)) {
+				t.Logf("%-6s %d periods, %-9s: %+v", mode, n, what, got[what])
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s: %s", board, diff)
+			}
+		}
+	}
+}
+
+// TestCallsOfABatch counts what 150 scores in three periods take.
+func TestCallsOfABatch(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	d.configure(t, "b", boards.Settings{Periods: []boards.Period{boards.AllTime, boards.Daily, boards.Weekly}})
+	client, limits := d.Limited(t, limiter.Options{Partitions: 64, PartitionWCU: 100_000})
+	rankings, now := d.boards(client, shardmap.Unwatched{}), wingtest.Later
+	var texts []string
+	for p := range 150 {
+		texts = append(texts, fmt.Sprintf("p%d 1", p))
+	}
+	submit(t, rankings, "b", now, texts...)
+	limits.Reset()
+	submit(t, rankings, "b", now.Add(time.Second), texts...)
+	want := []limiter.OperationStats{{Operation: "BatchGetItem", ReadUnits: 450}}
+	if diff := cmp.Diff(want, limits.Stats().Operations); diff != "" {
+		t.Errorf("best, not beaten: %s", diff)
+	}
+}

@@ -1,0 +1,140 @@
+package boards
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// boardEntry is a player's entry in one period, as it is stored.
+type boardEntry struct {
+	Place
+	rev   int64
+	shard int // the write shard that it has in the index
+}
+
+// parseBoardEntry reads an item of the table. All of a place is in its rank key.
+func parseBoardEntry(it dynamo.Item) (*boardEntry, error) {
+	place, err := ParseRankKey(dynamo.Text(it, schema.RankKey))
+	if err != nil {
+		return nil, err
+	}
+	_, _, n, err := schema.ParseBoardShardKey(dynamo.Text(it, schema.BoardShard))
+	if err != nil {
+		return nil, err
+	}
+	rev, err := dynamo.Integer(it, schema.EntryRev)
+	return &boardEntry{Place: place, rev: rev, shard: n}, err
+}
+
+// span is one period of a board in which scores are written.
+type span struct {
+	board   string
+	label   string
+	expires time.Time // zero for never
+}
+
+// spans returns the periods that hold now.
+func (l *Boards) spans(board string, periods []Period, now time.Time) []span {
+	list := make([]span, len(periods))
+	for i, p := range periods {
+		list[i] = span{board: board, label: p.Label(now)}
+		if end := p.End(now); l.retention > 0 && !end.IsZero() {
+			list[i].expires = end.Add(l.retention)
+		}
+	}
+	return list
+}
+
+// dynamo.Item returns the item of an entry that has n write shards to be on.
+func (s span) item(p Place, rev int64, n int) dynamo.Item {
+	it := dynamo.Key(schema.EntryKey(s.board, s.label, p.Player))
+	it[schema.EntryScore] = &types.AttributeValueMemberN{Value: p.Score.String()}
+	it[schema.EntryAt] = dynamo.Number(p.At.UnixMilli())
+	it[schema.EntryRev] = dynamo.Number(rev)
+	key := schema.BoardShardKey(s.board, s.label, shard.Calculated(p.Player, n))
+	it[schema.BoardShard] = &types.AttributeValueMemberS{Value: key}
+	it[schema.RankKey] = &types.AttributeValueMemberS{Value: p.RankKey()}
+	if !s.expires.IsZero() {
+		it[schema.ExpiresAt] = dynamo.Number(s.expires.Unix())
+	}
+	return it
+}
+
+// turn returns the place that a score at a time takes a player to, and whether it
+// is another than the one held. Held is nil for a player without an entry.
+func turn(mode Mode, held *boardEntry, p PlayerScore, at time.Time) (next Place, changed bool, err error) {
+	next = Place{Player: p.Player, Score: p.Score, At: at}
+	if held == nil {
+		return next, true, nil
+	}
+	switch mode {
+	case Latest: // a slow process must not undo what is newer
+		return next, !at.Before(held.At) && next != held.Place, nil
+	case Total:
+		sum, ok := held.Score.Add(p.Score)
+		if !ok {
+			return held.Place, false, fmt.Errorf("%w: %s and %s", ErrScoreRange, held.Score, p.Score)
+		}
+		if held.At.After(at) { // the same whichever score comes first
+			next.At = held.At
+		}
+		next.Score = sum
+		return next, sum != held.Score, nil
+	}
+	return next, p.Score.Cmp(held.Score) > 0, nil
+}
+
+// play is what one call does for one player.
+type play struct {
+	PlayerScore
+	places []int // in the caller's list
+	err    error
+	writes []*entryWrite // for each period
+}
+
+// plays gathers the scores of each player, in order of first appearance: the
+// highest, the last or the sum of them.
+func plays(mode Mode, scores []PlayerScore) []*play {
+	var list []*play
+	index := make(map[string]*play, len(scores))
+	for i, s := range scores {
+		p := index[s.Player]
+		if p == nil {
+			p = &play{PlayerScore: s}
+			index[s.Player] = p
+			list = append(list, p)
+		} else {
+			p.add(mode, s.Score)
+		}
+		p.places = append(p.places, i)
+	}
+	return list
+}
+
+func (p *play) add(mode Mode, s Score) {
+	switch {
+	case mode == Total:
+		sum, ok := p.Score.Add(s)
+		if !ok {
+			p.err = ErrScoreRange
+		} else {
+			p.Score = sum
+		}
+	case mode == Latest, s.Cmp(p.Score) > 0:
+		p.Score = s
+	}
+}
+
+// Entry is a player's entry: the place, and the number that every write of
+// it raises, which tells older states of it from newer ones.
+type Entry struct {
+	Place
+	Rev     int64
+	Expires time.Time // to the second; zero for never
+}

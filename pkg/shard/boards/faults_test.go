@@ -1,0 +1,210 @@
+package boards_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/lane"
+	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/shard/once"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// storm is what some writers send at a time: every call its own time, every score
+// its own, so that the outcome does not depend on their order.
+type storm struct {
+	calls [][]boards.PlayerScore // one writer's after the other's
+	times []time.Time
+	model *boardModel
+}
+
+func newStorm(t testing.TB, mode boards.Mode, now time.Time, calls int, random *rand.Rand) *storm {
+	s := &storm{model: newBoardModel(boards.Settings{Mode: mode, Periods: []boards.Period{boards.AllTime}}, 0)}
+	points := random.Perm(10 * calls)
+	for i := range calls {
+		var scores []boards.PlayerScore
+		for range 1 + random.IntN(3) {
+			scores = append(scores, boards.PlayerScore{Player: fmt.Sprint("p", random.IntN(4)), Score: score(t, strconv.Itoa(points[0]-4*calls))})
+			points = points[1:]
+		}
+		s.calls, s.times = append(s.calls, scores), append(s.times, now.Add(time.Duration(i)*time.Millisecond))
+		s.model.submit(scores, s.times[i])
+	}
+	return s
+}
+
+// send has each call sent by one of some writers, until it is taken.
+func (s *storm) send(t *testing.T, writers []*boards.Boards, board string) {
+	var wg sync.WaitGroup
+	for i, rankings := range writers {
+		wg.Go(func() {
+			for n := i; n < len(s.calls); n += len(writers) {
+				for tries := 0; errors.Join(rankings.Submit(wingtest.Within(t), board, s.calls[n], s.times[n])...) != nil; tries++ {
+					if tries == 200 { // two of three fail, by chance
+						t.Errorf("call %d was never taken", n)
+						return
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// TestManyWritersLoseNothing sends scores of few players from several processes
+// at a time: sums add up, the best is the highest, the latest the newest. With
+// throttles and lost answers that stays so, but for sums, which may count once
+// more for each lost answer.
+func TestManyWritersLoseNothing(t *testing.T) {
+	t.Parallel()
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	d := deploy(t)
+	for _, mode := range []boards.Mode{boards.Best, boards.Latest, boards.Total} {
+		for _, faults := range []bool{false, true} {
+			random := rand.New(rand.NewPCG(seed, 1))
+			board, now := fmt.Sprint(mode, faults), wingtest.Later.Truncate(time.Millisecond)
+			d.configure(t, board, boards.Settings{Mode: mode})
+			client := &wingtest.Flaky{Client: d.Client}
+			if faults {
+				client.Before, client.After = wingtest.Sometimes(random, 5, wingtest.Hot(wingtest.TableHot)), wingtest.Sometimes(random, 8, wingtest.LostAnswer{})
+			}
+			var writers []*boards.Boards
+			for range 4 {
+				writers = append(writers, d.boards(client, shardmap.Unwatched{}))
+			}
+			s := newStorm(t, mode, now, lane.Runs(24, 60), rand.New(rand.NewPCG(seed, 2)))
+			s.send(t, writers, board)
+			want := s.model.ranking("all", now)
+			got, err := writers[0].Top(wingtest.Within(t), board, "all", 10, now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if faults && client.Lost == 0 {
+				t.Error("no answer was lost")
+			}
+			if !faults || mode != boards.Total {
+				samePlaces(t, board, got, want)
+			}
+		}
+	}
+}
+
+// TestSumsCountOnceMoreForEachLostAnswerAtMost: one player, always 1.
+func TestSumsCountOnceMoreForEachLostAnswerAtMost(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	d.configure(t, "b", boards.Settings{Mode: boards.Total})
+	n := 0
+	client := &wingtest.Flaky{Client: d.Client, After: func() error {
+		if n++; n%3 == 0 {
+			return wingtest.LostAnswer{}
+		}
+		return nil
+	}}
+	rankings, now, taken := d.boards(client, shardmap.Unwatched{}), wingtest.Later, 0
+	for range 30 {
+		if rankings.Submit(wingtest.Within(t), "b", scoresOf(t, "ann 1"), now)[0] == nil {
+			taken++
+		}
+	}
+	if got := d.entry(t, "b", "all", "ann", now).Score; client.Lost == 0 || got != score(t, strconv.Itoa(taken+client.Lost)) {
+		t.Errorf("%d taken, %d answers lost, sum %s", taken, client.Lost, got)
+	}
+}
+
+// TestKeyedScoresCountOnce: several processes add to the same players by calls
+// with keys, whose answers get lost.
+func TestKeyedScoresCountOnce(t *testing.T) {
+	t.Parallel()
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	d := deploy(t)
+	d.configure(t, "b", boards.Settings{Mode: boards.Total, Periods: []boards.Period{boards.AllTime, boards.Daily}})
+	random := rand.New(rand.NewPCG(seed, 1))
+	client := &wingtest.Flaky{Client: d.Client, Before: wingtest.Sometimes(random, 8, wingtest.Hot(wingtest.TableHot)), After: wingtest.Sometimes(random, 5, wingtest.LostAnswer{})}
+	now := wingtest.Later
+	var wg sync.WaitGroup
+	const writers, calls = 4, 10
+	for w := range writers {
+		wg.Go(func() {
+			rankings, keyed := d.boards(client, shardmap.Unwatched{}), once.New(client, d.Names.Items, d.Shards, once.Options{})
+			for i := range calls {
+				call := once.Call{Key: fmt.Sprint(w, "-", i), Digest: []byte("d"), Answer: []byte("a")}
+				actions := func(ctx context.Context) ([]types.TransactWriteItem, error) {
+					return rankings.SubmitTransact(ctx, "b", scoresOf(t, "ann 1", "bob 2", "ann 1"), now, wingtest.Later)
+				}
+				for tries := 0; ; tries++ {
+					if _, err := keyed.Do(wingtest.Within(t), call, now, actions); err == nil {
+						break
+					} else if tries == 20 {
+						t.Errorf("call %s: %v", call.Key, err)
+						return
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for _, label := range []string{"all", boards.Daily.Label(now)} {
+		for _, player := range []string{"ann", "bob"} {
+			if got := d.entry(t, "b", label, player, now).Score.String(); got != fmt.Sprint(2*writers*calls) {
+				t.Errorf("%s in %s: %s, want %d; %d answers lost", player, label, got, 2*writers*calls, client.Lost)
+			}
+		}
+	}
+	if client.Lost == 0 {
+		t.Error("no answer was lost")
+	}
+}
+
+// TestAFailedConditionOfTheCallsOwnIsTriedAnew with actions that go by what is
+// there then, and the marker's is not.
+func TestAFailedConditionOfTheCallsOwnIsTriedAnew(t *testing.T) {
+	d := deploy(t)
+	boards, now := d.boards(d.Client, shardmap.Unwatched{}), wingtest.Later
+	keyed := once.New(d.Client, d.Names.Items, d.Shards, once.Options{})
+	attempts := 0
+	actions := func(ctx context.Context) ([]types.TransactWriteItem, error) {
+		list, err := boards.SubmitTransact(ctx, "b", scoresOf(t, "ann 5"), now, now)
+		if attempts++; attempts < 3 { // another process is faster
+			submit(t, d.boards(d.Client, shardmap.Unwatched{}), "b", now, fmt.Sprint("ann ", attempts))
+		}
+		return list, err
+	}
+	call := once.Call{Key: "k", Digest: []byte("d"), Answer: []byte("a")}
+	if before, err := keyed.Do(wingtest.Within(t), call, now, actions); before != nil || err != nil || attempts != 3 {
+		t.Fatalf("%d attempts: %q, %v", attempts, before, err)
+	}
+	if got := d.entry(t, "b", "all", "ann", now).Score.String(); got != "5" {
+		t.Errorf("score %s", got)
+	}
+	if before, err := keyed.Do(wingtest.Within(t), call, now, actions); string(before) != "a" || err != nil || attempts != 4 {
+		t.Errorf("again, %d attempts: %q, %v", attempts, before, err)
+	}
+	ctx, cancel := context.WithCancel(wingtest.Within(t))
+	attempts = 0
+	never := func(context.Context) ([]types.TransactWriteItem, error) {
+		if attempts++; attempts == 3 {
+			cancel()
+		}
+		return []types.TransactWriteItem{{ConditionCheck: &types.ConditionCheck{
+			TableName: &d.Names.Items, ConditionExpression: aws.String("attribute_exists(pk)"),
+			Key: map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "x"}, "sk": &types.AttributeValueMemberS{Value: "-"}},
+		}}}, nil
+	}
+	if _, err := keyed.Do(ctx, once.Call{Key: "l", Digest: []byte("d"), Answer: []byte("a")}, now, never); !errors.Is(err, shard.ErrUnavailable) || attempts != 3 {
+		t.Errorf("a condition that never holds, %d attempts: %v", attempts, err)
+	}
+}

@@ -1,0 +1,131 @@
+package boards_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// TestAfterGrowthOneWriteShardHasAll until the entries' next writes, so that a
+// reader needs many pages of it.
+func TestAfterGrowthOneWriteShardHasAll(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	boards, now := d.boards(d.Client, shardmap.Unwatched{}), wingtest.Later
+	var texts []string
+	for i := range 60 {
+		texts = append(texts, fmt.Sprintf("p%02d %d", i, 100-i))
+	}
+	submit(t, boards, "b", now, texts...)
+	d.SetShards(t, "L#b", "1:50")
+	top, err := boards.Top(wingtest.Within(t), "b", "all", 55, now)
+	if err != nil || len(top) != 55 {
+		t.Fatalf("%d places, %v", len(top), err)
+	}
+	for i, p := range top {
+		if p.Player != texts[i][:3] {
+			t.Errorf("place %d: %v, want %s", i, p, texts[i])
+		}
+	}
+	above, below, err := boards.Around(wingtest.Within(t), "b", "all", top[30], 20, now)
+	if err != nil || !slices.Equal(above, top[10:30]) || !slices.Equal(below, top[31:51]) {
+		t.Errorf("around: %v, %v, %v", above, below, err)
+	}
+	if n, more, err := boards.Count(wingtest.Within(t), "b", "all", "", top[50].RankKey(), 100, now); n != 50 || more || err != nil {
+		t.Errorf("count: %d, more %v, %v", n, more, err)
+	}
+}
+
+// behind is a client whose index is behind: it still has entries that were
+// changed since, or has not got those that were made.
+type behind struct {
+	*dynamodb.Client
+	old     []map[string]types.AttributeValue // shown all the same
+	missing string                            // the player whose entries are not shown
+	newest  int64                             // of that player's, revs from this on
+}
+
+func (b *behind) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	whole := *in
+	whole.Limit = nil // so that one answer has all
+	out, err := b.Client.Query(ctx, &whole, o...)
+	if err != nil {
+		return nil, err
+	}
+	str := func(v types.AttributeValue) string { return v.(*types.AttributeValueMemberS).Value }
+	v := in.ExpressionAttributeValues
+	for _, it := range b.old {
+		key := str(it["rank_key"])
+		if str(it["board_shard"]) == str(v[":shard"]) && str(v[":low"]) <= key && key <= str(v[":high"]) {
+			out.Items = append(out.Items, it)
+		}
+	}
+	out.Items = slices.DeleteFunc(out.Items, func(it map[string]types.AttributeValue) bool {
+		rev := it["rev"].(*types.AttributeValueMemberN).Value
+		return b.missing != "" && strings.HasSuffix(str(it["rank_key"]), "#"+b.missing) && rev >= fmt.Sprint(b.newest)
+	})
+	slices.SortFunc(out.Items, func(x, y map[string]types.AttributeValue) int {
+		return strings.Compare(str(x["rank_key"]), str(y["rank_key"]))
+	})
+	if !*in.ScanIndexForward {
+		slices.Reverse(out.Items)
+	}
+	return out, nil
+}
+
+func players(list []boards.Place) string {
+	var names []string
+	for _, p := range list {
+		names = append(names, p.Player+" "+p.Score.String())
+	}
+	return strings.Join(names, ", ")
+}
+
+// TestAnIndexThatIsBehind: of an entry's two places the newer counts, whether its
+// score fell or rose, also across write shards and both sides of a player.
+func TestAnIndexThatIsBehind(t *testing.T) {
+	d := deploy(t)
+	d.configure(t, "b", boards.Settings{Mode: boards.Latest})
+	d.SetShards(t, "L#b", "1:3")
+	client := &behind{Client: d.Client}
+	rankings, now := d.boards(client, shardmap.Unwatched{}), wingtest.Later
+	submit(t, rankings, "b", now, "ann 90", "bob 80", "cid 70", "dan 60", "eve 50", "fay 40")
+	client.old = append(client.old, d.Item(t, "L#b#all#ann", "b"), d.Item(t, "L#b#all#fay", "b"))
+	client.old[0]["board_shard"] = &types.AttributeValueMemberS{Value: schema.BoardShardKey("b", "all", 2)}
+	now = now.Add(time.Second)
+	submit(t, rankings, "b", now, "ann 55", "fay 85")
+	for n, want := range map[int]string{
+		6: "fay 85, bob 80, cid 70, dan 60, ann 55, eve 50",
+		3: "ann 90, fay 85, bob 80", // what the index shows later is not read
+	} {
+		if top, err := rankings.Top(wingtest.Within(t), "b", "all", n, now); err != nil || players(top) != want {
+			t.Errorf("top %d: %s, %v; want %s", n, players(top), err, want)
+		}
+	}
+	dan := d.entry(t, "b", "all", "dan", now)
+	above, below, err := rankings.Around(wingtest.Within(t), "b", "all", dan, 3, now)
+	if err != nil || players(above) != "fay 85, bob 80, cid 70" || players(below) != "ann 55, eve 50" {
+		t.Errorf("around dan: %s; %s; %v", players(above), players(below), err)
+	}
+	if n, _, err := rankings.Count(wingtest.Within(t), "b", "all", "", "", 100, now); n != 6 || err != nil {
+		t.Errorf("count %d, %v", n, err)
+	}
+	_, client.newest, err = rankings.Entry(wingtest.Within(t), "b", "all", "fay", now)
+	if client.missing = "fay"; err != nil {
+		t.Fatal(err)
+	}
+	if top, err := rankings.Top(wingtest.Within(t), "b", "all", 9, now); err != nil || players(top) != "bob 80, cid 70, dan 60, ann 55, eve 50, fay 40" {
+		t.Errorf("without the newest state of fay: %s, %v", players(top), err)
+	}
+}

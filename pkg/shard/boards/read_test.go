@@ -1,0 +1,50 @@
+package boards_test
+
+import (
+	"errors"
+	"maps"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// TestDamagedEntries are left out, each by itself, of what is read of the table and
+// of the index.
+func TestDamagedEntries(t *testing.T) {
+	d := deploy(t)
+	rankings, now := d.boards(d.Client, shardmap.Unwatched{}), wingtest.Later
+	submit(t, rankings, "b", now, "ann 1", "bob 2", "cat 3", "dan 4", "eve 5")
+	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+	for player, damage := range map[string]map[string]types.AttributeValue{
+		"bob": {schema.RankKey: text("5")},
+		"dan": {schema.EntryRev: text("x")},
+		"eve": {schema.RankKey: text(boards.Place{Player: "ann", At: now}.RankKey())},
+	} {
+		it := d.Item(t, "L#b#all#"+player, "b")
+		maps.Copy(it, damage)
+		if _, err := d.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &d.Names.Items, Item: it}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, err := rankings.Entries(wingtest.Within(t), "b", "all", []string{"ann", "bob", "cat", "dan", "eve", "fay"}, now)
+	damaged, ok := errors.AsType[boards.DamagedEntries](err)
+	if !ok || len(damaged) != 3 || damaged["bob"] == nil || damaged["dan"] == nil || damaged["eve"] == nil {
+		t.Errorf("damaged: %v", err)
+	}
+	if len(found) != 2 || found["cat"].Player != "cat" || found["ann"].Rev == 0 {
+		t.Errorf("found %+v", found)
+	}
+	if _, _, err := rankings.Entry(wingtest.Within(t), "b", "all", "bob", now); err == nil || errors.Is(err, shard.ErrNotFound) {
+		t.Errorf("bob: %v", err)
+	}
+	if places, err := rankings.Top(wingtest.Within(t), "b", "all", 9, now); err != nil || len(places) == 0 || places[0].Player != "cat" {
+		t.Errorf("%+v, %v", places, err)
+	}
+}

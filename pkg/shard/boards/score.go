@@ -1,0 +1,116 @@
+package boards
+
+import (
+	"fmt"
+	"math/big"
+	"strconv"
+	"strings"
+)
+
+// Score is an exact decimal number: below 10^18, above -10^18, with up to nine
+// decimal places. Scores are compared with ==, and by Cmp. The zero Score is 0.
+type Score struct {
+	whole int64 // rounded down
+	nano  int32 // of a thousand millionth, 0 to 999,999,999, to be added
+}
+
+const (
+	nanos     = 1_000_000_000
+	maxWhole  = 1_000_000_000_000_000_000
+	maxDigits = 64 // of a score's text
+	maxExp    = 30
+)
+
+// ParseScore reads a score in JSON's or DynamoDB's form: 12, -0.5, 1.5e3.
+func ParseScore(text string) (Score, error) {
+	fault := func() (Score, error) {
+		return Score{}, fmt.Errorf("%.40q is not a number between -10^18 and 10^18 with at most nine decimal places", text)
+	}
+	_, exponent, _ := strings.Cut(strings.ToLower(text), "e")
+	if e, err := strconv.Atoi(exponent); len(text) > maxDigits || exponent != "" && (err != nil || e < -maxExp || e > maxExp) ||
+		strings.Trim(text, "0123456789+-.eE") != "" {
+		return fault()
+	}
+	value, ok := new(big.Rat).SetString(text)
+	if !ok {
+		return fault()
+	}
+	value.Mul(value, big.NewRat(nanos, 1))
+	if !value.IsInt() {
+		return fault()
+	}
+	whole, nano := new(big.Int).DivMod(value.Num(), big.NewInt(nanos), new(big.Int))
+	s := Score{nano: int32(nano.Int64())}
+	if s.whole = whole.Int64(); !whole.IsInt64() || !s.fits() {
+		return fault()
+	}
+	return s, nil
+}
+
+// fits tells whether a score is in its bounds, which are symmetric.
+func (s Score) fits() bool {
+	return s.whole < maxWhole && (s.whole > -maxWhole || s.whole == -maxWhole && s.nano > 0)
+}
+
+// Add returns the sum; ok is false when that is no score any more.
+func (s Score) Add(other Score) (sum Score, ok bool) {
+	sum = Score{s.whole + other.whole, s.nano + other.nano} // two of each fit
+	if sum.nano >= nanos {
+		sum.whole, sum.nano = sum.whole+1, sum.nano-nanos
+	}
+	return sum, sum.fits()
+}
+
+// Cmp is negative when s is below other, positive above.
+func (s Score) Cmp(other Score) int {
+	switch {
+	case s == other:
+		return 0
+	case s.whole < other.whole, s.whole == other.whole && s.nano < other.nano:
+		return -1
+	}
+	return 1
+}
+
+// Float returns the nearest float64; the order of scores stays, but close ones
+// may become equal.
+func (s Score) Float() float64 {
+	f, _ := strconv.ParseFloat(s.String(), 64) // any score's text is a number in range
+	return f
+}
+
+// String returns the score without needless zeros, as JSON and DynamoDB take it.
+func (s Score) String() string {
+	sign, whole, nano := "", s.whole, int64(s.nano)
+	if whole < 0 {
+		sign, whole = "-", -whole
+		if nano > 0 {
+			whole, nano = whole-1, nanos-nano
+		}
+	}
+	text := sign + strconv.FormatInt(whole, 10)
+	if nano == 0 {
+		return text
+	}
+	return text + "." + strings.TrimRight(fmt.Sprintf("%09d", nano), "0")
+}
+
+// rankDigits is the length of a score in a rank key.
+const rankDigits = 19 + 9
+
+// rankText is the score as text of rankDigits whose order is that of ranks: the
+// highest score first.
+func (s Score) rankText() string {
+	return fmt.Sprintf("%019d%09d", maxWhole-s.whole, nanos-1-s.nano)
+}
+
+// parseRankText is the inverse of rankText.
+func parseRankText(text string) (Score, error) {
+	whole, err := strconv.ParseUint(text[:19], 10, 63)
+	nano, err2 := strconv.ParseUint(text[19:], 10, 31)
+	s := Score{maxWhole - int64(whole), nanos - 1 - int32(nano)}
+	if err != nil || err2 != nil || s.nano < 0 || !s.fits() {
+		return Score{}, fmt.Errorf("%q is not a score of a rank key", text)
+	}
+	return s, nil
+}

@@ -1,0 +1,206 @@
+package boards
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// Settings are those of one board. Zero fields stand for the defaults, which
+// a board has that was never configured.
+type Settings struct {
+	Mode    Mode     // default Best
+	Size    int      // entries that the kept top has, 1 to 1000; default 100
+	Periods []Period // default AllTime
+}
+
+// Settings are remembered for settingsAge, of at most maxKnownBoards.
+const (
+	settingsAge    = 3 * time.Second
+	maxKnownBoards = 10_000
+)
+
+// maxSettlings bounds the rounds in which a board's mode is settled, each of which
+// another process may outrun.
+const maxSettlings = 10
+
+// knownBoard is what a process knows of a board.
+type knownBoard struct {
+	Settings
+	used bool // its mode is settled
+	at   time.Time
+}
+
+// kinds are the periods in the order in which they are kept.
+var kinds = []Period{AllTime, Daily, Weekly}
+
+// Settings returns a board's settings, at most 3 s old.
+func (l *Boards) Settings(ctx context.Context, board string, now time.Time) (Settings, error) {
+	known, err := l.settingsOf(ctx, board, now)
+	known.Periods = slices.Clone(known.Periods) // the caller's own
+	return known.Settings, err
+}
+
+func (l *Boards) settingsOf(ctx context.Context, board string, now time.Time) (knownBoard, error) {
+	now = now.Round(0)
+	if hit, ok := l.known.GetIfPresent(board); ok && now.Sub(hit.at).Abs() <= settingsAge {
+		return hit, nil
+	}
+	items, err := dynamo.BatchGet(ctx, l.client, l.table, []dynamo.Item{settingsKey(board)}, true)
+	if err != nil {
+		return knownBoard{}, fmt.Errorf("reading the settings of board %q: %w", board, err)
+	}
+	var it dynamo.Item
+	if len(items) > 0 {
+		it = items[0]
+	}
+	return l.remember(board, it, now)
+}
+
+// remember takes over what a board's item says; nil is a board that has none.
+func (l *Boards) remember(board string, it dynamo.Item, now time.Time) (knownBoard, error) {
+	known := knownBoard{at: now}
+	if it != nil {
+		var err error
+		if known.Settings, err = parseSettings(it); err != nil {
+			return knownBoard{}, fmt.Errorf("settings of board %q: %w", board, err)
+		}
+		used, _ := it[schema.BoardUsed].(*types.AttributeValueMemberBOOL)
+		known.used = used != nil && used.Value
+	}
+	var err error
+	if known.Settings, err = known.complete(); err != nil {
+		return knownBoard{}, fmt.Errorf("settings of board %q: %w", board, err)
+	}
+	l.known.Set(board, known)
+	return known, nil
+}
+
+func parseSettings(it dynamo.Item) (Settings, error) {
+	size, err := dynamo.Integer(it, schema.BoardSize)
+	s := Settings{Mode: Mode(dynamo.Text(it, schema.BoardMode)), Size: int(size)}
+	for _, p := range strings.Split(dynamo.Text(it, schema.BoardPeriods), ",") {
+		if p != "" {
+			s.Periods = append(s.Periods, Period(p))
+		}
+	}
+	return s, err
+}
+
+// complete fills in the defaults and puts the periods in order, each once. Its
+// error reports all faults.
+func (s Settings) complete() (Settings, error) {
+	var faults []error
+	if s.Mode == "" {
+		s.Mode = Best
+	}
+	if !slices.Contains([]Mode{Best, Latest, Total}, s.Mode) {
+		faults = append(faults, fmt.Errorf("mode %q: want best, latest or sum", s.Mode))
+	}
+	if s.Size == 0 {
+		s.Size = schema.DefaultBoardSize
+	}
+	if s.Size < 1 || s.Size > schema.MaxBoardSize {
+		faults = append(faults, fmt.Errorf("size %d: want 1 to %d", s.Size, schema.MaxBoardSize))
+	}
+	if len(s.Periods) == 0 {
+		s.Periods = []Period{AllTime}
+	}
+	for _, p := range s.Periods {
+		if !slices.Contains(kinds, p) {
+			faults = append(faults, fmt.Errorf("period %q: want all, day or week", p))
+		}
+	}
+	s.Periods = slices.DeleteFunc(slices.Clone(kinds), func(p Period) bool { return !slices.Contains(s.Periods, p) })
+	return s, errors.Join(faults...)
+}
+
+// Configure sets a board's settings. Another mode than the board has is
+// ErrModeSettled once it has had a score, also when its entries are gone. Other
+// processes go by the new size and periods within 3 s; a period that is left out
+// keeps the entries it has, and a new one starts without any.
+func (l *Boards) Configure(ctx context.Context, board string, s Settings) error {
+	s, err := s.complete()
+	if err != nil {
+		return fmt.Errorf("configuring board %q: %w", board, err)
+	}
+	_, err = l.updateSettings(ctx, board, s,
+		"SET #mode = :mode, #size = :size, #periods = :periods, #v = :v, #used = if_not_exists(#used, :false)",
+		"attribute_not_exists(#used) OR #used = :false OR #mode = :mode", dynamo.Item{":false": &types.AttributeValueMemberBOOL{}})
+	if _, refused := errors.AsType[*types.ConditionalCheckFailedException](err); refused {
+		err = ErrModeSettled
+	}
+	if err != nil {
+		return fmt.Errorf("configuring board %q: %w", board, err)
+	}
+	l.known.Invalidate(board)
+	return nil
+}
+
+// settled returns a board's settings with a mode that can't change any more. The
+// first score of a process's on a board that has none yet costs one write, which
+// is conditional on the mode, as a change of mode is on the absence of scores.
+func (l *Boards) settled(ctx context.Context, board string, now time.Time) (knownBoard, error) {
+	known, err := l.settingsOf(ctx, board, now)
+	for round := 0; err == nil && !known.used; round++ {
+		if round == maxSettlings {
+			return known, fmt.Errorf("settling the mode of board %q: %w", board, shard.ErrUnavailable)
+		}
+		known, err = l.settle(ctx, board, known, now)
+	}
+	return known, err
+}
+
+// settle makes one try, and returns what holds after it.
+func (l *Boards) settle(ctx context.Context, board string, known knownBoard, now time.Time) (knownBoard, error) {
+	it, err := l.updateSettings(ctx, board, known.Settings,
+		"SET #used = :true, #mode = :mode, #size = if_not_exists(#size, :size), #periods = if_not_exists(#periods, :periods), #v = :v",
+		"attribute_not_exists(#mode) OR #mode = :mode", dynamo.Item{":true": &types.AttributeValueMemberBOOL{Value: true}})
+	if failed, outrun := errors.AsType[*types.ConditionalCheckFailedException](err); outrun {
+		it, err = failed.Item, nil
+	}
+	if err != nil {
+		return known, fmt.Errorf("settling the mode of board %q: %w", board, err)
+	}
+	return l.remember(board, it, now.Round(0))
+}
+
+func (l *Boards) updateSettings(ctx context.Context, board string, s Settings, update, condition string, values dynamo.Item) (it dynamo.Item, err error) {
+	var periods []string
+	for _, p := range s.Periods {
+		periods = append(periods, string(p))
+	}
+	values[":mode"] = &types.AttributeValueMemberS{Value: string(s.Mode)}
+	values[":size"] = dynamo.Number(int64(s.Size))
+	values[":periods"] = &types.AttributeValueMemberS{Value: strings.Join(periods, ",")}
+	values[":v"] = dynamo.Number(1)
+	err = dynamo.Persist(ctx, func(ctx context.Context) error {
+		out, err := l.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+			TableName: &l.table, Key: settingsKey(board), UpdateExpression: &update, ConditionExpression: &condition,
+			ExpressionAttributeNames: map[string]string{
+				"#mode": schema.BoardMode, "#size": schema.BoardSize, "#periods": schema.BoardPeriods,
+				"#used": schema.BoardUsed, "#v": schema.Version,
+			},
+			ExpressionAttributeValues:           values,
+			ReturnValues:                        types.ReturnValueAllNew,
+			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+		}, dynamo.NoRetry)
+		if err == nil {
+			it = out.Attributes
+		}
+		return err
+	})
+	return it, err
+}
+
+func settingsKey(board string) dynamo.Item { return dynamo.Key(schema.SettingsKey(board)) }

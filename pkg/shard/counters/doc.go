@@ -1,0 +1,8 @@
+// Package counters keeps counters that are spread over write shards: a [Writer] adds to them,
+// a [Reader] sums them with strongly consistent reads, and [Summaries] are what the aggregator
+// has folded of them:
+//
+//	writer := counters.NewWriter(client, "hotshard-items", shards, counters.Options{})
+//	err := writer.Add(ctx, "page/home", 1, time.Now())
+//	sum, err := counters.NewReader(client, "hotshard-items", shards).Sum(ctx, "page/home")
+package counters

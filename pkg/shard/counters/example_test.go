@@ -1,0 +1,27 @@
+package counters_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/pkg/shard/counters"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// Counters of hotshard's form: a sum reads all write shards, consistently.
+func ExampleWriter() {
+	ctx, now := context.Background(), time.Now()
+	client := wingtest.ExampleTables()
+	shards := shardmap.New(client, "hotshard-shard-map", shardmap.Options{})
+	writer := counters.NewWriter(client, "hotshard-items", shards, counters.Options{})
+	for range 5 {
+		if err := writer.Add(ctx, "page/home", 2, now); err != nil {
+			fmt.Println(err)
+		}
+	}
+	sum, err := counters.NewReader(client, "hotshard-items", shards).Sum(ctx, "page/home")
+	fmt.Println(sum.Value, sum.Shards, err)
+	// Output: 10 1 <nil>
+}

@@ -1,0 +1,29 @@
+package events
+
+import (
+	"context"
+	"iter"
+	"time"
+)
+
+// All streams a range from where Range.After says to its end, reading pages of
+// Range.Limit events. It ends with the first error, whose event is the zero value.
+func (e *Reader) All(ctx context.Context, r Range, now time.Time) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		for {
+			page, err := e.Query(ctx, r, now)
+			if err != nil {
+				yield(Event{}, err)
+				return
+			}
+			for _, ev := range page.Events {
+				if !yield(ev, nil) {
+					return
+				}
+			}
+			if r.After = page.Next; r.After == "" {
+				return
+			}
+		}
+	}
+}

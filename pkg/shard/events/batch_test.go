@@ -1,0 +1,48 @@
+package events
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// partly takes a third of a batch, and no single item.
+type partly struct{ wingtest.Scripted }
+
+func (*partly) BatchWriteItem(_ context.Context, in *dynamodb.BatchWriteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchWriteItemOutput, error) {
+	asked := in.RequestItems["items"]
+	return &dynamodb.BatchWriteItemOutput{UnprocessedItems: map[string][]types.WriteRequest{"items": asked[len(asked)/3:]}}, nil
+}
+
+// TestAllOfABatchIsTold: what was not taken counts item by item, as what was taken does,
+// where the partition is known to be to blame.
+func TestAllOfABatchIsTold(t *testing.T) {
+	full := &types.ProvisionedThroughputExceededException{ThrottlingReasons: []types.ThrottlingReason{{Reason: aws.String("TableWriteKeyRangeThroughputExceeded")}}}
+	account := &types.ProvisionedThroughputExceededException{ThrottlingReasons: []types.ThrottlingReason{{Reason: aws.String("TableWriteAccountLimitExceeded")}}}
+	for name, c := range map[string]struct {
+		single  error
+		refused int
+	}{"the partition's limit": {full, 16}, "another limit": {account, 0}} {
+		w := &wingtest.Listener{}
+		b := newWriteBatch(&partly{wingtest.Scripted{Probe: c.single}}, "items", w)
+		for i := range 24 {
+			b.add(dynamo.Key("E#e#2026-11-22#0", fmt.Sprint("2026-11-22T10:00:00.000Z#", i)), i, shardmap.Attempt{Key: "E#e"})
+		}
+		left, _ := b.attempt(t.Context(), b.items)
+		told := map[shardmap.Outcome]int{}
+		for _, outcome := range w.Outcomes("E#e") {
+			told[outcome]++
+		}
+		if len(left) != 16 || told[shardmap.Taken] != 8 || told[shardmap.OverLimit] != c.refused {
+			t.Errorf("%s: %d are left, told %v", name, len(left), told)
+		}
+	}
+}

@@ -1,0 +1,37 @@
+package events
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// TestExpiryOfEvents: a day's events expire all over the day that the retention ends with, and
+// one that is written again that day expires at the same second.
+func TestExpiryOfEvents(t *testing.T) {
+	midnight := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
+	first := midnight.Add(24*time.Hour + 90*time.Minute)
+	hours := map[int]int{}
+	for i := range 24_000 {
+		ev := Event{Entity: "e", ID: strconv.Itoa(i), Time: midnight.Add(time.Duration(i) * time.Second)}
+		at := expiry(ev, midnight.Add(20*time.Hour), 90*time.Minute)
+		if again := expiry(ev, midnight.Add(24*time.Hour-1), 90*time.Minute); !again.Equal(at) {
+			t.Fatalf("%v: %v, written again %v", ev, at, again)
+		}
+		if at.Before(first) || !at.Before(first.Add(24*time.Hour)) || at.Add(-schema.ExpirySpread(ev.ID)) != first {
+			t.Fatalf("%v: %v", ev, at)
+		}
+		hours[int(at.Sub(first)/time.Hour)]++
+	}
+	for hour := range 24 {
+		if n := hours[hour]; n < 850 || n > 1150 {
+			t.Errorf("%d of 24,000 expire in hour %d", n, hour)
+		}
+	}
+	late := Event{ID: "x", Time: midnight}
+	if at := expiry(late, midnight.Add(50*time.Hour), time.Hour); at.Add(-schema.ExpirySpread("x")) != midnight.Add(73*time.Hour) {
+		t.Errorf("of an old event: %v", at)
+	}
+}

@@ -1,0 +1,222 @@
+package events_test
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/lane"
+	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/events"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+func (d *deployment) put(t *testing.T, list []events.Event, now time.Time) {
+	t.Helper()
+	writer := events.NewWriter(d.Client, d.Names.Items, d.Shards, events.Options{})
+	if err := errors.Join(writer.Put(wingtest.Within(t), list, now)...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRangeIsInOrderAcrossShardsAndDays(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	now := wingtest.Later
+	start := now.UTC().Truncate(24 * time.Hour).Add(-60 * time.Hour)
+	d.SetShards(t, "E#sensor", fmt.Sprintf("%d:4", start.Add(20*time.Hour).Unix()), fmt.Sprintf("%d:2", start.Add(40*time.Hour).Unix()))
+	n := lane.Runs(100, 300)
+	list := spread("sensor", n, start, 60*time.Hour/time.Duration(n/5))
+	d.put(t, list, now)
+	d.put(t, list[n/3:n*2/3], now) // again: the same items
+	reader := events.NewReader(d.Client, d.Names.Items, d.Shards)
+	for _, desc := range []bool{false, true} {
+		for _, limit := range []int{1, 7, 100, 1000} {
+			r := events.Range{Entity: "sensor", From: start, To: now.Add(time.Minute), Limit: limit, Desc: desc}
+			got := readAll(t, reader, r, now)
+			checkOrder(t, got, list, desc)
+		}
+	}
+	for _, ev := range list {
+		got, err := reader.Get(wingtest.Within(t), "sensor", ev.ID, ev.Time, now)
+		if err != nil || got.ID != ev.ID || !got.Time.Equal(ev.Time) {
+			t.Fatalf("point look-up of %q: %v, %v", ev.ID, got, err)
+		}
+	}
+}
+
+func readAll(t *testing.T, reader *events.Reader, r events.Range, now time.Time) []events.Event {
+	t.Helper()
+	var all []events.Event
+	for {
+		page, err := reader.Query(wingtest.Within(t), r, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page.Events) > r.Limit {
+			t.Fatalf("a page of %d with limit %d", len(page.Events), r.Limit)
+		}
+		all = append(all, page.Events...)
+		if page.Next == "" {
+			return all
+		}
+		r.After = page.Next
+	}
+}
+
+func checkOrder(t *testing.T, got, want []events.Event, desc bool) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("read %d events, want %d (desc %v)", len(got), len(want), desc)
+	}
+	for i := range got {
+		w := want[i]
+		if desc {
+			w = want[len(want)-1-i]
+		}
+		if got[i].ID != w.ID || !got[i].Time.Equal(w.Time) {
+			t.Fatalf("place %d: got %s at %s, want %s at %s", i, got[i].ID, got[i].Time, w.ID, w.Time)
+		}
+	}
+}
+
+func TestRangeBounds(t *testing.T) {
+	d := deploy(t)
+	start := time.Date(2026, 1, 5, 23, 59, 59, 998_000_000, time.UTC)
+	d.put(t, spread("e", 25, start, time.Millisecond), wingtest.Later)
+	reader := events.NewReader(d.Client, d.Names.Items, d.Shards)
+	read := func(from, to time.Time) int {
+		return len(readAll(t, reader, events.Range{Entity: "e", From: from, To: to, Limit: 3}, wingtest.Later))
+	}
+	for _, c := range []struct {
+		from, to time.Duration
+		want     int
+	}{
+		{0, 5 * time.Millisecond, 25},
+		{0, 4 * time.Millisecond, 20},
+		{1 * time.Millisecond, 2 * time.Millisecond, 5},
+		{time.Microsecond, 2 * time.Millisecond, 5},
+		{0, 1*time.Millisecond + time.Microsecond, 10},
+		{2 * time.Millisecond, 2 * time.Millisecond, 0},
+	} {
+		if got := read(start.Add(c.from), start.Add(c.to)); got != c.want {
+			t.Errorf("from %v to %v: %d events, want %d", c.from, c.to, got, c.want)
+		}
+	}
+}
+
+func TestRangeOverManyDaysIsBounded(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	start := time.Date(2015, 5, 17, 10, 0, 0, 0, time.UTC)
+	list := spread("old", 10, start, time.Second)
+	d.put(t, list, wingtest.Later)
+	reader := events.NewReader(d.Client, d.Names.Items, d.Shards)
+	const days = events.MaxQueries/2 + 50 // before the events, and after them
+	r := events.Range{Entity: "old", From: start.AddDate(0, 0, -days), To: start.AddDate(0, 0, days), Limit: 100}
+	for _, r.Desc = range []bool{false, true} {
+		first, err := reader.Query(wingtest.Within(t), r, wingtest.Later)
+		if err != nil || first.Next == "" {
+			t.Fatalf("one page read %d days: %v, %v", 2*days, first, err)
+		}
+		rest := r
+		rest.After = first.Next
+		checkOrder(t, append(first.Events, readAll(t, reader, rest, wingtest.Later)...), list, r.Desc)
+	}
+}
+
+func TestPagesOfManyShardsAreBounded(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	d.SetShards(t, "E#wide", "1:600")
+	counted := &wingtest.Queries{Client: d.Client}
+	reader := events.NewReader(counted, d.Names.Items, d.Shards)
+	now := wingtest.Later
+	page, err := reader.Query(wingtest.Within(t), events.Range{Entity: "wide", From: now.Add(-72 * time.Hour), To: now, Limit: 10}, now)
+	if err != nil || page.Next == "" || counted.Made.Load() > events.MaxQueries {
+		t.Fatalf("%d queries, next %q, %v", counted.Made.Load(), page.Next, err)
+	}
+}
+
+func TestLastOfOneIdentityCounts(t *testing.T) {
+	d := deploy(t)
+	now := wingtest.Later.Truncate(time.Millisecond)
+	list := spread("e", 2, now, 0)
+	list[1].ID = list[0].ID
+	d.put(t, list, now)
+	got, err := events.NewReader(d.Client, d.Names.Items, d.Shards).Get(wingtest.Within(t), "e", list[0].ID, now, now)
+	if err != nil || got.Data["n"].(*types.AttributeValueMemberN).Value != "1" {
+		t.Fatalf("got %v, %v", got, err)
+	}
+}
+
+func TestNoSuchEvent(t *testing.T) {
+	d := deploy(t)
+	_, err := events.NewReader(d.Client, d.Names.Items, d.Shards).Get(wingtest.Within(t), "e", "x", wingtest.Later, wingtest.Later)
+	if !errors.Is(err, shard.ErrNotFound) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+// TestReadsAfterAShrinkCostLess counts the queries of a range of the storm, and of
+// one after it, on the same day.
+func TestReadsAfterAShrinkCostLess(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	noon := wingtest.Later.Add(-24 * time.Hour)
+	d.SetShards(t, "E#calm", fmt.Sprintf("%d:80", noon.Unix()), fmt.Sprintf("%d:2", noon.Add(time.Hour).Unix()))
+	d.put(t, spread("calm", 500, noon.Add(-time.Minute), 2*time.Minute), wingtest.Later)
+	counted := &wingtest.Queries{Client: d.Client}
+	reader := events.NewReader(counted, d.Names.Items, d.Shards)
+	cost := func(from, to time.Duration) int64 {
+		counted.Made.Store(0)
+		readAll(t, reader, events.Range{Entity: "calm", From: noon.Add(from), To: noon.Add(to), Limit: 1000}, wingtest.Later)
+		return counted.Made.Load()
+	}
+	before, during, after := cost(-2*time.Minute, -time.Minute), cost(0, 30*time.Minute), cost(2*time.Hour, 3*time.Hour)
+	if before != 1 || during != 80 || after != 2 {
+		t.Errorf("%d queries before the storm, %d in it, %d after it; want 1, 80, 2", before, during, after)
+	}
+}
+
+// TestEventsOlderThanTheHistory: what was written under counts that the history
+// has forgotten is found all the same.
+func TestEventsOlderThanTheHistory(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	now := wingtest.Later
+	long := now.Add(-1000 * time.Hour).Truncate(time.Millisecond)
+	list := spread("old", 50, long, time.Minute)
+	d.SetShards(t, "E#old", fmt.Sprintf("%d:9", long.Add(-time.Hour).Unix()))
+	d.put(t, list, now)
+	changer := d.Changer(shardmap.ChangerOptions{Keep: 24 * time.Hour})
+	for i, count := range []int{12, 3, 2} {
+		if _, err := changer.Pin(wingtest.Within(t), "E#old", count, wingtest.Note, now.Add(time.Duration(i-4)*100*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reader := events.NewReader(d.Client, d.Names.Items, shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{}))
+	checkOrder(t, readAll(t, reader, events.Range{Entity: "old", From: long, To: now, Limit: 7}, now), list, false)
+	for _, ev := range list {
+		if _, err := reader.Get(wingtest.Within(t), "old", ev.ID, ev.Time, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// spread makes n events of an entity over some days, several at each instant.
+func spread(entity string, n int, start time.Time, step time.Duration) []events.Event {
+	list := make([]events.Event, n)
+	for i := range list {
+		list[i] = events.Event{
+			Entity: entity, ID: fmt.Sprintf("id/%03d#x", i), Time: start.Add(time.Duration(i/5) * step),
+			Data: map[string]types.AttributeValue{"n": &types.AttributeValueMemberN{Value: strconv.Itoa(i)}},
+		}
+	}
+	return list
+}

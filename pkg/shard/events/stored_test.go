@@ -1,0 +1,82 @@
+package events_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/pkg/shard/events"
+)
+
+var update = flag.Bool("update", false, "write golden files anew")
+
+// TestStoredEvents: the form of events' items never changes, since old ones stay where they
+// are. The golden file has them as they are stored under three shard counts, of entities and
+// ids with separators in them, with and without data, by Put and as an action.
+func TestStoredEvents(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	start := time.Date(2126, 1, 5, 23, 59, 59, 998_600_000, time.UTC)
+	d.SetShards(t, "E#a#b/é", "4923000000:4", "4923161000:16")
+	var list []events.Event
+	for i := range 12 {
+		list = append(list, events.Event{
+			Entity: []string{"a#b/é", "plain"}[i%2], ID: []string{"x", "~probe", "1#2", "01ARZ3NDEKTSV4RRFFQ69G5FAV"}[i%4],
+			Time: start.Add(time.Duration(i-6) * 8 * time.Hour),
+		})
+		if i%3 > 0 {
+			list[i].Data = map[string]types.AttributeValue{"n": &types.AttributeValueMemberN{Value: fmt.Sprint(i)}}
+		}
+	}
+	for n, retention := range []time.Duration{0, 36 * time.Hour} {
+		w := events.NewWriter(d.Client, d.Names.Items, d.Shards, events.Options{Retention: retention})
+		for i := range list {
+			list[i].ID += fmt.Sprint(n)
+		}
+		now := start.Add(100 * time.Hour)
+		if err := errors.Join(w.Put(wingtest.Within(t), list[:11], now)...); err != nil {
+			t.Fatal(err)
+		}
+		action, err := w.PutTransact(wingtest.Within(t), list[11], now)
+		if err == nil {
+			_, err = d.Client.PutItem(wingtest.Within(t), &dynamodb.PutItemInput{TableName: action.Put.TableName, Item: action.Put.Item})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := d.Client.Scan(wingtest.Within(t), &dynamodb.ScanInput{TableName: &d.Names.Items})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, it := range out.Items {
+		line, err := json.Marshal(it)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, string(line))
+	}
+	slices.Sort(lines)
+	got, golden := []byte(strings.Join(lines, "\n")+"\n"), "testdata/events.golden"
+	if *update {
+		if err := errors.Join(os.MkdirAll("testdata", 0o755), os.WriteFile(golden, got, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%v: the stored form is\n%swant\n%s", err, got, want)
+	}
+}

@@ -1,0 +1,2 @@
+// Package limits counts hits against rate limits, over all processes. See [Limiter].
+package limits

@@ -1,0 +1,52 @@
+package migrate_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/local/limiter"
+	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/pkg/shard/migrate"
+	"github.com/hotshard/hotshard/pkg/shard/table"
+)
+
+func epochNow() time.Time { return wingtest.Epoch }
+
+// TestWhatMigrationsCost by the limiter's count, in units for an item of nearly 4 KB.
+func TestWhatMigrationsCost(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	client, limits := d.Limited(t, limiter.Options{Partitions: 64, PartitionWCU: 100_000})
+	const items = 60
+	for name, inPlace := range map[string]bool{"two tables": false, "one table": true} {
+		from, to := wingtest.Orders(t, client, d.Client, table.CalculatedSuffix{}, 4), wingtest.Orders(t, client, d.Client, table.CalculatedSuffix{}, 4)
+		if to.Format = "_"; inPlace {
+			to.Name = from.Name
+		}
+		for i := range items {
+			it := placed("acme", i)
+			it["filler"] = wingtest.Str(strings.Repeat("x", 3900))
+			if err := from.Put(t.Context(), it); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m := migrate.Migration{Client: client, From: from, To: to, Phase: migrate.WriteBoth}
+		cost := func(what string, reads, writes float64, do func() error) {
+			t.Helper()
+			limits.Reset()
+			if err := do(); err != nil {
+				t.Fatal(err)
+			}
+			s := limits.Stats()
+			t.Logf("%s, %s: %.2f read units and %.2f write units", name, what, s.ReadUnits/items, s.WriteUnits/items)
+			if r, w := s.ReadUnits/items, s.WriteUnits/items; r > reads || w > writes {
+				t.Errorf("%s, %s: %.2f read units and %.2f write units, want at most %v and %v", name, what, r, w, reads, writes)
+			}
+		}
+		copying := func() error { _, err := m.Copy(t.Context(), "acme", table.Span{}, nil); return err }
+		cost("a copy of what is missing", 3.3, 16.1, copying)
+		cost("a copy of what is there", 4.3, 0, copying)
+		cost("a comparison", 4.3, 0, func() error { _, err := m.Verify(t.Context(), "acme", table.Span{}); return err })
+	}
+}

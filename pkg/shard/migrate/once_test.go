@@ -1,0 +1,113 @@
+package migrate_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/migrate"
+	"github.com/hotshard/hotshard/pkg/shard/table"
+)
+
+// losing applies the transactions of updates and loses their answers.
+type losing struct {
+	*dynamodb.Client
+	lost int
+}
+
+func (l *losing) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	out, err := l.Client.TransactWriteItems(ctx, in, o...)
+	if err == nil && in.TransactItems[0].Update != nil {
+		l.lost++
+		return nil, &types.InternalServerError{Message: aws.String("lost")}
+	}
+	return out, err
+}
+
+// TestAnUpdateOfBothAppliesOnce: however many answers are lost, an ADD counts once.
+func TestAnUpdateOfBothAppliesOnce(t *testing.T) {
+	t.Parallel()
+	db := enginetest.Client(t)
+	from, to := wingtest.Orders(t, db, db, table.CalculatedSuffix{}, 2), wingtest.Orders(t, db, db, table.CalculatedSuffix{}, 5)
+	client := &losing{Client: db}
+	m := migrate.Migration{Client: client, From: from, To: to, Phase: migrate.WriteBoth}
+	key := table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str("x")}
+	err := m.Update(t.Context(), key, &dynamodb.UpdateItemInput{
+		UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: table.Item{":one": wingtest.Num(1)},
+	})
+	if !errors.Is(err, shard.ErrUnavailable) || client.lost < 2 {
+		t.Fatalf("%d answers were lost: %v", client.lost, err)
+	}
+	if it, err := m.Get(t.Context(), key); err != nil || wingtest.Text(it["n"]) != "1" {
+		t.Fatalf("after %d lost answers: %v, %v", client.lost, it, err)
+	}
+}
+
+// TestTextIsNoTimeToTTL: DynamoDB's TTL deletes by numbers alone, so an item whose time
+// is text lives on, and is copied.
+func TestTextIsNoTimeToTTL(t *testing.T) {
+	db := enginetest.Client(t)
+	from, to := wingtest.Orders(t, db, db, table.CalculatedSuffix{}, 4), wingtest.Orders(t, db, db, table.CalculatedSuffix{}, 10)
+	from.Now = epochNow
+	it := placed("acme", 1)
+	it["expires_at"] = wingtest.Str(fmt.Sprint(wingtest.Epoch.Unix() - 3600))
+	if err := from.Put(t.Context(), it); err != nil {
+		t.Fatal(err)
+	}
+	m := migrate.Migration{Client: db, From: from, To: to, Phase: migrate.WriteBoth, TTL: "expires_at"}
+	if c, err := m.Verify(t.Context(), "acme", table.Span{}); err != nil || c.Missing != 1 {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	if done, err := m.Copy(t.Context(), "acme", table.Span{}, nil); err != nil || done.Changed != 1 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	if _, err := to.Get(t.Context(), it); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestExpiredItemsAreNoDifference: TTL deletes the old and the new at different times.
+func TestExpiredItemsAreNoDifference(t *testing.T) {
+	db := enginetest.Client(t)
+	from, to := wingtest.Orders(t, db, db, table.CalculatedSuffix{}, 2), wingtest.Orders(t, db, db, table.CalculatedSuffix{}, 5)
+	m := migrate.Migration{Client: db, From: from, To: to, Phase: migrate.WriteBoth}
+	put := func(sharded *table.Table, n int, expires int64) {
+		t.Helper()
+		it := placed("acme", n)
+		it["expires_at"] = wingtest.Num(expires)
+		if err := sharded.Put(t.Context(), it); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := wingtest.Epoch.Unix()
+	from.Now = epochNow
+	put(from, 1, now)
+	put(to, 2, now-100)
+	put(from, 3, now-6*365*24*3600) // TTL takes it for a mistake
+	put(from, 4, now+1)
+	if c, err := m.Verify(t.Context(), "acme", table.Span{}); err != nil || c.Missing != 3 || c.Extra != 1 {
+		t.Fatalf("without TTL: %+v, %v", c, err)
+	}
+	m.TTL = "expires_at"
+	if c, err := m.Verify(t.Context(), "acme", table.Span{}); err != nil || c.Missing != 2 || c.Extra != 0 {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	if done, err := m.Copy(t.Context(), "acme", table.Span{}, nil); err != nil || done.Changed != 2 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	if c, err := m.Verify(t.Context(), "acme", table.Span{}); err != nil || !c.Equal() {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	m.Phase = migrate.WriteNew
+	if done, err := m.Drop(t.Context(), "acme", table.Span{}, false, nil); err != nil || done.Changed != 3 || done.Kept != 0 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+}

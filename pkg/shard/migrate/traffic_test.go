@@ -1,0 +1,179 @@
+package migrate_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/lane"
+	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/migrate"
+	"github.com/hotshard/hotshard/pkg/shard/table"
+)
+
+func TestMigrationsUnderTraffic(t *testing.T) {
+	t.Parallel()
+	client := enginetest.Client(t)
+	a, b := wingtest.Theirs(t, client, "S"), wingtest.Theirs(t, client, "S")
+	sharded := func(name string, format shard.Format, n table.Fixed, layout table.Layout) *table.Table {
+		return &table.Table{Client: client, Name: name, PartitionKey: "customer", SortKey: "placed", Format: format, Shards: n, Layout: layout}
+	}
+	changed := func(name string, format shard.Format) *table.Table { // its items of one o'clock have two places
+		t := sharded(name, format, 0, table.CalculatedSuffix{Time: table.SortTime("placed", "")})
+		t.Shards = &wingtest.Steps{History: shard.History{{Count: 2}, {At: wingtest.Epoch.Add(time.Hour), Count: 9}}}
+		t.Now = func() time.Time { return wingtest.Epoch.Add(24 * time.Hour) }
+		return t
+	}
+	for name, c := range map[string]struct {
+		from, to *table.Table
+		find     bool
+		cut      bool // its copy is cut off within, also in the short run
+	}{
+		"grown in place":       {sharded(a, "", 4, table.CalculatedSuffix{}), sharded(a, "", 9, table.CalculatedSuffix{}), true, true},
+		"shrunk in place":      {sharded(a, "_", 9, table.CalculatedSuffix{}), sharded(a, "_", 2, table.CalculatedSuffix{}), true, false},
+		"sharded in place":     {sharded(a, "", 1, table.Unsharded{}), sharded(a, "", 5, table.CalculatedSuffix{}), true, false},
+		"random to calculated": {sharded(a, "", 5, table.RandomSuffix{}), sharded(a, shard.HashShard, 3, table.CalculatedSuffix{}), false, false},
+		"suffix to buckets":    {sharded(a, "", 3, table.CalculatedSuffix{}), sharded(a, "", 2, table.TimeBuckets{Bucket: shard.Hour, By: "placed"}), true, false},
+		"from a map in place":  {changed(a, ""), sharded(a, "", 4, table.CalculatedSuffix{}), true, false},
+		"from a map":           {changed(a, ""), sharded(b, "", 4, table.CalculatedSuffix{}), true, true},
+		"to a map in place":    {sharded(a, "", 4, table.CalculatedSuffix{}), changed(a, ""), true, false},
+		"buckets to hybrid":    {sharded(a, "", 3, table.TimeBuckets{Bucket: shard.Hour, By: "placed"}), sharded(b, "_", 4, table.HybridBuckets{Bucket: shard.Day}), true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			old := lane.Runs(30, 110)
+			if c.cut {
+				old = 110
+			}
+			migrateAll(t, client, c.from, c.to, c.find, old)
+		})
+	}
+}
+
+// migrate goes through all phases under traffic, and compares what is left.
+func migrateAll(t *testing.T, client *dynamodb.Client, from, to *table.Table, find bool, old int) {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	w := &traffic{
+		name: fmt.Sprintf("acme-%d", rand.Uint64()), find: find, want: map[string]int{},
+		span: table.During(shard.Millis, wingtest.Epoch, wingtest.Epoch.Add(9*time.Hour)),
+	}
+	for range 3 {
+		w.processes = append(w.processes, &process{m: migrate.Migration{Client: client, From: from, To: to}})
+	}
+	for i := range old {
+		sort := shard.Millis.Key(wingtest.Epoch.Add(time.Duration(i)*110*time.Minute/time.Duration(old)), "#", "old")
+		w.old, w.want[sort] = append(w.old, sort), i
+		if err := from.Put(ctx, table.Item{"customer": wingtest.Str(w.name), "placed": wingtest.Str(sort), "n": wingtest.Num(int64(i))}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop := make(chan struct{})
+	group, working := errgroup.WithContext(ctx)
+	w.ctx = working
+	for worker := range 3 {
+		group.Go(func() error { return w.work(worker, stop) })
+	}
+	group.Go(func() error { return w.watch(stop) })
+	err := w.phases(t)
+	close(stop)
+	if err := errors.Join(err, group.Wait()); err != nil {
+		t.Fatal(err)
+	}
+	w.ctx = ctx
+	w.checkEnd(t, from, to)
+	t.Logf("%d writes during the phases", w.ops)
+}
+
+func (w *traffic) phases(t *testing.T) error {
+	first := w.processes[0].m
+	if c, err := first.Verify(w.ctx, w.name, w.span); err != nil || !c.Equal() {
+		return fmt.Errorf("before the first phase: %+v, %w", c, err)
+	}
+	w.enter(migrate.WriteBoth)
+	copying := w.processes[0].m
+	if w.find {
+		pruned, err := copying.Prune(w.ctx, w.name, w.span, nil)
+		if err != nil {
+			return err
+		}
+		t.Logf("%d new items had been deleted from the old alone", pruned.Changed)
+	}
+	if err := w.copy(&copying); err != nil {
+		return err
+	}
+	for _, phase := range []migrate.Phase{migrate.WriteBoth, migrate.ReadNew} {
+		w.enter(phase)
+		m := w.processes[0].m
+		c, err := m.Verify(w.ctx, w.name, w.span)
+		if err != nil || !c.Equal() || c.Compared < len(w.old) {
+			return fmt.Errorf("phase %d: %+v, %w", phase, c, err)
+		}
+	}
+	w.enter(migrate.WriteNew)
+	dropping := w.processes[0].m
+	if _, err := dropping.Drop(w.ctx, w.name, w.span, true, nil); err != nil {
+		return err
+	}
+	w.goOn()
+	return nil
+}
+
+// copy copies all, which is cut off after the first chunk where there are more.
+func (w *traffic) copy(m *migrate.Migration) error {
+	const chunk = 100
+	s := w.span
+	if len(w.old) > chunk {
+		var reports []migrate.Progress
+		failed := errors.New("the copy is cut off")
+		ctx, cut := context.WithCancelCause(w.ctx)
+		_, err := m.Copy(ctx, w.name, s, func(p migrate.Progress) {
+			reports = append(reports, p)
+			cut(failed)
+		})
+		if err == nil {
+			return fmt.Errorf("a copy ended although it was cut off: %v", reports)
+		}
+		s.After = reports[0].After
+	}
+	done, err := m.Copy(w.ctx, w.name, s, nil)
+	if err != nil || done.Seen == 0 {
+		return fmt.Errorf("the copy's last part saw %d, %w", done.Seen, err)
+	}
+	return nil
+}
+
+// checkEnd reads the new table without the migration, and the old one.
+func (w *traffic) checkEnd(t *testing.T, from, to *table.Table) {
+	t.Helper()
+	plain := migrate.Migration{Client: to.Client.(*dynamodb.Client), From: from, To: to, Phase: migrate.WriteNew}
+	if got, err := w.read(&plain); err != nil || !maps.Equal(got, w.want) {
+		t.Fatalf("%v; got %d items, want %d", err, len(got), len(w.want))
+	}
+	n, err := to.Count(t.Context(), w.name, w.span)
+	if err != nil || n != len(w.want) {
+		t.Fatalf("the table has %d items beside the migration, want %d, %v", n, len(w.want), err)
+	}
+	old := *from
+	left := 0
+	for it, err := range old.Query(t.Context(), w.name, w.span) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := w.want[wingtest.Text(it["placed"])]; !ok || from.Name != to.Name || from.Format != to.Format {
+			left++
+		}
+	}
+	if left > 0 {
+		t.Fatalf("%d old items are left", left)
+	}
+}

@@ -1,0 +1,272 @@
+package migrate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/place"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/table"
+)
+
+// Put writes an item as [schema.Table.Put] does.
+func (m *Migration) Put(ctx context.Context, it table.Item) error {
+	if err := m.fault(); err != nil {
+		return err
+	}
+	if !m.dual() {
+		t, _ := m.truth()
+		return t.Put(ctx, it)
+	}
+	name, err := m.From.NameOf(it)
+	if err != nil {
+		return err
+	}
+	from, to, err := m.both(ctx, name, it)
+	switch {
+	case err != nil:
+	case m.same(from, to):
+		return m.From.Put(ctx, it)
+	default:
+		err = m.putBoth(ctx, m.pair(from, to, m.identity(it)), it)
+	}
+	if err != nil {
+		return m.To.Describe("putting an item, old and new, of", name, err)
+	}
+	return nil
+}
+
+func (m *Migration) putBoth(ctx context.Context, p pair, it table.Item) error {
+	err := m.transact(ctx, p.put(p.truth, p.at, it), p.put(p.other, p.otherAt, it))
+	if len(dynamo.FailedConditions(err)) > 0 {
+		return p.id.Taken()
+	}
+	return err
+}
+
+// both returns where an item goes, old and new.
+func (m *Migration) both(ctx context.Context, name string, it table.Item) (from, to place.Place, err error) {
+	old, err := m.From.Places(ctx, name, it)
+	if err != nil {
+		return place.Place{}, place.Place{}, err
+	}
+	new, err := m.To.Places(ctx, name, it)
+	if err != nil {
+		return place.Place{}, place.Place{}, err
+	}
+	return old[0], new[0], nil
+}
+
+// same tells whether an item stays where it is.
+func (m *Migration) same(from, to place.Place) bool {
+	return m.From.Name == m.To.Name && from.Equal(to)
+}
+
+// Delete deletes an item as [schema.Table.Delete] does.
+func (m *Migration) Delete(ctx context.Context, key table.Item) error {
+	if err := m.fault(); err != nil {
+		return err
+	}
+	if !m.dual() {
+		t, _ := m.truth()
+		return t.Delete(ctx, key)
+	}
+	const operation = "deleting an item, old and new, of"
+	name, olds, news, err := m.findBoth(ctx, operation, key)
+	if err != nil {
+		return err
+	}
+	all := m.spots(olds, news)
+	if len(all) == 1 {
+		return m.From.Delete(ctx, key)
+	}
+	if err := m.deleteAll(ctx, m.identity(key), all); err != nil {
+		return m.To.Describe(operation, name, err)
+	}
+	return nil
+}
+
+// spot is a place in a table.
+type spot struct {
+	table *table.Table
+	place.Place
+}
+
+func (s spot) is(t spot) bool { return s.table.Name == t.table.Name && s.Equal(t.Place) }
+
+// spots lists all places where an item may be, old and new, each once: first those where
+// it belongs.
+func (m *Migration) spots(olds, news []place.Place) (all []spot) {
+	for i := range max(len(olds), len(news)) {
+		for _, s := range []spot{{m.From, olds[min(i, len(olds)-1)]}, {m.To, news[min(i, len(news)-1)]}} {
+			if !slices.ContainsFunc(all, s.is) {
+				all = append(all, s)
+			}
+		}
+	}
+	return all
+}
+
+// deleteAll deletes an item from all places where it may be, in one transaction: two, and
+// a few more near a change of a shard count. Where that is forgotten, they are so many
+// that those come first on which it hardly is.
+func (m *Migration) deleteAll(ctx context.Context, id place.Identity, all []spot) error {
+	first := min(len(all), dynamo.MaxActions)
+	for _, s := range all[first:] {
+		if err := s.table.RemoveAt(ctx, s.Place, id); err != nil {
+			return err
+		}
+	}
+	return undisturbed(ctx, func(ctx context.Context) error { return m.deleteOnce(ctx, id, all[:first]) })
+}
+
+// deleteOnce attempts it. Where another item is, there is nothing to delete, and it must
+// be so when the others are deleted.
+func (m *Migration) deleteOnce(ctx context.Context, id place.Identity, all []spot) error {
+	var actions []types.TransactWriteItem
+	for _, s := range all {
+		actions = append(actions, deletion(id, s.table, s.Place))
+	}
+	err := m.transact(ctx, actions...)
+	failed := dynamo.FailedConditions(err)
+	if len(failed) == 0 {
+		return err
+	}
+	for _, i := range failed {
+		g, d := id.Absent(m.To.PartitionKey), actions[i].Delete
+		actions[i] = types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
+			TableName: d.TableName, Key: d.Key,
+			ConditionExpression: g.Condition, ExpressionAttributeNames: g.Names, ExpressionAttributeValues: g.Values,
+		}}
+	}
+	if err = m.transact(ctx, actions...); len(dynamo.FailedConditions(err)) > 0 {
+		return dynamo.ErrOutrun
+	}
+	return err
+}
+
+// findBoth returns where the item of a key may be, old and new: first where it belongs.
+func (m *Migration) findBoth(ctx context.Context, operation string, key table.Item) (name string, olds, news []place.Place, err error) {
+	name, olds, err = m.From.Find(ctx, operation, key)
+	if err != nil {
+		return "", nil, nil, err
+	}
+	if news, err = m.To.Places(ctx, name, key); err != nil {
+		return "", nil, nil, m.To.Describe(operation, name, err)
+	}
+	return name, olds, news, nil
+}
+
+// newOnly lists where a new item may be and no old one: where it belongs, and its other
+// places, but for those in one table on which an item counts as an old one.
+func (m *Migration) newOnly(olds, news []place.Place) []place.Place {
+	list := news[:1:1]
+	for _, p := range news[1:] {
+		if !m.beside() || !slices.ContainsFunc(olds, p.Equal) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// target is the pair of an item: where it is, or else where it belongs. An old one that
+// is on another of its places, and where the new one belongs, is given its first place.
+func (m *Migration) target(ctx context.Context, olds, news []place.Place, id place.Identity) (pair, error) {
+	from, err := m.From.Target(ctx, olds, id)
+	if err != nil {
+		return pair{}, err
+	}
+	to, err := m.To.Target(ctx, m.newOnly(olds, news), id)
+	if m.same(from, to) && !from.Equal(olds[0]) {
+		return pair{m.To, m.From, to, olds[0], id}, err
+	}
+	return m.pair(from, to, id), err
+}
+
+// Update updates an item as [schema.Table.Update] does, and returns no values: the input must
+// ask for none, nor for an item whose condition fails. Where it writes both it applies once, whatever is repeated; in the first
+// and the last phase, and for an item that stays where it is, it is a Table's. A
+// condition that does not hold is a *types.ConditionalCheckFailedException.
+func (m *Migration) Update(ctx context.Context, key table.Item, in *dynamodb.UpdateItemInput) error {
+	if err := m.fault(); err != nil {
+		return err
+	}
+	if in.ReturnValues != "" || in.ReturnValuesOnConditionCheckFailure != "" || in.TableName != nil || in.Key != nil {
+		return fmt.Errorf("%w: an Update of a Migration sets TableName and Key, and returns no values", shard.ErrMisused)
+	}
+	if !m.dual() {
+		t, _ := m.truth()
+		_, err := t.Update(ctx, key, in)
+		return err
+	}
+	const operation = "updating an item, old and new, of"
+	name, olds, news, err := m.findBoth(ctx, operation, key)
+	if err != nil {
+		return err
+	}
+	p, err := m.target(ctx, olds, news, m.identity(key))
+	if err != nil {
+		return m.To.Describe(operation, name, err)
+	}
+	if m.same(p.at, p.otherAt) {
+		_, err := m.From.Update(ctx, key, in)
+		return err
+	}
+	if err := undisturbed(ctx, func(ctx context.Context) error { return m.updateBoth(ctx, p, in) }); err != nil {
+		return m.To.Describe(operation, name, err)
+	}
+	return nil
+}
+
+// updateBoth updates a pair that is equal, under the condition that it still is there
+// or still is absent: to update an item that is not copied yet would make half a one.
+func (m *Migration) updateBoth(ctx context.Context, p pair, in *dynamodb.UpdateItemInput) error {
+	there, err := m.align(ctx, p)
+	if err != nil {
+		return err
+	}
+	err = m.transact(ctx, p.update(p.truth, p.at, in, there != nil), p.update(p.other, p.otherAt, in, there != nil))
+	if len(dynamo.FailedConditions(err)) == 0 {
+		return err
+	}
+	return m.refusal(ctx, p, in, there)
+}
+
+// refusal says why an update's conditions did not hold.
+func (m *Migration) refusal(ctx context.Context, p pair, in *dynamodb.UpdateItemInput, there table.Item) error {
+	truth, other, err := m.stored(ctx, p)
+	if err != nil {
+		return err
+	}
+	for _, it := range []table.Item{truth, other} {
+		if it != nil && !p.id.Matches(it) {
+			return p.id.Taken()
+		}
+	}
+	if (truth == nil) == (there == nil) && in.ConditionExpression != nil {
+		message := "the condition of an update does not hold"
+		return &types.ConditionalCheckFailedException{Message: &message}
+	}
+	return dynamo.ErrOutrun
+}
+
+// update is one side of an update.
+func (p pair) update(t *table.Table, at place.Place, in *dynamodb.UpdateItemInput, there bool) types.TransactWriteItem {
+	g, expression := p.id.There(t.PartitionKey), aws.ToString(in.UpdateExpression)
+	if !there {
+		g, expression = p.id.Absent(t.PartitionKey), p.id.Named(in)
+		empty := "attribute_not_exists(#hotshard) AND " + *g.Condition
+		g.Condition = &empty
+	}
+	g = g.And(in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues)
+	return types.TransactWriteItem{Update: &types.Update{
+		TableName: &t.Name, Key: t.Key(at), UpdateExpression: &expression, ConditionExpression: g.Condition,
+		ExpressionAttributeNames: g.Names, ExpressionAttributeValues: g.Values,
+	}}
+}

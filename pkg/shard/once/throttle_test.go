@@ -1,0 +1,68 @@
+package once_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/mapfake"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/counters"
+	"github.com/hotshard/hotshard/pkg/shard/once"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// canceledOnce cancels all transactions, for the reasons of these codes.
+type canceledOnce struct {
+	once.Client
+	codes []string
+	tries int
+}
+
+func (c *canceledOnce) TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	c.tries++
+	canceled := &types.TransactionCanceledException{}
+	for _, code := range c.codes {
+		canceled.CancellationReasons = append(canceled.CancellationReasons, types.CancellationReason{Code: &code})
+	}
+	return nil, canceled
+}
+
+// PutItem is the probe that is to tell why.
+func (c *canceledOnce) PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	return nil, &types.ProvisionedThroughputExceededException{}
+}
+
+// TestAThrottledCallIsNotHurried: calls that meet are tried again at once, but not
+// while there is no capacity.
+func TestAThrottledCallIsNotHurried(t *testing.T) {
+	for name, c := range map[string]struct {
+		codes   []string
+		hurried bool
+		kind    error
+	}{
+		"throttled":                {[]string{"ThrottlingError", "None", "None"}, false, shard.ErrThrottled},
+		"throttled and in the way": {[]string{"ThrottlingError", "TransactionConflict", "None"}, false, shard.ErrThrottled},
+		"in the way":               {[]string{"None", "TransactionConflict", "None"}, true, shard.ErrContended},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			client := &canceledOnce{codes: c.codes}
+			w := counters.NewWriter(nil, "t", shardmap.New(&mapfake.Table{Page: 10, Items: map[string]dynamo.Item{}}, "m", shardmap.Options{}), counters.Options{})
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			now := time.Now()
+			_, err := once.New(client, "t", nil, once.Options{}).Do(ctx, once.Call{Key: "k", Digest: []byte("d")}, now, func(ctx context.Context) ([]types.TransactWriteItem, error) {
+				return []types.TransactWriteItem{w.AddTransact(ctx, "a", 1, now), w.AddTransact(ctx, "b", 1, now)}, nil
+			})
+			if (client.tries > dynamo.MaxAttempts) != c.hurried || !errors.Is(err, c.kind) || errors.Is(err, shard.ErrContended) != c.hurried {
+				t.Errorf("%s: %d transactions, %v", name, client.tries, err)
+			}
+		})
+	}
+}

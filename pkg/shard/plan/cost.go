@@ -1,0 +1,73 @@
+package plan
+
+// Prices are a Region's, in US dollars.
+type Prices struct {
+	Region string
+	AsOf   string // the day of which they are, as 2006-01-02
+
+	OnDemandWrite float64 // a million write request units
+	OnDemandRead  float64 // a million read request units
+
+	ProvisionedWrite float64 // a write capacity unit, an hour
+	ProvisionedRead  float64 // a read capacity unit, an hour
+
+	Storage float64 // a GB, a month
+}
+
+// DefaultPrices are an assumption to plan with: those of the table class Standard in
+// us-east-1 as AWS published them when it halved the on-demand ones in November 2024.
+// Reserved capacity, the free tier, replicas, backups and transfer are left out, and
+// so are the streams and functions that go with a table. Look up what holds today.
+func DefaultPrices() Prices {
+	return Prices{
+		Region: "us-east-1", AsOf: "2024-11-01",
+		OnDemandWrite: 0.625, OnDemandRead: 0.125,
+		ProvisionedWrite: 0.00065, ProvisionedRead: 0.00013,
+		Storage: 0.25,
+	}
+}
+
+// HoursAMonth is what AWS's price examples take a month for.
+const HoursAMonth = 730
+
+const secondsAMonth = HoursAMonth * 3600
+
+// Cost is what a table costs a month, in the currency of the prices.
+type Cost struct {
+	Write, Read, Storage, Total float64
+}
+
+func (p Prices) cost(d Demand, write, read float64) Cost {
+	c := Cost{Write: write, Read: read, Storage: d.TableGB * p.Storage}
+	c.Total = c.Write + c.Read + c.Storage
+	return c
+}
+
+// onDemand pays for each unit that is used: the peak for the part of the time that
+// the load factor says.
+func (p Prices) onDemand(d Demand) Cost {
+	millions := secondsAMonth * d.LoadFactor / 1e6
+	return p.cost(d, d.TableWriteUnits*millions*p.OnDemandWrite, d.TableReadUnits*millions*p.OnDemandRead)
+}
+
+// provisioned pays for capacity, used or not: whole units that reach for the peak.
+func (p Prices) provisioned(d Demand) Cost {
+	return p.cost(d,
+		roundUp(d.TableWriteUnits)*HoursAMonth*p.ProvisionedWrite,
+		roundUp(d.TableReadUnits)*HoursAMonth*p.ProvisionedRead)
+}
+
+func (p Prices) check() error {
+	for _, f := range []struct {
+		field string
+		value float64
+	}{
+		{"OnDemandWrite", p.OnDemandWrite}, {"OnDemandRead", p.OnDemandRead},
+		{"ProvisionedWrite", p.ProvisionedWrite}, {"ProvisionedRead", p.ProvisionedRead}, {"Storage", p.Storage},
+	} {
+		if !(f.value >= 0 && f.value <= maxDemand) {
+			return &DemandError{f.field, f.value, "want 0 or more"}
+		}
+	}
+	return nil
+}

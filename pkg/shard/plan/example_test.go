@@ -1,0 +1,21 @@
+package plan_test
+
+import (
+	"fmt"
+
+	"github.com/hotshard/hotshard/pkg/shard/plan"
+)
+
+// A peak of 4,000 write units a second, on items that are read 100 at a time.
+func ExampleNew() {
+	p, err := plan.New(plan.Demand{WriteUnits: 4000, ReadItems: 100, ItemBytes: 500}, plan.DefaultPrices())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(p.Shards, p.RandomShards, p.CalculatedShards)
+	fmt.Println(p.Read.Queries, p.Read.ReadUnits)
+	// Output:
+	// 6 16 32
+	// 6 8
+}

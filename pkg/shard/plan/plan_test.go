@@ -1,0 +1,161 @@
+package plan_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/hotshard/hotshard/pkg/shard/plan"
+)
+
+func sized(t *testing.T, d plan.Demand) plan.Plan {
+	t.Helper()
+	p, err := plan.New(d, plan.DefaultPrices())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestPlansByHand: each figure is worked out in the comment behind it.
+func TestPlansByHand(t *testing.T) {
+	got := sized(t, plan.Demand{
+		WriteUnits: 10_000, ItemBytes: 500, Safety: 1.5, TableWriteUnits: 12_000, TableReadUnits: 9_500, TableGB: 120, LoadFactor: 0.25,
+	})
+	want := plan.Plan{
+		WriteUnits:   10_000,
+		Shards:       15,                       // 10,000 * 1.5 / 1,000
+		RandomShards: 40, CalculatedShards: 80, // 10,000 / 250 and / 125
+		Partitions: plan.Partitions{Throughput: 16, Size: 12, Expected: 16}, // 3.17 + 12; 120 / 10
+		Read:       plan.FanOut{Queries: 15, ReadUnits: 7.5, StrongReadUnits: 15},
+		// 730 h are 2,628,000 s. 12,000 * 657,000 are 7,884 million, at 0.625; 9,500 make 6,241.5, at 0.125.
+		OnDemand: plan.Cost{Write: 4927.5, Read: 780.1875, Storage: 30, Total: 5737.6875},
+		// 12,000 * 730 * 0.00065; 9,500 * 730 * 0.00013.
+		Provisioned: plan.Cost{Write: 5694, Read: 901.55, Storage: 30, Total: 6625.55},
+	}
+	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestShardsOfADemand(t *testing.T) {
+	for _, c := range []struct {
+		demand                     plan.Demand
+		shards, random, calculated int
+		capped                     bool
+	}{
+		{plan.Demand{WriteUnits: 1}, 1, 1, 1, false},
+		{plan.Demand{WriteUnits: 666}, 1, 3, 6, false},
+		{plan.Demand{WriteUnits: 667}, 2, 3, 6, false},
+		{plan.Demand{WriteUnits: 1000, Safety: 1}, 1, 4, 8, false},
+		{plan.Demand{WriteUnits: 10_000, Safety: 1.1}, 11, 40, 80, false}, // not 12: 10,000 * 1.1 is a little more than 11,000 here
+		{plan.Demand{Rate: 2000}, 3, 8, 16, false},
+		{plan.Demand{Rate: 2000, ItemBytes: 1025}, 6, 16, 32, false}, // 2 units each
+		{plan.Demand{Rate: 0.1, ItemBytes: 409_600}, 1, 1, 1, false},
+		{plan.Demand{WriteUnits: 125_000, Safety: 2}, 250, 500, 1000, false},
+		{plan.Demand{WriteUnits: 125_001, Safety: 2}, 251, 501, 1000, true},
+		{plan.Demand{WriteUnits: 2_000_000}, 1000, 1000, 1000, true},
+	} {
+		got := sized(t, c.demand)
+		if got.Shards != c.shards || got.RandomShards != c.random || got.CalculatedShards != c.calculated || got.Capped != c.capped {
+			t.Errorf("%+v: %d, %d, %d, capped %v; want %d, %d, %d, %v", c.demand, got.Shards, got.RandomShards, got.CalculatedShards, got.Capped,
+				c.shards, c.random, c.calculated, c.capped)
+		}
+	}
+}
+
+func TestPartitionsOfATable(t *testing.T) {
+	for _, c := range []struct {
+		read, write, gb            float64
+		throughput, size, expected int
+	}{
+		{3000, 1000, 25, 2, 3, 3},
+		{3001, 0, 0, 2, 0, 2}, // and the key's own unit, which makes 1.001...
+		{1500, 500, 10, 1, 1, 1},
+		{1500, 500, 10.1, 1, 2, 2},
+		{0, 4000, 0, 4, 0, 4},
+	} {
+		got := sized(t, plan.Demand{WriteUnits: 1, TableReadUnits: c.read, TableWriteUnits: c.write, TableGB: c.gb}).Partitions
+		if want := (plan.Partitions{Throughput: c.throughput, Size: c.size, Expected: c.expected}); got != want {
+			t.Errorf("%v read, %v write, %v GB: %+v, want %+v", c.read, c.write, c.gb, got, want)
+		}
+	}
+}
+
+func TestGather(t *testing.T) {
+	for _, c := range []struct {
+		n, items, bytes int
+		want            plan.FanOut
+	}{
+		{1, 0, 1, plan.FanOut{Queries: 1, ReadUnits: 0.5, StrongReadUnits: 1}},
+		{1, 100, 1024, plan.FanOut{Queries: 1, ReadUnits: 12.5, StrongReadUnits: 25}},
+		{10, 100, 1024, plan.FanOut{Queries: 10, ReadUnits: 15, StrongReadUnits: 30}},     // 10 KB each
+		{200, 100, 1024, plan.FanOut{Queries: 200, ReadUnits: 100, StrongReadUnits: 200}}, // one or none each
+		{3, 10, 2048, plan.FanOut{Queries: 3, ReadUnits: 3, StrongReadUnits: 6}},          // 4, 3 and 3 of 2 KB: 2 units each
+		{3, 13, 2048, plan.FanOut{Queries: 3, ReadUnits: 3.5, StrongReadUnits: 7}},        // 5, 4 and 4: 3, 2 and 2
+	} {
+		if got := plan.Gather(c.n, c.items, c.bytes); got != c.want {
+			t.Errorf("%d items of %d bytes over %d: %+v, want %+v", c.items, c.bytes, c.n, got, c.want)
+		}
+	}
+}
+
+func TestBadDemandsNameTheField(t *testing.T) {
+	good := plan.Demand{WriteUnits: 100}
+	for field, change := range map[string]func(*plan.Demand){
+		"WriteUnits":      func(d *plan.Demand) { d.WriteUnits = -1 },
+		"Rate":            func(d *plan.Demand) { d.Rate = math.NaN() },
+		"ItemBytes":       func(d *plan.Demand) { d.ItemBytes = 409_601 },
+		"Safety":          func(d *plan.Demand) { d.Safety = 0.9 },
+		"TableWriteUnits": func(d *plan.Demand) { d.TableWriteUnits = math.Inf(1) },
+		"TableReadUnits":  func(d *plan.Demand) { d.TableReadUnits = -1 },
+		"TableGB":         func(d *plan.Demand) { d.TableGB = -0.1 },
+		"LoadFactor":      func(d *plan.Demand) { d.LoadFactor = 1.01 },
+		"ReadItems":       func(d *plan.Demand) { d.ReadItems = -1 },
+	} {
+		bad := good
+		change(&bad)
+		_, err := plan.New(bad, plan.DefaultPrices())
+		if fault, ok := errors.AsType[*plan.DemandError](err); !ok || fault.Field != field {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	for _, d := range []plan.Demand{{WriteUnits: 100, TableWriteUnits: 99.9}, {Rate: 50, ItemBytes: 2000, TableWriteUnits: 50}} {
+		_, err := plan.New(d, plan.DefaultPrices())
+		if fault, ok := errors.AsType[*plan.DemandError](err); !ok || fault.Field != "TableWriteUnits" {
+			t.Errorf("a table's peak below its key's: %v", err)
+		}
+	}
+	for _, d := range []plan.Demand{{}, {WriteUnits: 1, Rate: 1}} {
+		if _, err := plan.New(d, plan.DefaultPrices()); err == nil {
+			t.Errorf("%+v has a plan", d)
+		}
+	}
+	prices := plan.DefaultPrices()
+	prices.ProvisionedRead = -1
+	_, err := plan.New(good, prices)
+	if fault, ok := errors.AsType[*plan.DemandError](err); !ok || fault.Field != "ProvisionedRead" {
+		t.Errorf("a negative price: %v", err)
+	}
+}
+
+// TestAPlanHasRoom: its write shards take the peak, the safety factor over, and one
+// fewer would not.
+func TestAPlanHasRoom(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := plan.Demand{WriteUnits: rapid.Float64Range(1, 400_000).Draw(t, "units"), Safety: rapid.Float64Range(1, 2).Draw(t, "safety")}
+		p, err := plan.New(d, plan.DefaultPrices())
+		if err != nil {
+			t.Fatal(err)
+		}
+		const noise = 1 + 1e-9
+		room := float64(p.Shards) * plan.PartitionWriteUnits
+		if want := d.WriteUnits * d.Safety; want > room*noise || p.Shards > 1 && want*noise < room-plan.PartitionWriteUnits {
+			t.Fatalf("%v units on %d write shards", want, p.Shards)
+		}
+	})
+}

@@ -1,0 +1,33 @@
+package setup_test
+
+import (
+	"fmt"
+
+	"github.com/hotshard/hotshard/pkg/shard/setup"
+)
+
+// The tables of hotshard's form, in a program that makes them itself.
+func ExampleTables() {
+	for _, table := range setup.Tables("hotshard-") {
+		var keys []string
+		for _, key := range table.KeySchema {
+			keys = append(keys, *key.AttributeName)
+		}
+		for _, index := range table.GlobalSecondaryIndexes {
+			keys = append(keys, *index.IndexName)
+		}
+		fmt.Println(*table.TableName, keys)
+	}
+	for _, expiry := range setup.Expiry("hotshard-") {
+		fmt.Println(*expiry.TableName, *expiry.TimeToLiveSpecification.AttributeName)
+	}
+	// Output:
+	// hotshard-items [pk sk by_rank by_group]
+	// hotshard-rollups [pk sk]
+	// hotshard-shard-map [pk sk]
+	// hotshard-heat [pk sk]
+	// hotshard-items expires_at
+	// hotshard-rollups expires_at
+	// hotshard-shard-map expires_at
+	// hotshard-heat expires_at
+}

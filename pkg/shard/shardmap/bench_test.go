@@ -1,0 +1,157 @@
+package shardmap_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+	"github.com/hotshard/hotshard/pkg/shard/table"
+)
+
+// metered counts what reads of the shard map take.
+type metered struct {
+	*dynamodb.Client
+	mu       sync.Mutex
+	requests int
+	units    float64
+}
+
+func (m *metered) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	asked := *in
+	asked.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
+	out, err := m.Client.Query(ctx, &asked, o...)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.requests++
+	if err == nil {
+		m.units += *out.ConsumedCapacity.CapacityUnits
+	}
+	return out, err
+}
+
+// take returns what was counted since the last call.
+func (m *metered) take() (requests int, units float64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	requests, units = m.requests, m.units
+	m.requests, m.units = 0, 0
+	return requests, units
+}
+
+func cpu() time.Duration {
+	var used syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &used)
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// BenchmarkShardMap is what a load of the map, a poll without changes, and one of 300
+// changes take: requests, read units, the process's own CPU time, and what the view keeps.
+func BenchmarkShardMap(b *testing.B) {
+	client := enginetest.Client(b)
+	for _, keys := range []int{0, 1000, 10_000} {
+		b.Run(fmt.Sprint(keys, " keys"), func(b *testing.B) {
+			names := enginetest.Tables(b, client)
+			fillMap(b, client, names.ShardMap, keys)
+			for b.Loop() {
+				m, now := &metered{Client: client}, wingtest.Later
+				m.Client = client
+				view := shardmap.New(m, names.ShardMap, shardmap.Options{})
+				before, used := heap(), cpu()
+				if err := view.Load(b.Context(), now); err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(float64((cpu()-used).Microseconds())/1000, "load-cpu-ms")
+				b.ReportMetric((float64(heap())-float64(before))/1e6, "view-MB")
+				report(b, m, "load")
+				if err := view.Load(b.Context(), now.Add(2*shardmap.ViewAge)); err != nil {
+					b.Fatal(err)
+				}
+				report(b, m, "poll")
+				logChanges(b, client, names.ShardMap, 300, now)
+				used = cpu()
+				if err := view.Load(b.Context(), now.Add(4*shardmap.ViewAge)); err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(float64((cpu()-used).Microseconds())/1000, "poll300-cpu-ms")
+				report(b, m, "poll300")
+				runtime.KeepAlive(view)
+			}
+		})
+	}
+}
+
+func report(b *testing.B, m *metered, name string) {
+	requests, units := m.take()
+	b.ReportMetric(float64(requests), name+"-requests")
+	b.ReportMetric(units, name+"-units")
+}
+
+// fillMap puts items of keys that have changed three times, as a shardmap.Changer has them.
+func fillMap(b *testing.B, client *dynamodb.Client, sharded string, keys int) {
+	b.Helper()
+	var puts []types.WriteRequest
+	for n := range keys {
+		pk, sk := schema.MapKey(fmt.Sprintf("E#tenant/device-%06d", n))
+		notes := map[string]types.AttributeValue{}
+		list := &types.AttributeValueMemberL{}
+		for change := range 3 {
+			at := fmt.Sprintf("17638081%02d.250", change)
+			list.Value = append(list.Value, wingtest.Str(fmt.Sprint(at, ":", 4<<(2*change))))
+			notes[at] = &types.AttributeValueMemberM{Value: table.Item{
+				"by": wingtest.Str("ingest"), "why": wingtest.Str("4 of 8 attempts refused on 3 of 4 write shards within 2s"),
+			}}
+		}
+		number := func(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
+		puts = append(puts, types.WriteRequest{PutRequest: &types.PutRequest{Item: table.Item{
+			"pk": wingtest.Str(pk), "sk": wingtest.Str(sk), "number_of_shards": number("64"), "max_shards": number("64"),
+			"last_updated": number("1763808102.250"), "effective_at": number("1763808107.250"), "version": number("3"),
+			"pinned": &types.AttributeValueMemberBOOL{}, "shard_history": list, "notes": &types.AttributeValueMemberM{Value: notes},
+		}}})
+	}
+	writeAll(b, client, sharded, puts)
+}
+
+// logChanges puts so many changes into the log.
+func logChanges(b *testing.B, client *dynamodb.Client, sharded string, changes int, now time.Time) {
+	b.Helper()
+	var puts []types.WriteRequest
+	for n := range changes {
+		puts = append(puts, types.WriteRequest{PutRequest: &types.PutRequest{Item: table.Item{
+			"pk": wingtest.Str(schema.MapLog), "sk": wingtest.Str(schema.MapLogSK(now, fmt.Sprintf("%013d", n))),
+			"key": wingtest.Str(fmt.Sprintf("E#tenant/device-%06d", n)), "version": &types.AttributeValueMemberN{Value: "4"},
+			"shard_history": &types.AttributeValueMemberL{Value: []types.AttributeValue{wingtest.Str("1763808100.250:4"), wingtest.Str("1763808120.250:16")}},
+			"expires_at":    &types.AttributeValueMemberN{Value: fmt.Sprint(now.Add(2 * time.Hour).Unix())},
+		}}})
+	}
+	writeAll(b, client, sharded, puts)
+}
+
+func writeAll(b *testing.B, client *dynamodb.Client, table string, puts []types.WriteRequest) {
+	b.Helper()
+	for len(puts) > 0 {
+		n := min(25, len(puts))
+		out, err := client.BatchWriteItem(b.Context(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{table: puts[:n]}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		puts = append(puts[n:], out.UnprocessedItems[table]...)
+	}
+}

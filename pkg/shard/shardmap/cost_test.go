@@ -1,0 +1,108 @@
+package shardmap_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/lane"
+	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/counters"
+	"github.com/hotshard/hotshard/pkg/shard/events"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// counting is an empty shard map that counts how often it is read.
+type counting struct{ reads atomic.Int64 }
+
+func (c *counting) GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	c.reads.Add(1)
+	return &dynamodb.GetItemOutput{}, nil
+}
+
+func (c *counting) Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	c.reads.Add(1)
+	return &dynamodb.QueryOutput{}, nil
+}
+
+// TestOrdinaryKeysCostNoMapReads writes events of many ordinary entities, a
+// thousand a second, and counts the reads of the shard map.
+func TestOrdinaryKeysCostNoMapReads(t *testing.T) {
+	t.Parallel()
+	const perSecond = 1000
+	writes := lane.Runs(200_000, 1_000_000)
+	client := &counting{}
+	writer := events.NewWriter(nil, "items", shardmap.New(client, "map", shardmap.Options{}), events.Options{})
+	now := time.Unix(1_800_000_000, 0)
+	for n := range writes {
+		at := now.Add(time.Duration(n) * time.Second / perSecond)
+		if _, err := writer.PutTransact(t.Context(), events.Event{Entity: strconv.Itoa(n), ID: "x", Time: at}, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reads := client.reads.Load()
+	t.Logf("%d reads of the shard map for %d writes: %.3f %%", reads, writes, 100*float64(reads)/float64(writes))
+	if reads*100 >= int64(writes) {
+		t.Error("that is 1 % or more")
+	}
+}
+
+// hanging is a shard map that does not answer until it is closed.
+type hanging chan struct{}
+
+func hang(t *testing.T) hanging {
+	h := make(hanging)
+	t.Cleanup(func() { close(h) })
+	return h
+}
+
+var errHung = errors.New("it hung")
+
+func (h hanging) wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-h:
+		return errHung
+	}
+}
+
+func (h hanging) GetItem(ctx context.Context, _ *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	return nil, h.wait(ctx)
+}
+
+func (h hanging) Query(ctx context.Context, _ *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	return nil, h.wait(ctx)
+}
+
+// TestCountersGoOnWithoutTheMap: and an event that is not found where an old view
+// looks is not said to be absent.
+func TestCountersGoOnWithoutTheMap(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	writer := counters.NewWriter(d.Client, d.Names.Items, shardmap.New(hang(t), "map", shardmap.Options{}), counters.Options{})
+	var wg sync.WaitGroup
+	for range 50 {
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+			defer cancel()
+			if err := writer.Add(ctx, "c", 1, wingtest.Later); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	reader := events.NewReader(d.Client, d.Names.Items, shardmap.New(hang(t), "map", shardmap.Options{}))
+	if _, err := reader.Get(ctx, "e", "x", wingtest.Later, wingtest.Later); err == nil || errors.Is(err, shard.ErrNotFound) {
+		t.Errorf("an event that can't be looked for: %v", err)
+	}
+}

@@ -1,0 +1,221 @@
+package shardmap_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/lane"
+	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// forget takes a key out of the map.
+func (d *deployment) forget(t *testing.T, key string, now time.Time) {
+	t.Helper()
+	c := d.Changer(shardmap.ChangerOptions{})
+	wingtest.Insist(t, func() error { _, err := c.Reset(wingtest.Within(t), key, now); return err })
+	wingtest.Insist(t, func() error { return c.Forget(wingtest.Within(t), key, now) })
+}
+
+// named counts the items of the shard map that have a key's name anywhere, and stay.
+func (d *deployment) named(t *testing.T, key string) (n int) {
+	t.Helper()
+	out, err := d.Client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &d.Names.ShardMap})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, it := range out.Items {
+		if it["expires_at"] != nil {
+			continue
+		}
+		for _, v := range it {
+			if s, ok := v.(*types.AttributeValueMemberS); ok && s.Value == key {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// TestForgottenKeys: whatever happens to keys in which order, a view that was brought
+// up, however old, and one that is new say what the table says, and nothing stays of
+// a key that was forgotten.
+func TestForgottenKeys(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 1))
+	now := wingtest.Later
+	keys := []string{"C#a", "C#b", "E#a"}
+	views := []*shardmap.Map{shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{}), shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})}
+	for range lane.Runs(25, 60) {
+		now = now.Add(30 * time.Second)
+		key := keys[random.IntN(len(keys))]
+		if random.IntN(3) > 0 {
+			d.Pin(t, key, 2+random.IntN(20), now)
+		} else if d.named(t, key) > 0 {
+			d.forget(t, key, now)
+			if n := d.named(t, key); n != 0 {
+				t.Fatalf("%d items go on to name %s", n, key)
+			}
+		}
+		asked := append([]*shardmap.Map{shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})}, views[:random.IntN(len(views)+1)]...)
+		for _, view := range asked {
+			for _, key := range keys {
+				want, err := view.Read(wingtest.Within(t), key)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := view.Lookup(wingtest.Within(t), key, now)
+				if err != nil || got.History.Newest() != want.History.Newest() || got.Version != want.Version || got.Most() != want.Most() {
+					t.Fatalf("%s is %+v in a view, %v; want %+v", key, got, err, want)
+				}
+			}
+		}
+	}
+}
+
+func TestForgetInSteps(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	now := wingtest.Later
+	c := d.Changer(shardmap.ChangerOptions{})
+	if entry, err := c.Reset(wingtest.Within(t), "C#x", now); !errors.Is(err, shardmap.ErrNoChange) || entry.Version != 0 {
+		t.Errorf("resetting a key that is not there: %+v, %v", entry, err)
+	}
+	if err := c.Forget(wingtest.Within(t), "C#x", now); !errors.Is(err, shardmap.ErrNoChange) {
+		t.Errorf("forgetting a key that is not there: %v", err)
+	}
+	d.Pin(t, "C#x", 7, now)
+	if err := c.Forget(wingtest.Within(t), "C#x", now); !errors.Is(err, shardmap.ErrInUse) {
+		t.Errorf("forgetting a key that is in use: %v", err)
+	}
+	entry, err := c.Reset(wingtest.Within(t), "C#x", now)
+	if err != nil || entry.History.Newest() != 1 || entry.Most() != 7 || entry.Pinned {
+		t.Errorf("reset: %+v, %v", entry, err)
+	}
+	if again, err := c.Reset(wingtest.Within(t), "C#x", now); !errors.Is(err, shardmap.ErrNoChange) || again.Version != entry.Version {
+		t.Errorf("resetting again: %+v, %v", again, err)
+	}
+	wingtest.Insist(t, func() error { _, err := c.Grow(wingtest.Within(t), "C#x", 3, wingtest.Note, now); return err })
+	if err := c.Forget(wingtest.Within(t), "C#x", now); !errors.Is(err, shardmap.ErrInUse) {
+		t.Errorf("forgetting a key that grew again: %v", err)
+	}
+	d.forget(t, "C#x", now)
+	if err := c.Forget(wingtest.Within(t), "C#x", now); !errors.Is(err, shardmap.ErrNoChange) {
+		t.Errorf("forgetting again: %v", err)
+	}
+	gone, err := c.Read(wingtest.Within(t), "C#x")
+	if err != nil || gone.Most() != 1 || gone.Version <= entry.Version {
+		t.Errorf("forgotten: %+v, %v", gone, err)
+	}
+	if list, err := c.Entries(wingtest.Within(t), now); err != nil || len(list) != 0 {
+		t.Errorf("listed: %+v, %v", list, err)
+	}
+	wingtest.Insist(t, func() error { _, err := c.GrowFrom(wingtest.Within(t), gone, 5, wingtest.Note, now); return err })
+	if again, err := c.Lookup(wingtest.Within(t), "C#x", now.Add(time.Minute)); err != nil || again.Most() != 5 || again.Version != gone.Version+1 {
+		t.Errorf("used again: %+v, %v", again, err)
+	}
+}
+
+// dying ends after so many transactions.
+type dying struct {
+	shardmap.ChangerClient
+	left int
+}
+
+var errDied = errors.New("it died")
+
+func (d *dying) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	if d.left--; d.left < 0 {
+		return nil, errDied
+	}
+	return d.ChangerClient.TransactWriteItems(ctx, in, o...)
+}
+
+// TestForgetAgain: one that is killed, before or after its first step, is finished by the
+// next.
+func TestForgetAgain(t *testing.T) {
+	d := deploy(t)
+	now := wingtest.Later
+	for dies := range 2 {
+		key := fmt.Sprintf("C#%d", dies)
+		for n := range 3 {
+			d.Pin(t, key, 5+n, now)
+		}
+		old := shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})
+		if _, err := old.Lookup(wingtest.Within(t), key, now); err != nil {
+			t.Fatal(err)
+		}
+		mortal := &dying{d.Client, dies}
+		m := wingtest.Patient(shardmap.NewChanger(mortal, shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{}))
+		if _, err := m.Reset(wingtest.Within(t), key, now); err == nil {
+			err = m.Forget(wingtest.Within(t), key, now)
+			if err == nil {
+				t.Fatalf("it did not die after %d transactions", dies)
+			}
+		}
+		d.forget(t, key, now)
+		later := now.Add(shardmap.ViewAge + time.Second)
+		for name, view := range map[string]*shardmap.Map{"old": old, "new": shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})} {
+			if entry, err := view.Lookup(wingtest.Within(t), key, later); err != nil || entry.Most() != 1 || len(entry.History) != 0 {
+				t.Errorf("dying after %d: %s view: %+v, %v", dies, name, entry, err)
+			}
+		}
+		if n := d.named(t, key); n != 0 {
+			t.Errorf("dying after %d: %d items go on to name the key", dies, n)
+		}
+	}
+}
+
+// TestLoadsDuringDeletions: a view that is loaded while keys come and go has none, a
+// poll later, of those that went.
+func TestLoadsDuringDeletions(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	now := wingtest.Later
+	var views []*shardmap.Map
+	var wg sync.WaitGroup
+	stop := make(chan struct{})
+	wg.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			view := shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})
+			if _, err := view.Lookup(wingtest.Within(t), "C#0", now); err != nil {
+				t.Error(err)
+			}
+			views = append(views, view)
+		}
+	})
+	for i := range 15 {
+		key := fmt.Sprintf("C#%d", i%4)
+		d.Pin(t, key, 9, now)
+		d.forget(t, key, now)
+	}
+	close(stop)
+	wg.Wait()
+	if len(views) == 0 {
+		t.Fatal("no view was loaded")
+	}
+	later := now.Add(shardmap.ViewAge + time.Second)
+	for i, view := range views {
+		for n := range 4 {
+			if entry, err := view.Lookup(wingtest.Within(t), fmt.Sprintf("C#%d", n), later); err != nil || entry.Most() != 1 {
+				t.Fatalf("view %d: %+v, %v", i, entry, err)
+			}
+		}
+	}
+}

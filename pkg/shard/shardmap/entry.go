@@ -1,0 +1,211 @@
+package shardmap
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// Entry is what the shard map knows of one base key. The zero value is a key
+// that never had another count than 1.
+//
+// Its item has the attributes that the write-sharding article on the AWS
+// database blog uses, and ours. Times are Unix seconds, with milliseconds where they
+// have a fraction:
+//
+//	pk               S  keys#0 to keys#15, by the base key
+//	sk               S  the base key, with its type's prefix: C#page/home
+//	number_of_shards N  the newest shard count
+//	last_updated     N  when it was set
+//	shard_history    L  "epoch:count" for each change, S
+//	version          N  raised by one with every change
+//	max_shards       N  the largest count ever
+//	effective_at     N  when the newest count comes into force
+//	pinned           BOOL  set by a person: the controller leaves it alone
+//	forgotten        BOOL  there were changes before those of shard_history
+//	notes            M  for each change's epoch: by S, why S
+//	deleted          BOOL  the key was deleted, and the item expires
+//	expires_at       N  of such an item: a day after the deletion
+type Entry struct {
+	Key     string
+	History shard.History
+	Max     int // the largest count ever, 0 for a key that is not in the map
+	Version int64
+	Pinned  bool
+	Updated time.Time
+	// Forgotten means that there were changes before those of the history.
+	Forgotten bool
+	Notes     map[int64]Note // by the Unix milliseconds of changes; only what Read and Entries return has them
+
+	gone  bool  // the key was deleted
+	fault error // why the item could not be read; then there is only the version, if that
+}
+
+// Note says who made a change, and why.
+type Note struct{ By, Why string }
+
+// Effective is when the newest change comes into force; zero without a change.
+func (e Entry) Effective() time.Time {
+	if len(e.History) == 0 {
+		return time.Time{}
+	}
+	return e.History[len(e.History)-1].At
+}
+
+// Most returns the largest shard count that the key ever had, at least 1.
+func (e Entry) Most() int { return max(1, e.Max) }
+
+// newer tells whether an entry says more than one that is held. Of two of a version, the
+// one that could be read counts. What was deleted may have been removed since; versions
+// begin anew then, which is a day later at the earliest.
+func (e Entry) newer(held Entry) bool {
+	if held.gone && e.Updated.Sub(held.Updated) > tombstoneTime/2 {
+		return true
+	}
+	return e.Version > held.Version || e.Version == held.Version && held.fault != nil && e.fault == nil
+}
+
+// Attributes of entries and log items.
+const (
+	attrCount     = "number_of_shards"
+	attrUpdated   = "last_updated"
+	attrHistory   = "shard_history"
+	attrVersion   = "version"
+	attrMax       = "max_shards"
+	attrEffective = "effective_at"
+	attrPinned    = "pinned"
+	attrNotes     = "notes"
+	attrDeleted   = "deleted"
+	attrForgotten = "forgotten"
+	attrKey       = "key"        // log items: the base key that changed
+	attrNoted     = "partitions" // of the items table
+)
+
+// parseEntry reads a key's item, or the copy of it that a log item has.
+func parseEntry(key string, it dynamo.Item) (Entry, error) {
+	e := Entry{Key: key}
+	var texts []string
+	if list, ok := it[attrHistory].(*types.AttributeValueMemberL); ok {
+		for _, v := range list.Value {
+			s, _ := v.(*types.AttributeValueMemberS)
+			if s == nil {
+				return e, fmt.Errorf("shard map: %q: %s holds something else than text", key, attrHistory)
+			}
+			texts = append(texts, s.Value)
+		}
+	}
+	var err error
+	if e.History, err = shard.ParseHistory(texts); err != nil {
+		return e, fmt.Errorf("shard map: %q: %w", key, err)
+	}
+	var most int64
+	for name, into := range map[string]*int64{attrVersion: &e.Version, attrMax: &most} {
+		if *into, err = dynamo.Integer(it, name); err != nil {
+			return e, fmt.Errorf("shard map: %q: %w", key, err)
+		}
+	}
+	if e.Updated, err = instant(it, attrUpdated); err != nil {
+		return e, fmt.Errorf("shard map: %q: %w", key, err)
+	}
+	e.Max = max(int(most), e.History.Max(time.Time{}, farFuture))
+	if e.Max > shard.MaxShards {
+		return e, fmt.Errorf("shard map: %q: %d write shards are more than %d", key, e.Max, shard.MaxShards)
+	}
+	e.Pinned, e.Forgotten, e.gone = truth(it, attrPinned), truth(it, attrForgotten), truth(it, attrDeleted)
+	if e.gone {
+		e.Max = 0
+	}
+	e.Notes = parseNotes(it)
+	return e, nil
+}
+
+// readEntry reads an item into an entry, with the fault if there is one, and then no
+// more than the version, 0 if that can't be read either.
+func readEntry(key string, it dynamo.Item) Entry {
+	entry, err := parseEntry(key, it)
+	if err != nil {
+		version, _ := dynamo.Integer(it, attrVersion)
+		return Entry{Key: key, Version: version, fault: err}
+	}
+	return entry
+}
+
+func parseNotes(it dynamo.Item) map[int64]Note {
+	list, _ := it[attrNotes].(*types.AttributeValueMemberM)
+	if list == nil {
+		return nil
+	}
+	notes := map[int64]Note{}
+	for epoch, v := range list.Value {
+		at, err := shard.ParseEpoch(epoch)
+		note, ok := v.(*types.AttributeValueMemberM)
+		if err == nil && ok {
+			notes[at.UnixMilli()] = Note{By: dynamo.Text(note.Value, "by"), Why: dynamo.Text(note.Value, "why")}
+		}
+	}
+	return notes
+}
+
+// attributes returns the entry's item.
+func (e Entry) attributes() dynamo.Item {
+	it := mapKey(e.Key)
+	it[attrVersion], it[attrUpdated] = dynamo.Number(e.Version), seconds(e.Updated)
+	if e.gone {
+		it[attrDeleted] = &types.AttributeValueMemberBOOL{Value: true}
+		it[schema.ExpiresAt] = dynamo.Number(e.Updated.Add(tombstoneTime).Unix())
+		return it
+	}
+	notes := dynamo.Item{}
+	for at, n := range e.Notes {
+		notes[shard.FormatEpoch(time.UnixMilli(at))] = &types.AttributeValueMemberM{Value: dynamo.Item{
+			"by": &types.AttributeValueMemberS{Value: n.By}, "why": &types.AttributeValueMemberS{Value: n.Why},
+		}}
+	}
+	it[attrCount], it[attrMax] = dynamo.Number(int64(e.History.Newest())), dynamo.Number(int64(e.Max))
+	it[attrHistory], it[attrNotes] = e.history(), &types.AttributeValueMemberM{Value: notes}
+	it[attrEffective] = dynamo.Number(0) // without a change
+	if len(e.History) > 0 {
+		it[attrEffective] = seconds(e.Effective())
+	}
+	it[attrPinned] = &types.AttributeValueMemberBOOL{Value: e.Pinned}
+	it[attrForgotten] = &types.AttributeValueMemberBOOL{Value: e.Forgotten}
+	return it
+}
+
+func (e Entry) history() *types.AttributeValueMemberL {
+	list := &types.AttributeValueMemberL{}
+	for _, s := range e.History.Strings() {
+		list.Value = append(list.Value, &types.AttributeValueMemberS{Value: s})
+	}
+	return list
+}
+
+func mapKey(key string) dynamo.Item { return dynamo.Key(schema.MapKey(key)) }
+
+var farFuture = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// instant reads a number attribute of Unix seconds; an absent one is 1970.
+func instant(it dynamo.Item, name string) (time.Time, error) {
+	if it[name] == nil {
+		return time.Unix(0, 0).UTC(), nil
+	}
+	n, ok := it[name].(*types.AttributeValueMemberN)
+	if !ok {
+		return time.Time{}, fmt.Errorf("attribute %s is not a number", name)
+	}
+	return shard.ParseEpoch(n.Value)
+}
+
+func seconds(t time.Time) *types.AttributeValueMemberN {
+	return &types.AttributeValueMemberN{Value: shard.FormatEpoch(t)}
+}
+
+func truth(it dynamo.Item, name string) bool {
+	b, _ := it[name].(*types.AttributeValueMemberBOOL)
+	return b != nil && b.Value
+}

@@ -1,0 +1,90 @@
+package shardmap
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/mapfake"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// strictMap is a mapfake.Table that minds the conditions of a Changer.
+type strictMap struct{ *mapfake.Table }
+
+func (c *strictMap) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	c.Mu.Lock()
+	put := in.TransactItems[0].Put
+	ok := holds(put, c.Items[mapfake.Slot(put.Item)])
+	c.Mu.Unlock()
+	if !ok {
+		return nil, &types.TransactionCanceledException{CancellationReasons: []types.CancellationReason{{Code: aws.String("ConditionalCheckFailed")}}}
+	}
+	return c.Table.TransactWriteItems(ctx, in, o...)
+}
+
+// holds tells whether a put's condition holds for what is there.
+func holds(put *types.Put, there dynamo.Item) bool {
+	value := func(from dynamo.Item, name string) float64 {
+		n, _ := from[name].(*types.AttributeValueMemberN)
+		if n == nil {
+			return 0
+		}
+		f, _ := strconv.ParseFloat(n.Value, 64)
+		return f
+	}
+	values := put.ExpressionAttributeValues
+	switch condition := aws.ToString(put.ConditionExpression); condition {
+	case "attribute_not_exists(version)":
+		return there[attrVersion] == nil
+	case "version = :old":
+		return there[attrVersion] != nil && value(there, attrVersion) == value(values, ":old")
+	case "attribute_not_exists(#n) OR #n <= :n OR last_updated < :old":
+		return there == nil || value(there, attrNoted) <= value(values, ":n") || value(there, attrUpdated) < value(values, ":old")
+	default:
+		panic("a condition that the fake does not know: " + condition)
+	}
+}
+
+// change makes a change now of a key that has had one version less. Its count is in
+// force since long ago.
+func change(f *mapfake.Table, version int64, key string, n int) (it, log dynamo.Item) {
+	e := Entry{
+		Key: key, History: shard.History{{At: time.Unix(1_000_000_000, 0), Count: n}},
+		Max: n, Version: version, Updated: dated(time.Now()),
+	}
+	it, log = e.attributes(), e.logItem()
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	f.Put(it)
+	f.Put(log)
+	return it, log
+}
+
+// manyPages is a map of 200 keys, counters k0 to k199 with 16 write shards, which takes
+// longer to load than anyone waits for. Their changes are not in the log any more.
+func manyPages() *mapfake.Table {
+	f := mapfake.New(2, 60*time.Millisecond, 5*time.Millisecond)
+	for n := range 200 {
+		_, log := change(f, 1, fmt.Sprint("C#k", n), 16)
+		delete(f.Items, mapfake.Slot(log))
+	}
+	return f
+}
+
+// soon looks a key up within a time.
+func soon(t *testing.T, m *Map, key string, d time.Duration) (Entry, error) {
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	return m.Lookup(ctx, key, time.Now())
+}
+
+// newForm is a history in a form that is not known here.
+var newForm = &types.AttributeValueMemberL{Value: []types.AttributeValue{&types.AttributeValueMemberS{Value: "v2;1000000000;40"}}}

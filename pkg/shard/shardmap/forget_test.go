@@ -1,0 +1,154 @@
+package shardmap_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// mapReads counts what reads of the shard map are made.
+type mapReads struct {
+	*dynamodb.Client
+	gets, queries atomic.Int64
+}
+
+func (m *mapReads) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	m.gets.Add(1)
+	return m.Client.GetItem(ctx, in, o...)
+}
+
+func (m *mapReads) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	m.queries.Add(1)
+	return m.Client.Query(ctx, in, o...)
+}
+
+// TestADeletionIsOneReadForEveryProcess, as all other changes are.
+func TestADeletionIsOneReadForEveryProcess(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	now := wingtest.Later
+	const keys, processes = 10, 20
+	for i := range keys {
+		d.Pin(t, fmt.Sprintf("C#%d", i), 4, now)
+	}
+	reads := &mapReads{Client: d.Client}
+	views := make([]*shardmap.Map, processes)
+	for i := range views {
+		views[i] = shardmap.New(reads, d.Names.ShardMap, shardmap.Options{})
+		if _, err := views[i].Lookup(wingtest.Within(t), "C#1", now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.forget(t, "C#3", now)
+	d.Pin(t, "C#3", 9, now)
+	d.forget(t, "C#4", now)
+	reads.gets.Store(0)
+	reads.queries.Store(0)
+	for _, view := range views {
+		for i := range keys {
+			want := map[int]int{3: 9, 4: 1}[i]
+			if want == 0 {
+				want = 4
+			}
+			entry, err := view.Lookup(wingtest.Within(t), fmt.Sprintf("C#%d", i), now.Add(shardmap.ViewAge+time.Second))
+			if err != nil || entry.History.Newest() != want {
+				t.Errorf("key %d: %+v, %v; want %d", i, entry, err, want)
+			}
+		}
+	}
+	if reads.queries.Load() > processes || reads.gets.Load() != 0 {
+		t.Errorf("%d processes made %d queries and %d other reads", processes, reads.queries.Load(), reads.gets.Load())
+	}
+}
+
+// TestKeysThatCannotBe in the map are refused, and those that only look strange are not.
+func TestKeysThatCannotBe(t *testing.T) {
+	d := deploy(t)
+	now := wingtest.Later
+	c := d.Changer(shardmap.ChangerOptions{})
+	long := strings.Repeat("k", 1025)
+	for _, key := range []string{"", long} {
+		_, pinned := c.Pin(wingtest.Within(t), key, 4, wingtest.Note, now)
+		_, reset := c.Reset(wingtest.Within(t), key, now)
+		_, grown := c.GrowFrom(wingtest.Within(t), shardmap.Entry{Key: key}, 4, wingtest.Note, now)
+		for name, err := range map[string]error{"pin": pinned, "reset": reset, "grow": grown, "forget": c.Forget(wingtest.Within(t), key, now)} {
+			if !errors.Is(err, shard.ErrMisused) {
+				t.Errorf("%s of %.9q: %v", name, key, err)
+			}
+		}
+	}
+	if _, err := d.Shards.Lookup(wingtest.Within(t), "", now); !errors.Is(err, shard.ErrMisused) {
+		t.Errorf("looking up no key: %v", err)
+	}
+	if entry, err := d.Shards.Read(wingtest.Within(t), long); err != nil || entry.Most() != 1 {
+		t.Errorf("reading a long key: %+v, %v", entry, err)
+	}
+	strange := []string{"log", "log#7", "keys#3", "partitions", strings.Repeat("é", 512)}
+	for i, key := range strange {
+		d.Pin(t, key, 5+i, now)
+	}
+	for name, view := range map[string]*shardmap.Map{"new": shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{}), "the changer's": c.Map} {
+		for i, key := range strange {
+			entry, err := view.Lookup(wingtest.Within(t), key, now.Add(shardmap.ViewAge+time.Second))
+			if err != nil || entry.History.Newest() != 5+i {
+				t.Errorf("%s view, key %.9q: %+v, %v", name, key, entry, err)
+			}
+		}
+	}
+}
+
+// TestADeletionDuringALoad: what the load saw of a key before it was deleted is gone
+// from the view, with no further load.
+func TestADeletionDuringALoad(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	now := wingtest.Later
+	for _, key := range []string{"C#gone", "C#back", "C#stays"} {
+		d.Pin(t, key, 30, now)
+	}
+	late := &lateQuery{mapReads: mapReads{Client: d.Client}, happened: make(chan struct{}), then: func() {
+		d.forget(t, "C#gone", now)
+		d.forget(t, "C#back", now)
+		d.Pin(t, "C#back", 3, now)
+	}}
+	view := shardmap.New(late, d.Names.ShardMap, shardmap.Options{})
+	for key, want := range map[string]int{"C#gone": 1, "C#back": 3, "C#stays": 30} {
+		entry, err := view.Lookup(wingtest.Within(t), key, now)
+		if err != nil || entry.History.Newest() != want || late.queries.Load() != 17 {
+			t.Errorf("%s: %+v, %v; want %d, of 17 queries: %d", key, entry, err, want, late.queries.Load())
+		}
+	}
+}
+
+// lateQuery gives the answers of queries of keys when something else has happened since.
+type lateQuery struct {
+	mapReads
+	then     func()
+	happened chan struct{}
+	parts    atomic.Int64
+}
+
+func (l *lateQuery) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	out, err := l.mapReads.Query(ctx, in, o...)
+	if in.ExpressionAttributeValues[":part"] == nil {
+		return out, err
+	}
+	// All parts have been read when it happens.
+	if l.parts.Add(1) == schema.MapParts {
+		l.then()
+		close(l.happened)
+	}
+	<-l.happened
+	return out, err
+}

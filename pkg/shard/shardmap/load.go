@@ -1,0 +1,126 @@
+package shardmap
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// mapLoad is a reading of all keys. What fails or runs out of time goes on where it was.
+//
+// It is no snapshot: a key may change when its part has been read. That is in the log,
+// which is read after all parts, from before the begin of the load on.
+type mapLoad struct {
+	begun time.Time
+	view  *view
+	parts []*dynamodb.QueryInput // of what is left to read; nil for what has been read
+}
+
+// maxLoadTime bounds a load: one that began earlier starts over.
+const maxLoadTime = 10 * time.Minute
+
+// seenOfKeys are the attributes of keys' items that a view has.
+const seenOfKeys = "sk, version, shard_history, max_shards, last_updated, pinned, forgotten, deleted"
+
+func (m *Map) newLoad(now time.Time) *mapLoad {
+	l := &mapLoad{begun: now, view: newView(m.maxKeys), parts: m.partQueries()}
+	for _, part := range l.parts {
+		part.ProjectionExpression = aws.String(seenOfKeys)
+	}
+	return l
+}
+
+// partQueries are the queries of all keys.
+func (m *Map) partQueries() (list []*dynamodb.QueryInput) {
+	for n := range schema.MapParts {
+		list = append(list, &dynamodb.QueryInput{
+			TableName: &m.table, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("pk = :part"),
+			ExpressionAttributeValues: dynamo.Item{":part": &types.AttributeValueMemberS{Value: schema.MapPart(n)}},
+		})
+	}
+	return list
+}
+
+// load reads all keys, then what the log says since. Only renewals call it.
+func (m *Map) load(ctx context.Context, now time.Time) error {
+	l := m.loading
+	if l == nil || now.Sub(l.begun).Abs() > maxLoadTime {
+		l = m.newLoad(now)
+		m.loading = l
+	}
+	if err := m.readParts(ctx, l); err != nil {
+		return fmt.Errorf("reading the shard map: %w", err)
+	}
+	if err := m.follow(ctx, l.view, l.begun.Add(-m.times.loadBack)); err != nil {
+		return err
+	}
+	l.view.reached(now)
+	m.loading = nil
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.view = l.view
+	return nil
+}
+
+// readParts reads what is left of a load, side by side.
+func (m *Map) readParts(ctx context.Context, l *mapLoad) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for n, input := range l.parts {
+		if input == nil {
+			continue
+		}
+		group.Go(func() error {
+			err := m.pages(ctx, pageTime, input, func(it dynamo.Item) error {
+				if key, ok := ownKey(n, it); ok {
+					l.view.learn(readEntry(key, it))
+				}
+				return nil
+			})
+			if err == nil {
+				l.parts[n] = nil
+			}
+			return err
+		})
+	}
+	return group.Wait()
+}
+
+// ownKey returns the base key of an item of a part; ok is false for one that somebody
+// else has put there.
+func ownKey(part int, it dynamo.Item) (key string, ok bool) {
+	key = dynamo.Text(it, schema.SK)
+	pk, _ := schema.MapKey(key)
+	return key, pk == schema.MapPart(part)
+}
+
+// Entries reads all the entries there are, past the view, in no order, without those
+// that can't be read and those of keys that were deleted.
+func (m *Map) Entries(ctx context.Context, _ time.Time) ([]Entry, error) {
+	found := make([][]Entry, schema.MapParts)
+	group, ctx := errgroup.WithContext(ctx)
+	for n, input := range m.partQueries() {
+		group.Go(func() error {
+			return m.pages(ctx, pageTime, input, func(it dynamo.Item) error {
+				key, ok := ownKey(n, it)
+				if e := readEntry(key, it); ok && e.fault == nil && !e.gone {
+					found[n] = append(found[n], e)
+				}
+				return nil
+			})
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, fmt.Errorf("%w: %w", shard.ErrStale, err)
+	}
+	return slices.Concat(found...), nil
+}

@@ -1,0 +1,183 @@
+package shardmap
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/mapfake"
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// TestChangesDuringALoad of keys that it has passed, and of one that it never saw.
+func TestChangesDuringALoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := manyPages()
+		m := New(f, "m", Options{})
+		begun := time.Now()
+		go func() {
+			time.Sleep(3 * f.Takes) // some pages of each part have been read
+			for n := range 200 {
+				change(f, 2, fmt.Sprint("C#k", n), 40)
+			}
+			change(f, 1, "C#new", 40)
+		}()
+		if err := m.Load(t.Context(), begun); err != nil {
+			t.Fatal(err)
+		}
+		pages := f.Pages()
+		for _, key := range []string{"C#k0", "C#k77", "C#k199", "C#new"} {
+			if e, err := m.Lookup(t.Context(), key, begun); err != nil || e.History.Newest() != 40 {
+				t.Errorf("%s: %d write shards, %v", key, e.History.Newest(), err)
+			}
+		}
+		if f.Again() != 0 || f.Pages() != pages {
+			t.Errorf("%d pages, %d of them again, and %d more", pages, f.Again(), f.Pages()-pages)
+		}
+	})
+}
+
+// TestForeignItems in all places of the table harm nobody, and no list.
+func TestForeignItems(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := mapfake.New(10, 0, 0)
+		change(f, 1, "C#k", 16)
+		_, elsewhere := schema.MapKey("C#k")
+		for n := range schema.MapParts {
+			it := dynamo.Key(schema.MapPart(n), elsewhere) // not where it belongs, but for one
+			if _, there := f.Items[mapfake.Slot(it)]; !there {
+				it[attrVersion] = dynamo.Number(9)
+				f.Put(it)
+			}
+		}
+		for _, sk := range []string{"", "9", "zz", "2026-13-45T00:00:00.000Z#x", schema.MapLogSK(time.Now(), "x"), schema.MapNote} {
+			it := dynamo.Key(schema.MapLog, sk)
+			it[attrCount], it[attrNoted] = dynamo.Number(4), &types.AttributeValueMemberS{Value: "many"}
+			f.Put(it)
+		}
+		f.Put(dynamo.Key("junk", "junk"))
+		m := New(f, "m", Options{})
+		entry, err := m.Lookup(t.Context(), "C#k", time.Now())
+		if err != nil || entry.History.Newest() != 16 || m.Partitions(time.Now()) != FewPartitions {
+			t.Errorf("%+v, %v, %d partitions", entry, err, m.Partitions(time.Now()))
+		}
+		if list, err := m.Entries(t.Context(), time.Now()); err != nil || len(list) != 1 {
+			t.Errorf("%+v, %v", list, err)
+		}
+	})
+}
+
+// TestAnOldViewIsLoadedAnew, since the log may have lost what it misses.
+func TestAnOldViewIsLoadedAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := manyPages()
+		m := New(f, "m", Options{})
+		if err := m.Load(t.Context(), time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		pages := f.Pages()
+		time.Sleep(29 * time.Minute)
+		change(f, 2, "C#k3", 40)
+		if e, err := m.Lookup(t.Context(), "C#k3", time.Now()); err != nil || e.History.Newest() != 40 || f.Pages() != pages {
+			t.Errorf("%d write shards, %v, %d pages of keys", e.History.Newest(), err, f.Pages()-pages)
+		}
+		_, log := change(f, 3, "C#k3", 80)
+		delete(f.Items, mapfake.Slot(log))
+		time.Sleep(31 * time.Minute)
+		if e, err := m.Lookup(t.Context(), "C#k3", time.Now()); err != nil || e.History.Newest() != 80 || f.Pages() != 2*pages {
+			t.Errorf("%d write shards, %v, %d pages of keys", e.History.Newest(), err, f.Pages()-pages)
+		}
+	})
+}
+
+// TestAKeyOfManyChanges: the log has not room for them, and the key's item is read.
+func TestAKeyOfManyChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := mapfake.New(1000, 0, 0)
+		m, c := New(f, "m", Options{}), NewChanger(f, New(f, "m", Options{}), ChangerOptions{})
+		for n := range 2 * maxLogged {
+			if _, err := c.Pin(t.Context(), "E#e", 2+n, Note{}, time.Now()); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * time.Second)
+			e, err := m.Lookup(t.Context(), "E#e", time.Now())
+			if err != nil || e.History.Newest() != 2+n || len(e.History) != n+1 {
+				t.Fatalf("%d write shards after %d changes, %v", e.History.Newest(), len(e.History), err)
+			}
+		}
+	})
+}
+
+// TestPartitionsAreNoted: all processes know of it, and within a day it only rises.
+func TestPartitionsAreNoted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &strictMap{mapfake.New(10, 0, 0)}
+		m, c := New(f, "m", Options{}), NewChanger(f, New(f, "m", Options{}), ChangerOptions{})
+		for _, step := range []struct {
+			n     int
+			later time.Duration
+			want  int
+		}{{9, 0, 9}, {6, time.Hour, 9}, {12, time.Hour, 12}, {12, 23 * time.Hour, 12}, {8, 23 * time.Hour, 12}, {8, 2 * time.Hour, 8}} {
+			time.Sleep(step.later + 2*time.Second)
+			if err := c.NotePartitions(t.Context(), step.n, time.Now()); err != nil {
+				t.Fatal(err)
+			}
+			if err := m.Load(t.Context(), time.Now()); err != nil || m.Partitions(time.Now()) != step.want {
+				t.Errorf("%+v: %d, %v", step, m.Partitions(time.Now()), err)
+			}
+		}
+		for _, bad := range []int{0, -1, maxPartitions + 1} {
+			if err := c.NotePartitions(context.Background(), bad, time.Now()); err == nil {
+				t.Errorf("%d partitions", bad)
+			}
+		}
+	})
+}
+
+// TestTheLeadFollowsFromTheOptions: and so does how far ahead items may lie.
+func TestTheLeadFollowsFromTheOptions(t *testing.T) {
+	now := time.UnixMilli(1_763_808_123_251)
+	for _, c := range []struct {
+		o           Options
+		lead, ahead time.Duration
+	}{
+		{Options{}, LeadTime, MaxAhead},
+		{Options{ViewAge: 3 * time.Second}, 7 * time.Second, MaxAhead},
+		{Options{ViewAge: 500 * time.Millisecond, EventAhead: 4 * time.Second}, 6500 * time.Millisecond, 4 * time.Second},
+		{Options{ViewAge: time.Hour, EventAhead: time.Hour}, Margin, MaxEventAhead},
+	} {
+		f := mapfake.New(10, 0, 0)
+		view := New(f, "m", c.o)
+		changer := NewChanger(f, view, ChangerOptions{})
+		e, err := changer.Grow(t.Context(), "E#e", 4, Note{}, now)
+		if late := e.Effective().Sub(now); err != nil || late < c.lead || late > c.lead+CommitTime {
+			t.Errorf("%+v: in force after %v, %v; want %v", c.o, late, err, c.lead)
+		}
+		if got := changer.Options().EventAhead; got != c.ahead {
+			t.Errorf("%+v: %v ahead, want %v", c.o, got, c.ahead)
+		}
+	}
+}
+
+// TestEpochs: times of the shard map have milliseconds where they need them.
+func TestEpochs(t *testing.T) {
+	e := Entry{Key: "E#e", Version: 2, Max: 16, History: shard.History{
+		{At: time.UnixMilli(1_763_808_100_000), Count: 4}, {At: time.UnixMilli(1_763_808_123_250), Count: 16},
+	}, Updated: time.UnixMilli(1_763_808_118_250), Notes: map[int64]Note{1_763_808_123_250: {"me", "why"}}}
+	it := e.attributes()
+	list := it[attrHistory].(*types.AttributeValueMemberL).Value
+	if got := list[1].(*types.AttributeValueMemberS).Value; got != "1763808123.250:16" {
+		t.Errorf("a change is %s", got)
+	}
+	it[attrUpdated] = &types.AttributeValueMemberN{Value: "1763808118.25"} // as DynamoDB has it
+	got, err := parseEntry(e.Key, it)
+	if err != nil || !got.Effective().Equal(e.Effective()) || !got.Updated.Equal(e.Updated) || got.Notes[1_763_808_123_250].By != "me" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}

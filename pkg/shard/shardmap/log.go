@@ -1,0 +1,102 @@
+package shardmap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// maxLogged is how many changes of a key an item of the log says. Of one that has more,
+// the key's item is read.
+const maxLogged = 30
+
+// errLong is the fault of a log item that does not say its key's changes.
+var errLong = errors.New("its changes are too many for the log")
+
+// logItem is the item of the log that says what became of a key: all that a view has of
+// it. Many processes read it several times, so it is small:
+//
+//	pk               S  log
+//	sk               S  the time of the change, and something random
+//	key              S  the base key
+//	version          N  as in the key's item, as are
+//	shard_history    L  absent if there are more than 30
+//	max_shards       N  absent if it is the largest of the history
+//	pinned, forgotten, deleted  BOOL  absent if false
+//	expires_at       N  two hours after the change
+func (e Entry) logItem() dynamo.Item {
+	it := dynamo.Key(schema.MapLog, schema.MapLogSK(e.Updated, strconv.FormatUint(rand.Uint64(), 36)))
+	it[attrKey], it[attrVersion] = &types.AttributeValueMemberS{Value: e.Key}, dynamo.Number(e.Version)
+	it[schema.ExpiresAt] = dynamo.Number(e.Updated.Add(logTime).Unix())
+	if len(e.History) <= maxLogged {
+		it[attrHistory] = e.history()
+	}
+	if e.Max > e.History.Max(time.Time{}, farFuture) {
+		it[attrMax] = dynamo.Number(int64(e.Max))
+	}
+	for name, is := range map[string]bool{attrPinned: e.Pinned, attrForgotten: e.Forgotten, attrDeleted: e.gone} {
+		if is {
+			it[name] = &types.AttributeValueMemberBOOL{Value: true}
+		}
+	}
+	return it
+}
+
+// logged reads an item of the log; ok is false for one that is no change.
+func logged(it dynamo.Item) (e Entry, ok bool) {
+	at, err := schema.ParseMapLogSK(dynamo.Text(it, schema.SK))
+	key := dynamo.Text(it, attrKey)
+	if err != nil || key == "" {
+		return Entry{}, false
+	}
+	if e = readEntry(key, it); e.fault == nil && it[attrHistory] == nil {
+		e.fault = errLong
+	}
+	e.Updated = at
+	return e, true
+}
+
+// maxPartitions bounds what is taken for a number of partitions.
+const maxPartitions = 1_000_000
+
+// NotePartitions notes how many partitions the items table has, for all processes to
+// know with their next poll. A number below one of the last day is not noted: partitions
+// are split, and only seldom merged.
+func (c *Changer) NotePartitions(ctx context.Context, n int, now time.Time) error {
+	if n < 1 || n > maxPartitions {
+		return fmt.Errorf("%w: %d partitions are not 1 to %d", shard.ErrMisused, n, maxPartitions)
+	}
+	note := dynamo.Key(schema.MapLog, schema.MapNote)
+	note[attrNoted], note[attrUpdated] = dynamo.Number(int64(n)), seconds(dated(now))
+	err := dynamo.Persist(ctx, func(ctx context.Context) error {
+		_, err := c.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{{Put: &types.Put{
+			TableName: &c.table, Item: note,
+			ConditionExpression:      aws.String("attribute_not_exists(#n) OR #n <= :n OR last_updated < :old"),
+			ExpressionAttributeNames: map[string]string{"#n": attrNoted},
+			ExpressionAttributeValues: dynamo.Item{
+				":n":   dynamo.Number(int64(n)),
+				":old": seconds(dated(now).Add(-24 * time.Hour)),
+			},
+		}}}}, dynamo.NoRetry)
+		return err
+	})
+	if canceled, ok := errors.AsType[*types.TransactionCanceledException](err); ok && dynamo.HasReason(canceled, "ConditionalCheckFailed") {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("noting %d partitions: %w", n, err)
+	}
+	c.current().note(n)
+	return nil
+}

@@ -1,0 +1,146 @@
+package shardmap
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// follow takes over what the log says from a time on, and the note of partitions, which
+// stands at its end.
+func (m *Map) follow(ctx context.Context, v *view, from time.Time) error {
+	err := m.pages(ctx, callTime, &dynamodb.QueryInput{
+		TableName: &m.table, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("pk = :log AND sk >= :from"),
+		ExpressionAttributeValues: dynamo.Item{
+			":log":  &types.AttributeValueMemberS{Value: schema.MapLog},
+			":from": &types.AttributeValueMemberS{Value: from.UTC().Format(schema.TimeLayout)},
+		},
+	}, func(it dynamo.Item) error { return m.hear(ctx, v, it) })
+	if err != nil {
+		return fmt.Errorf("reading the changes of the shard map: %w", err)
+	}
+	return nil
+}
+
+// hear takes over one item of the log. What somebody else has put there says nothing.
+func (m *Map) hear(ctx context.Context, v *view, it dynamo.Item) error {
+	if dynamo.Text(it, schema.SK) == schema.MapNote {
+		if n, err := dynamo.Integer(it, attrNoted); err == nil {
+			v.note(int(n))
+		}
+		return nil
+	}
+	change, ok := logged(it)
+	if !ok {
+		return nil
+	}
+	if change.fault != nil {
+		return m.lookAgain(ctx, v, change)
+	}
+	v.learn(change)
+	return nil
+}
+
+// lookAgain reads the item of a key whose change does not say all, or can't be read.
+// What the view has of it is no longer so; the item may be readable, or newer.
+func (m *Map) lookAgain(ctx context.Context, v *view, change Entry) error {
+	if held, ok, _ := v.find(change.Key); ok && change.Version > 0 && !change.newer(held) {
+		return nil
+	}
+	it, err := m.get(ctx, change.Key)
+	if err != nil {
+		return fmt.Errorf("reading %q: %w", change.Key, err)
+	}
+	v.replace(readEntry(change.Key, it), it != nil)
+	return nil
+}
+
+// Read reads one key's item, consistently and past the view. A key that is not in
+// the map has an entry with no history. It costs a read unit for 4 KB.
+func (m *Map) Read(ctx context.Context, key string) (Entry, error) {
+	if err := usable(key); err != nil {
+		return Entry{}, err
+	}
+	it, err := m.get(ctx, key)
+	if err != nil || it == nil {
+		return Entry{Key: key}, err
+	}
+	return parseEntry(key, it)
+}
+
+// Bounds of one attempt of a read. One that hangs is better made again.
+const (
+	callTime = 500 * time.Millisecond // it takes some milliseconds, and a request that has 2 s waits for it
+	pageTime = 2 * time.Second        // of a load's page: with 15 others it is decoded by part of a CPU
+)
+
+// maxSortKey is DynamoDB's bound: what is longer is no key of the map.
+const maxSortKey = 1024
+
+func (m *Map) get(ctx context.Context, key string) (it dynamo.Item, err error) {
+	err = dynamo.Persist(ctx, func(ctx context.Context) error {
+		it, err = m.getOnce(ctx, key)
+		return err
+	})
+	return it, err
+}
+
+func (m *Map) getOnce(ctx context.Context, key string) (it dynamo.Item, err error) {
+	if len(key) > maxSortKey {
+		return nil, nil
+	}
+	err = promptly(ctx, callTime, func(ctx context.Context) error {
+		out, err := m.client.GetItem(ctx, &dynamodb.GetItemInput{
+			TableName: &m.table, Key: mapKey(key), ConsistentRead: aws.Bool(true),
+		}, dynamo.NoRetry)
+		if err == nil {
+			it = out.Item
+		}
+		return err
+	})
+	return it, err
+}
+
+// pages makes a query to its end, from where its input is: a further call goes on after
+// the last page that was taken in.
+func (m *Map) pages(ctx context.Context, each time.Duration, input *dynamodb.QueryInput, take func(dynamo.Item) error) error {
+	for {
+		var out *dynamodb.QueryOutput
+		err := dynamo.Persist(ctx, func(ctx context.Context) error {
+			return promptly(ctx, each, func(ctx context.Context) (err error) {
+				out, err = m.client.Query(ctx, input, dynamo.NoRetry)
+				return err
+			})
+		})
+		if err != nil {
+			return err
+		}
+		for _, it := range out.Items {
+			if err := take(it); err != nil {
+				return err
+			}
+		}
+		if input.ExclusiveStartKey = out.LastEvaluatedKey; len(out.LastEvaluatedKey) == 0 {
+			return nil
+		}
+	}
+}
+
+// promptly makes a call that is cut off after a while, which is worth another attempt.
+func promptly(ctx context.Context, within time.Duration, call func(context.Context) error) error {
+	limited, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	err := call(limited)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return fmt.Errorf("%w: no answer within %v: %v", shard.ErrUnavailable, within, err)
+	}
+	return err
+}

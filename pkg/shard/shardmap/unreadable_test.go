@@ -1,0 +1,74 @@
+package shardmap
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/mapfake"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// TestAChangeThatCannotBeRead makes its key's look-ups fail, in views that had the key
+// before, in those that had not, and in new ones; until a change that can be read.
+func TestAChangeThatCannotBeRead(t *testing.T) {
+	for name, version := range map[string]types.AttributeValue{
+		"another form of the history": dynamo.Number(10), "of the version, too": &types.AttributeValueMemberS{Value: "10"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := mapfake.New(10, 0, 0)
+			change(f, 9, "E#a", 16)
+			change(f, 9, "E#c", 16)
+			m := New(f, "m", Options{})
+			if _, err := m.Lookup(t.Context(), "E#a", time.Now()); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Minute)
+			for _, key := range []string{"E#a", "E#b"} {
+				it, log := change(f, 10, key, 40)
+				for _, it := range []dynamo.Item{it, log} {
+					it[attrHistory], it[attrVersion] = newForm, version
+				}
+			}
+			time.Sleep(ViewAge + time.Second)
+			views := map[string]*Map{"held": m, "new": New(f, "m", Options{})}
+			check := func(when string, faulty bool) {
+				for view, m := range views {
+					for key, fails := range map[string]bool{"E#a": faulty, "E#b": true, "E#c": false} {
+						if e, err := m.Lookup(t.Context(), key, time.Now()); errors.Is(err, shard.ErrStale) != fails || !fails && e.fault != nil {
+							t.Errorf("%s, %s, %s view: %s has %d, %v", name, when, view, key, e.History.Newest(), err)
+						}
+					}
+				}
+			}
+			check("unreadable", true)
+			change(f, 11, "E#a", 20)
+			time.Sleep(ViewAge + time.Second)
+			check("changed since", false)
+		})
+	}
+}
+
+// TestADamagedChange of a key whose item is whole holds nobody up.
+func TestADamagedChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := mapfake.New(10, 0, 0)
+		change(f, 1, "E#a", 16)
+		m := New(f, "m", Options{})
+		if _, err := m.Lookup(t.Context(), "E#a", time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		_, log := change(f, 2, "E#a", 40)
+		log[attrHistory] = newForm
+		time.Sleep(ViewAge + time.Second)
+		for view, m := range map[string]*Map{"held": m, "new": New(f, "m", Options{})} {
+			if e, err := m.Lookup(t.Context(), "E#a", time.Now()); err != nil || e.History.Newest() != 40 {
+				t.Errorf("%s view: %d write shards, %v", view, e.History.Newest(), err)
+			}
+		}
+	})
+}

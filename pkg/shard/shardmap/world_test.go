@@ -1,0 +1,363 @@
+package shardmap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/lane"
+	"github.com/hotshard/hotshard/internal/mapfake"
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// world plays many processes with views of one shard map against each other: clocks up to
+// a second apart, commits that take up to a second, processes that are frozen between
+// calls or in the midst of one, that begin anew and load beside changes, that die in a
+// transaction, partitions that are throttled for a while, and a TTL that removes at once
+// what may be removed.
+type world struct {
+	strictMap
+	times mapTimes
+	lead  time.Duration
+	bound time.Duration
+
+	freezing int // of a thousand ways of a call, in which the process is frozen
+
+	mu       sync.Mutex
+	random   *rand.Rand
+	truth    map[string][]state // what keys were, in the order of commits
+	observed []observed
+	fault    error     // the first
+	full     string    // a partition that refuses reads
+	until    time.Time // so long
+}
+
+// state is what a key was from a time on.
+type state struct {
+	at      time.Time
+	version int64
+	newest  int
+	gone    bool
+	history shard.History
+}
+
+// observed is a count that a process went by for a time.
+type observed struct {
+	key   string
+	t     time.Time
+	count int
+	when  time.Time
+}
+
+func newWorld(seed uint64) *world {
+	return &world{
+		strictMap: strictMap{mapfake.New(3, 0, 0)}, times: soundTimes, lead: LeadTime, bound: CommitTime, freezing: 6,
+		random: rand.New(rand.NewPCG(seed, 7)), truth: map[string][]state{},
+	}
+}
+
+func (w *world) chance(percent int) bool { return w.below(100) < percent }
+
+func (w *world) below(n int) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.random.IntN(n)
+}
+
+func (w *world) within(low, high time.Duration) time.Duration {
+	return low + time.Duration(w.below(int(high-low)+1))
+}
+
+func (w *world) fail(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.fault == nil {
+		w.fault = err
+	}
+}
+
+// linger is how long one way of a call takes. A process that is frozen meanwhile does not
+// know that its deadline is over.
+func (w *world) linger(ctx context.Context) error {
+	d := w.within(0, 20*time.Millisecond)
+	switch n := w.below(1000); {
+	case n < w.freezing:
+		time.Sleep(w.within(time.Second, 3*time.Hour))
+		return nil
+	case n < 200:
+		d = w.within(0, 900*time.Millisecond)
+	}
+	return w.Wait(ctx, d)
+}
+
+// expire removes what TTL may remove. The caller holds the fake's mu.
+func (w *world) expire() {
+	for at, it := range w.Items {
+		if end, err := dynamo.Integer(it, schema.ExpiresAt); err == nil && end > 0 && end <= time.Now().Unix() {
+			delete(w.Items, at)
+		}
+	}
+}
+
+func (w *world) read(ctx context.Context, read func() error) error {
+	if err := w.linger(ctx); err != nil {
+		return err
+	}
+	w.Table.Mu.Lock()
+	w.expire()
+	w.Table.Mu.Unlock()
+	if err := read(); err != nil {
+		return err
+	}
+	return w.linger(ctx)
+}
+
+func (w *world) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (out *dynamodb.GetItemOutput, err error) {
+	err = w.read(ctx, func() (err error) { out, err = w.Table.GetItem(context.Background(), in, o...); return err })
+	return out, err
+}
+
+func (w *world) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (out *dynamodb.QueryOutput, err error) {
+	err = w.read(ctx, func() (err error) {
+		if w.refuses(dynamo.Text(in.ExpressionAttributeValues, ":part")) {
+			return &types.ProvisionedThroughputExceededException{}
+		}
+		out, err = w.Table.Query(context.Background(), in, o...)
+		return err
+	})
+	return out, err
+}
+
+// fill has a part of the keys refuse reads for a while, so that loads end late.
+func (w *world) fill() {
+	part, until := schema.MapPart(w.below(schema.MapParts)), time.Now().Add(w.within(0, 20*time.Second))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.full, w.until = part, until
+}
+
+func (w *world) refuses(part string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return part == w.full && time.Now().Before(w.until)
+}
+
+var errDied = errors.New("it died in its transaction")
+
+// TransactWriteItems commits within a second, and not after the caller's deadline, which
+// may be the moment at which it commits.
+func (w *world) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	if err := w.Wait(ctx, w.within(0, 950*time.Millisecond)); err != nil && w.chance(50) {
+		return nil, err
+	}
+	if w.chance(5) {
+		return nil, errDied // and nothing was written
+	}
+	if err := w.commit(in); err != nil {
+		return nil, err
+	}
+	if w.chance(5) {
+		return nil, errDied
+	}
+	return &dynamodb.TransactWriteItemsOutput{}, ctx.Err()
+}
+
+func (w *world) commit(in *dynamodb.TransactWriteItemsInput) error {
+	w.Table.Mu.Lock()
+	defer w.Table.Mu.Unlock()
+	w.expire()
+	put := in.TransactItems[0].Put
+	if !holds(put, w.Items[mapfake.Slot(put.Item)]) {
+		return &types.TransactionCanceledException{CancellationReasons: []types.CancellationReason{{Code: aws.String("ConditionalCheckFailed")}}}
+	}
+	for _, action := range in.TransactItems {
+		w.Put(action.Put.Item)
+	}
+	e := readEntry(dynamo.Text(put.Item, schema.SK), put.Item)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.truth[e.Key] = append(w.truth[e.Key], state{time.Now(), e.Version, e.History.Newest(), e.gone, e.History})
+	return nil
+}
+
+// process is one process with a view.
+type process struct {
+	*world
+	skew    time.Duration
+	changer *Changer
+}
+
+func (w *world) process() *process {
+	p := &process{world: w, skew: w.within(-Clocks/2, Clocks/2)}
+	p.begin()
+	return p
+}
+
+// begin gives the process a view that knows nothing.
+func (p *process) begin() {
+	view := New(p.world, "m", Options{})
+	view.times = p.times
+	p.changer = NewChanger(p.world, view, ChangerOptions{})
+	p.changer.lead, p.changer.bound = p.lead, p.bound
+}
+
+// kept are keys that are never deleted, whose counts are agreed on for all times.
+var kept = []string{"E#a", "E#b"}
+
+const deletable = "C#d"
+
+func (p *process) step() {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	key := append(kept, deletable)[p.below(3)]
+	switch now := time.Now().Add(p.skew); p.below(20) {
+	case 0:
+		p.begin()
+	case 1, 2:
+		_, _ = p.changer.Pin(ctx, key, 1+p.below(60), Note{}, now) // refusals and losses are right here
+	case 3:
+		if seen, err := p.changer.Lookup(ctx, key, now); err == nil {
+			_, _ = p.changer.GrowFrom(ctx, seen, 1+p.below(60), Note{}, time.Now().Add(p.skew))
+		}
+	case 4:
+		_, _ = p.changer.Reset(ctx, deletable, now)
+		_ = p.changer.Forget(ctx, deletable, time.Now().Add(p.skew))
+	case 5:
+		_, _ = p.changer.Refresh(ctx, key, now)
+	default:
+		p.look(ctx, key, now)
+	}
+}
+
+// look has the process look a key up, and checks that it knows all changes that are older
+// than its view may be.
+func (p *process) look(ctx context.Context, key string, now time.Time) {
+	begun := time.Now()
+	e, err := p.changer.Lookup(ctx, key, now)
+	if err != nil {
+		return // it knows that it does not know
+	}
+	p.mu.Lock()
+	states := p.truth[key]
+	p.mu.Unlock()
+	must := 0 // so many states are over, but for the last of them
+	for must < len(states) && begun.Sub(states[must].at) > ViewAge {
+		must++
+	}
+	known := must == 0 && len(e.History) == 0 || slices.ContainsFunc(states[max(0, must-1):], func(s state) bool {
+		return s.newest == e.History.Newest() && (s.version == e.Version || s.gone && e.Max <= 1)
+	})
+	if !known {
+		p.fail(fmt.Errorf("at %v %s has version %d and %d write shards in a view: states %+v, of which %d are old", begun, key, e.Version, e.History.Newest(), states, must))
+	}
+	for _, t := range []time.Time{now, now.Add(MaxAhead), now.Add(-p.within(0, time.Minute))} {
+		p.mu.Lock()
+		p.observed = append(p.observed, observed{key, t, e.History.At(t), begun})
+		p.mu.Unlock()
+	}
+}
+
+// run plays some periods in which processes are busy together. Between them all are
+// frozen, and some of them during one, too.
+func (w *world) run() error {
+	var processes []*process
+	for range 6 {
+		processes = append(processes, w.process())
+	}
+	for range 6 {
+		longest := []time.Duration{5 * time.Second, 40 * time.Minute, 3 * time.Hour, 26 * time.Hour}[w.below(4)]
+		time.Sleep(w.within(time.Second, longest))
+		w.fill()
+		var group sync.WaitGroup
+		for _, p := range processes {
+			if w.chance(30) {
+				continue
+			}
+			group.Go(func() {
+				for range 25 {
+					time.Sleep(p.within(0, 1200*time.Millisecond))
+					p.step()
+				}
+			})
+		}
+		group.Wait()
+	}
+	return w.verdict()
+}
+
+// verdict compares all counts that processes went by with what the table says now.
+func (w *world) verdict() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.fault != nil {
+		return w.fault
+	}
+	for _, o := range w.observed {
+		states := w.truth[o.key]
+		if len(states) == 0 || o.key == deletable {
+			continue
+		}
+		if n := states[len(states)-1].history.At(o.t); n != o.count {
+			return fmt.Errorf("%s: at %v a process went by %d write shards for %v, and it is %d", o.key, o.when, o.count, o.t, n)
+		}
+	}
+	return nil
+}
+
+// playWorld runs a world of a seed, after something about it was changed.
+func playWorld(t *testing.T, seed uint64, change func(*world)) (err error) {
+	synctest.Test(t, func(*testing.T) {
+		w := newWorld(seed)
+		change(w)
+		err = w.run()
+		time.Sleep(24 * time.Hour) // whoever is frozen yet
+	})
+	return err
+}
+
+// TestNoViewMissesAChange, and all agree on the count of a time before it has come.
+func TestNoViewMissesAChange(t *testing.T) {
+	first := uint64(time.Now().UnixNano())
+	seeds := uint64(lane.Runs(20, 40))
+	t.Logf("seeds %d and the %d after it", first, seeds-1)
+	for seed := first; seed < first+seeds; seed++ {
+		if err := playWorld(t, seed, func(*world) {}); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+	}
+}
+
+// TestEachRuleIsNeeded takes each of the rules away that keep a view from missing a change.
+func TestEachRuleIsNeeded(t *testing.T) {
+	const never = 10_000 * time.Hour
+	for name, without := range map[string]func(*world){
+		"a poll reads the log from before the last one":   func(w *world) { w.times.overlap = 0 },
+		"a load reads the log from before its begin":      func(w *world) { w.times.loadBack = 0 },
+		"a view of long ago is loaded anew":               func(w *world) { w.times.reload = never },
+		"a change that is not committed soon is given up": func(w *world) { w.bound, w.freezing = never, 50 },
+		"a change comes into force after all know of it":  func(w *world) { w.lead = 2 * time.Second },
+	} {
+		t.Run(name, func(t *testing.T) {
+			const most = 400
+			for seed := range uint64(most) {
+				if err := playWorld(t, seed, without); err != nil {
+					t.Logf("seed %d: %.300v", seed, err)
+					return
+				}
+			}
+			t.Errorf("%d worlds without it went well", most)
+		})
+	}
+}

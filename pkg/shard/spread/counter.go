@@ -1,0 +1,99 @@
+package spread
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"strconv"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// Counter watches a counter's write shards for a while, and counts the writes that
+// each got meanwhile, exactly: every write raises a write shard's rev by one. How
+// many there ever were is not stored, since a rev starts at the clock's
+// microseconds, and values tell nothing: increments differ. So a counter that is
+// not written to while it is watched has nothing to count. Write shards that a change
+// of the count adds meanwhile are Unknown; those of the count at the begin are judged.
+//
+// It costs two strongly consistent reads of each write shard, and two of the map's item.
+func (r *Reader) Counter(ctx context.Context, name string, watch time.Duration) (Result, error) {
+	base := schema.BaseKey{Type: schema.Counter, Name: name}
+	fault := func(err error) error { return fmt.Errorf("watching counter %q: %w", name, err) }
+	entry, err := r.shards.Read(ctx, base.String())
+	if err != nil {
+		return Result{}, fault(err)
+	}
+	from := time.Now().UTC()
+	before, err := r.revs(ctx, base, entry.Most())
+	if err != nil {
+		return Result{}, fault(err)
+	}
+	select {
+	case <-ctx.Done():
+		return Result{}, fault(ctx.Err())
+	case <-time.After(watch):
+	}
+	to := time.Now().UTC()
+	later, err := r.shards.Read(ctx, base.String())
+	if err != nil {
+		return Result{}, fault(err)
+	}
+	after, err := r.revs(ctx, base, max(entry.Most(), later.Most()))
+	if err != nil {
+		return Result{}, fault(err)
+	}
+	before = append(before, make([]*big.Int, len(after)-len(before))...)
+	counts, unknown := writesBetween(before, after, time.Since(from))
+	spread := spreadOver(counts, entry.History.Newest())
+	spread.From, spread.To, spread.Unknown = from, to, unknown
+	return spread, nil
+}
+
+// revs reads the revs of a counter's write shards; nil for one that is not there.
+func (r *Reader) revs(ctx context.Context, base schema.BaseKey, shards int) ([]*big.Int, error) {
+	keys := make([]dynamo.Item, shards)
+	index := make(map[string]int, shards)
+	for n := range keys {
+		keys[n] = dynamo.Key(schema.Key{Base: base, Shard: n}.String(), schema.SoleSK)
+		index[dynamo.Text(keys[n], schema.PK)] = n
+	}
+	items, err := dynamo.BatchGet(ctx, r.client, r.table, keys, true)
+	if err != nil {
+		return nil, err
+	}
+	revs := make([]*big.Int, shards)
+	for _, it := range items {
+		n := index[dynamo.Text(it, schema.PK)]
+		if revs[n], err = dynamo.WholeNumber(it, "rev"); err != nil {
+			return nil, fmt.Errorf("write shard "+strconv.Itoa(n)+": %w", err)
+		}
+	}
+	return revs, nil
+}
+
+// mostWrites bounds what one item takes a second; a rev that rises faster is of an
+// item that was deleted and made anew. A partition takes 1,000.
+const mostWrites = 10_000
+
+// writesBetween counts the writes of each write shard between two readings.
+func writesBetween(before, after []*big.Int, watched time.Duration) (counts []int64, unknown []int) {
+	counts = make([]int64, len(after))
+	most := int64((watched + time.Second).Seconds() * mostWrites)
+	for n := range after {
+		switch {
+		case before[n] == nil && after[n] == nil:
+			continue
+		case before[n] != nil && after[n] != nil:
+			rise := new(big.Int).Sub(after[n], before[n])
+			if rise.Sign() >= 0 && rise.IsInt64() && rise.Int64() <= most {
+				counts[n] = rise.Int64()
+				continue
+			}
+		}
+		unknown = append(unknown, n)
+	}
+	return counts, unknown
+}

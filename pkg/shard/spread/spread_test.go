@@ -1,0 +1,253 @@
+package spread_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/shard/events"
+	"github.com/hotshard/hotshard/pkg/shard/sessions"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+	"github.com/hotshard/hotshard/pkg/shard/spread"
+)
+
+func (d *deployment) spreads() *spread.Reader {
+	return spread.NewReader(d.Client, d.Names.Items, d.Shards)
+}
+
+// spaced makes n events, five at each instant.
+func spaced(entity string, n int, start time.Time, step time.Duration) (list []events.Event) {
+	for i := range n {
+		list = append(list, events.Event{Entity: entity, ID: fmt.Sprintf("id/%03d#x", i), Time: start.Add(time.Duration(i/5) * step)})
+	}
+	return list
+}
+
+func (d *deployment) putAll(t *testing.T, list []events.Event, now time.Time) {
+	t.Helper()
+	writer := events.NewWriter(d.Client, d.Names.Items, d.Shards, events.Options{})
+	if err := errors.Join(writer.Put(wingtest.Within(t), list, now)...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSpreadOfEvents: each stretch of one shard count is counted by itself, and what
+// lies elsewhere is a stray.
+func TestSpreadOfEvents(t *testing.T) {
+	d := deploy(t)
+	now := wingtest.Later
+	start := now.Add(-60 * time.Hour) // a midnight
+	change := start.Add(30 * time.Hour)
+	d.SetShards(t, "E#sensor", fmt.Sprintf("%d:5", start.Add(-time.Hour).Unix()), fmt.Sprintf("%d:2", change.Unix()))
+	list := spaced("sensor", 300, start, time.Hour) // five an hour, for 60 hours
+	d.putAll(t, list, now)
+	d.putAll(t, spaced("other", 50, start, time.Hour), now)
+	want := [][]int64{make([]int64, 5), make([]int64, 2)}
+	for _, e := range list {
+		if e.Time.Before(change) {
+			want[0][shard.Calculated(e.ID, 5)]++
+		} else {
+			want[1][shard.Calculated(e.ID, 2)]++
+		}
+	}
+	d.putItem(t, "E#sensor#"+change.Format("2006-01-02")+"#4", change.Format("2006-01-02T15:04:05.000Z")+"#stray", 0)
+	d.putItem(t, "E#sensor#"+change.Format("2006-01-02")+"#0", change.Format("2006-01-02T15:04:05.000Z")+"#expired", now.Unix())
+	got, err := d.spreads().Events(wingtest.Within(t), "sensor", start, start.Add(72*time.Hour), now)
+	if err != nil || len(got) != 2 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	for i, s := range got {
+		if !slices.Equal(s.Counts, want[i]) || s.Strays != int64(i) || s.Verdict() != shard.Even {
+			t.Errorf("stretch %d: %+v, want %v", i, s, want[i])
+		}
+	}
+	if !got[0].To.Equal(change) || !got[1].From.Equal(change) || got[0].Total+got[1].Total != 300 {
+		t.Errorf("%+v", got)
+	}
+	if got, err = d.spreads().Events(wingtest.Within(t), "never", start, now, now); err != nil || len(got) != 1 || got[0].Verdict() != shard.Unsharded {
+		t.Errorf("an entity without events: %+v, %v", got, err)
+	}
+}
+
+func (d *deployment) putItem(t *testing.T, pk, sk string, expires int64) {
+	t.Helper()
+	it := map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: pk}, "sk": &types.AttributeValueMemberS{Value: sk}}
+	if expires > 0 {
+		it["expires_at"] = &types.AttributeValueMemberN{Value: fmt.Sprint(expires)}
+	}
+	if _, err := d.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &d.Names.Items, Item: it}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSpreadOfEventsRefuses(t *testing.T) {
+	d := deploy(t)
+	now := wingtest.Later
+	if _, err := d.spreads().Events(wingtest.Within(t), "x", now, now, now); err == nil {
+		t.Error("an empty range is counted")
+	}
+	if _, err := d.spreads().Events(wingtest.Within(t), "x", now.AddDate(-2, 0, 0), now, now); err == nil {
+		t.Error("two years are counted")
+	}
+}
+
+// TestSpreadOfACounter: the writes of a while are counted exactly, those before it
+// and values don't matter, and a write shard made meanwhile is not guessed at.
+func TestSpreadOfACounter(t *testing.T) {
+	d := deploy(t)
+	d.SetShards(t, "C#hits", "1:3")
+	for n, writes := range []int{40, 1} { // the third isn't there yet
+		d.raise(t, n, writes)
+	}
+	type outcome struct {
+		spread spread.Result
+		err    error
+	}
+	watched := make(chan outcome)
+	reads := &stagedClient{Client: d.Client, read: make(chan struct{}), raised: make(chan struct{})}
+	go func() {
+		s, err := spread.NewReader(reads, d.Names.Items, d.Shards).Counter(t.Context(), "hits", time.Millisecond)
+		watched <- outcome{s, err}
+	}()
+	select {
+	case <-reads.read: // the first look was taken
+	case got := <-watched:
+		t.Fatalf("before the second look: %+v, %v", got.spread, got.err)
+	}
+	d.SetShards(t, "C#hits", "1:3", "2:6") // it grows
+	for n, writes := range []int{7, 9, 2, 0, 5} {
+		d.raise(t, n, writes)
+	}
+	close(reads.raised)
+	got := <-watched
+	if got.err != nil || !slices.Equal(got.spread.Counts, []int64{7, 9, 0}) || !slices.Equal(got.spread.Unknown, []int{2, 4}) {
+		t.Errorf("%+v, %v", got.spread, got.err)
+	}
+}
+
+// raise writes to a counter's write shard.
+func (d *deployment) raise(t *testing.T, n, writes int) {
+	t.Helper()
+	for range writes {
+		update := "SET rev = if_not_exists(rev, :now) + :one ADD #value :delta"
+		_, err := d.Client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+			TableName: &d.Names.Items, UpdateExpression: &update, ExpressionAttributeNames: map[string]string{"#value": "value"},
+			Key: map[string]types.AttributeValue{
+				"pk": &types.AttributeValueMemberS{Value: fmt.Sprintf("C#hits#%d", n)}, "sk": &types.AttributeValueMemberS{Value: "-"},
+			},
+			ExpressionAttributeValues: map[string]types.AttributeValue{
+				":now": &types.AttributeValueMemberN{Value: fmt.Sprint(wingtest.Later.UnixMicro())}, ":one": &types.AttributeValueMemberN{Value: "1"},
+				":delta": &types.AttributeValueMemberN{Value: "-5"},
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestSpreadOfABoard counts in the index, by period, and shows who has not moved yet.
+func TestSpreadOfABoard(t *testing.T) {
+	d := deploy(t)
+	now := wingtest.Later
+	rankings := boards.New(d.Client, d.Names.Items, d.Shards, boards.Options{})
+	d.SetShards(t, "L#game", "1:4")
+	submit := func(from, to int, score string) {
+		if _, err := d.Shards.Lookup(wingtest.Within(t), "L#game", wingtest.Later); err != nil { // writers don't wait long for a view
+			t.Fatal(err)
+		}
+		var list []boards.PlayerScore
+		for i := from; i < to; i++ {
+			s, err := boards.ParseScore(score)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, boards.PlayerScore{Player: fmt.Sprint("player", i), Score: s})
+		}
+		for _, err := range rankings.Submit(wingtest.Within(t), "game", list, now) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	submit(0, 100, "1")
+	d.SetShards(t, "L#game", "1:4", "2:2")
+	d.Shards = shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})
+	rankings = boards.New(d.Client, d.Names.Items, d.Shards, boards.Options{})
+	submit(0, 50, "2")
+	counts, strays := make([]int64, 2), int64(0)
+	for i := range 100 {
+		player := fmt.Sprint("player", i)
+		switch n := shard.Calculated(player, 4); {
+		case i < 50:
+			counts[shard.Calculated(player, 2)]++
+		case n < 2:
+			counts[n]++
+		default:
+			strays++
+		}
+	}
+	got, err := d.spreads().Board(wingtest.Within(t), "game", "all", now)
+	if err != nil || !slices.Equal(got.Counts, counts) || got.Strays != strays {
+		t.Errorf("%+v, %v; want %v and %d strays", got, err, counts, strays)
+	}
+}
+
+func TestSpreadOfSessions(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	s, now := sessions.New(d.Client, d.Names.Items, d.Shards, sessions.Options{}), wingtest.Later
+	begin := func(from, to int, ttl time.Duration) {
+		for i := from; i < to; i++ {
+			if _, err := s.Put(wingtest.Within(t), sessions.Lease{Group: "room", ID: fmt.Sprint("id", i), TTL: ttl}, now); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	begin(0, 20, time.Hour)
+	now = d.Pin(t, "S#room", 3, now)
+	begin(10, 40, time.Hour)   // ten of them move, and twenty are new
+	begin(50, 60, time.Second) // these end
+	now = now.Add(time.Minute)
+	want := make([]int64, 3)
+	for i := range 40 {
+		n := 0
+		if i >= 10 {
+			n = shard.Calculated(fmt.Sprint("id", i), 3)
+		}
+		want[n]++
+	}
+	got, err := spread.NewReader(d.Client, d.Names.Items, shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})).Sessions(wingtest.Within(t), "room", now)
+	if err != nil || !slices.Equal(got.Counts, want) {
+		t.Errorf("%+v, %v; want %v", got, err, want)
+	}
+}
+
+// stagedClient tells when its first batch was read, and hands it out when the writes
+// after it are made: all else is read after them.
+type stagedClient struct {
+	*dynamodb.Client
+	batches      int
+	read, raised chan struct{}
+}
+
+func (c *stagedClient) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	out, err := c.Client.BatchGetItem(ctx, in, o...)
+	if c.batches++; c.batches == 1 {
+		close(c.read)
+		select {
+		case <-c.raised:
+		case <-ctx.Done():
+		}
+	}
+	return out, err
+}

@@ -1,0 +1,269 @@
+package table_test
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/lane"
+	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/table"
+)
+
+// These are the formulas of articles, in plain code that shares nothing with the library.
+
+// guide is the Developer Guide's: the sum of the code points modulo 200, plus 1.
+func guide(id string) int {
+	sum := 0
+	for _, r := range id {
+		sum += int(r)
+	}
+	return sum%200 + 1
+}
+
+// digest is int(sha256(text).hexdigest(), 16) % n.
+func digest(text string, n int64) int64 {
+	sum := sha256.Sum256([]byte(text))
+	return new(big.Int).Mod(new(big.Int).SetBytes(sum[:]), big.NewInt(n)).Int64()
+}
+
+// article is items as programs of an article wrote them, and the table that reads them.
+type article struct {
+	name   string
+	sort   types.ScalarAttributeType
+	store  func(i int, id string, at time.Time) (pk, sk string) // of item i
+	read   string                                               // the name
+	table  table.Table
+	stamp  shard.Stamp
+	random bool
+}
+
+var articles = []article{
+	{
+		name: "guide, random suffix", sort: "S", read: "2014-07-09", stamp: shard.Seconds, random: true,
+		store: func(i int, id string, at time.Time) (string, string) {
+			return fmt.Sprintf("2014-07-09.%d", 1+i*7%200), at.Format("2006-01-02T15:04:05Z") + "#" + id
+		},
+		table: table.Table{Format: ".", First: 1, Shards: table.Fixed(200), Layout: table.RandomSuffix{}},
+	},
+	{
+		name: "guide, calculated suffix", sort: "S", read: "2014-07-09", stamp: shard.Millis,
+		store: func(i int, id string, at time.Time) (string, string) {
+			return fmt.Sprintf("2014-07-09.%d", guide(id)), at.Format("2006-01-02T15:04:05.000Z") + "#" + id
+		},
+		table: table.Table{Format: ".", First: 1, Calculate: shard.Summed, Shards: table.Fixed(200), Layout: table.CalculatedSuffix{By: "id"}},
+	},
+	{
+		name: "blog, path_1 to path_10", sort: "S", read: "/shared/firetvGen2.txt", stamp: shard.Nanos, random: true,
+		store: func(i int, id string, at time.Time) (string, string) {
+			return fmt.Sprintf("/shared/firetvGen2.txt_%d", 1+i%10), at.Format("2006-01-02T15:04:05.000000000Z") + "#" + id
+		},
+		table: table.Table{Format: shard.Underscore, First: 1, Shards: table.Fixed(10), Layout: table.RandomSuffix{}},
+	},
+	{
+		name: "BASE#SHARD_0 to BASE#SHARD_9", sort: "N", read: "BASE", stamp: shard.UnixMillis,
+		store: func(i int, id string, at time.Time) (string, string) {
+			return fmt.Sprintf("BASE#SHARD_%d", digest(id, 10)), fmt.Sprint(at.UnixMilli())
+		},
+		table: table.Table{Format: shard.HashShard, Shards: table.Fixed(10), Layout: table.CalculatedSuffix{By: "id"}},
+	},
+	{
+		name: "time bucket, entity#hour#shard", sort: "S", read: "sensor-1", stamp: shard.Micros,
+		store: func(i int, id string, at time.Time) (string, string) {
+			return fmt.Sprintf("sensor-1#%s#%d", at.Format("2006-01-02T15"), digest(id, 4)), at.Format("2006-01-02T15:04:05.000000Z") + "#" + id
+		},
+		table: table.Table{Shards: table.Fixed(4), Layout: table.TimeBuckets{Bucket: shard.Hour, Stamp: shard.Micros, By: "id"}},
+	},
+	{
+		name: "time bucket, entity#minute#shard, by chance", sort: "N", read: "sensor-1", stamp: shard.UnixSeconds, random: true,
+		store: func(i int, id string, at time.Time) (string, string) {
+			return fmt.Sprintf("sensor-1#%s#%d", at.Format("2006-01-02T15:04"), 1+i%3), fmt.Sprint(at.Unix())
+		},
+		table: table.Table{First: 1, Shards: table.Fixed(3), Layout: table.TimeBuckets{Bucket: shard.Minute, Stamp: shard.UnixSeconds}},
+	},
+	{
+		name: "hybrid time bucket, shard#day", sort: "S", read: "sensor-alpha-001", stamp: shard.Micros,
+		store: func(i int, id string, at time.Time) (string, string) {
+			return fmt.Sprintf("%d#%s", digest("sensor-alpha-001", 10), at.Format("2006-01-02")), "sensor-alpha-001#" + at.Format("2006-01-02T15:04:05.000000Z")
+		},
+		table: table.Table{Shards: table.Fixed(10), Layout: table.HybridBuckets{Bucket: shard.Day, Stamp: shard.Micros}},
+	},
+	{
+		name: "hybrid time bucket, shard#hour, counted from 1", sort: "S", read: "sensor-alpha-001", stamp: shard.Millis,
+		store: func(i int, id string, at time.Time) (string, string) {
+			return fmt.Sprintf("%d#%s", guide("sensor-alpha-001"), at.Format("2006-01-02T15")), "sensor-alpha-001#" + at.Format("2006-01-02T15:04:05.000Z") + "#" + id
+		},
+		table: table.Table{First: 1, Calculate: shard.Summed, Shards: table.Fixed(200), Layout: table.HybridBuckets{Bucket: shard.Hour, Stamp: shard.Millis}},
+	},
+}
+
+// TestArticles: what programs stored by the formula of an article is all read, and found
+// singly where that can be.
+func TestArticles(t *testing.T) {
+	client := enginetest.Client(t)
+	most := table.Fixed(lane.Runs(10, 200)) // write shards that are read without bounds, too
+	for _, a := range articles {
+		t.Run(a.name, func(t *testing.T) {
+			t.Parallel()
+			sharded := a.table
+			sharded.Client, sharded.Name, sharded.PartitionKey, sharded.SortKey = client, wingtest.Theirs(t, client, a.sort), "customer", "placed"
+			begin := time.Date(2026, 11, 22, 8, 59, 7, 543_931_000, time.UTC)
+			stored := map[string]table.Item{}
+			for i := range lane.Runs(20, 60) {
+				id := fmt.Sprintf("order-%d", 1000+i*i)
+				pk, sk := a.store(i, id, begin.Add(time.Duration(i)*(a.stamp.Unit()+2*time.Second)))
+				it := table.Item{"customer": wingtest.Str(pk), "placed": sortOf(a.sort, sk), "id": wingtest.Str(id)}
+				if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &sharded.Name, Item: it}); err != nil {
+					t.Fatal(err)
+				}
+				stored[id] = it
+			}
+			checkArticle(t, a, &sharded, table.During(a.stamp, begin.Truncate(a.stamp.Unit()), begin.Add(time.Hour)), stored)
+			if layout := fmt.Sprintf("%T", sharded.Layout); sharded.Shards.(table.Fixed) <= most && (layout == "table.RandomSuffix" || layout == "table.CalculatedSuffix") {
+				checkArticle(t, a, &sharded, table.Span{}, stored)
+			}
+		})
+	}
+}
+
+// checkArticle reads a range that has all that is stored.
+func checkArticle(t *testing.T, a article, sharded *table.Table, s table.Span, stored map[string]table.Item) {
+	t.Helper()
+	missing := maps.Clone(stored)
+	for it, err := range sharded.Query(t.Context(), a.read, s) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if delete(missing, wingtest.Text(it["id"])); wingtest.Text(it["customer"]) != a.read {
+			t.Fatalf("%v is not of %q", it, a.read)
+		}
+		if a.random {
+			continue
+		}
+		got, err := sharded.Get(t.Context(), table.Item{"customer": it["customer"], "placed": it["placed"], "id": it["id"]})
+		if err != nil || wingtest.Text(got["id"]) != wingtest.Text(it["id"]) {
+			t.Fatalf("%v looked up singly: %v, %v", it, got, err)
+		}
+	}
+	if n, err := sharded.Count(t.Context(), a.read, s); err != nil || n != len(stored) || len(missing) > 0 {
+		t.Errorf("%d of %d items were read, %d counted, %v; not %v", len(stored)-len(missing), len(stored), n, err, slices.Sorted(maps.Keys(missing)))
+	}
+}
+
+func sortOf(kind types.ScalarAttributeType, text string) types.AttributeValue {
+	if kind == types.ScalarAttributeTypeN {
+		return &types.AttributeValueMemberN{Value: text}
+	}
+	return wingtest.Str(text)
+}
+
+// TestArticlesCounter: a counter over likes_1 to likes_10.
+func TestArticlesCounter(t *testing.T) {
+	client := enginetest.Client(t)
+	likes := table.Tally{
+		Client: client, Table: wingtest.Theirs(t, client, "S"), PartitionKey: "customer", SortKey: "placed", Sort: wingtest.Str("likes"), Value: "n",
+		Format: shard.Underscore, First: 1, Shards: table.Fixed(10),
+	}
+	for i := range 10 {
+		it := table.Item{"customer": wingtest.Str(fmt.Sprintf("likes_%d", i+1)), "placed": wingtest.Str("likes"), "n": wingtest.Num(int64(1 + i))}
+		if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &likes.Table, Item: it}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 5 {
+		if err := likes.Add(t.Context(), "likes", 9); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if sum, err := likes.Sum(t.Context(), true, "likes"); err != nil || sum.Int64() != 100 {
+		t.Errorf("%v, %v; want 100", sum, err)
+	}
+	likes.First = -1
+	if err := likes.Add(t.Context(), "likes", 1); err == nil {
+		t.Error("a negative number of a write shard is taken")
+	}
+}
+
+// TestRangesOfAnotherPrecision: items with stamps of another precision than the table was
+// told are all in ranges of whole seconds, over pages too, and what would write or look up
+// one says which stamp it has.
+func TestRangesOfAnotherPrecision(t *testing.T) {
+	client := enginetest.Client(t)
+	begin := time.Date(2026, 11, 22, 8, 59, 58, 0, time.UTC)
+	for stored, told := range map[shard.Stamp][]shard.Stamp{
+		shard.Micros:  {shard.Millis, shard.Seconds, shard.Nanos},
+		shard.Seconds: {shard.Millis, shard.Micros},
+	} {
+		name, want := wingtest.Theirs(t, client, "S"), 0
+		for i := range 12 {
+			at := begin.Add(time.Duration(i) * 500_001 * time.Microsecond).Truncate(stored.Unit())
+			it := table.Item{"customer": wingtest.Str("3#" + at.Format("2006-01-02T15")), "placed": wingtest.Str("s#" + stored.Key(at, "#", fmt.Sprint(i)))}
+			if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: it}); err != nil {
+				t.Fatal(err)
+			}
+			if !at.Before(begin.Add(time.Second)) && at.Before(begin.Add(4*time.Second)) {
+				want++
+			}
+		}
+		for _, stamp := range told {
+			sharded := table.Table{
+				Client: client, Name: name, PartitionKey: "customer", SortKey: "placed", Shards: table.Fixed(10),
+				Calculate: func(string, int) int { return 3 }, Layout: table.HybridBuckets{Bucket: shard.Hour, Stamp: stamp},
+			}
+			for _, desc := range []bool{false, true} {
+				s := table.During(stamp, begin.Add(time.Second), begin.Add(4*time.Second))
+				s.Desc, s.Limit = desc, 1+rand.IntN(3)
+				if got := keysOf(t, &sharded, s); len(got) != want || slices.IsSorted(got) == desc {
+					t.Errorf("stored in %v, read in %v, desc %v: %d items %q, want %d", stored.Unit(), stamp.Unit(), desc, len(got), got, want)
+				}
+			}
+		}
+	}
+}
+
+// keysOf reads a range's sort keys by the page.
+func keysOf(t *testing.T, sharded *table.Table, s table.Span) (keys []string) {
+	t.Helper()
+	for {
+		page, err := sharded.Page(t.Context(), "s", s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, it := range page.Items {
+			keys = append(keys, wingtest.Text(it["placed"]))
+		}
+		if s.After = page.Next; s.After == "" {
+			return keys
+		}
+	}
+}
+
+// TestCountedFrom: a negative first number is refused, and a calculation that breaks its
+// rule is a fault of the program.
+func TestCountedFrom(t *testing.T) {
+	sharded := table.Table{
+		Client: &dynamodb.Client{}, Name: "t", PartitionKey: "pk", SortKey: "sk", First: -1,
+		Shards: table.Fixed(10), Layout: table.CalculatedSuffix{},
+	}
+	item := table.Item{"pk": wingtest.Str("a"), "sk": wingtest.Str("b")}
+	if err := sharded.Put(t.Context(), item); err == nil {
+		t.Error("a negative number of a write shard is taken")
+	}
+	sharded.First, sharded.Calculate = 1, func(_ string, n int) int { return n }
+	defer func() {
+		if recover() == nil {
+			t.Error("write shard 10 of 0 to 9 is taken")
+		}
+	}()
+	_ = sharded.Put(t.Context(), item)
+}

@@ -1,0 +1,209 @@
+package table
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/place"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// TimeBuckets cuts a name's items into buckets of time, name#2026-01-05#0 to
+// name#2026-01-05#N-1, for time series that grow without end. The sort key begins
+// with the item's time. A read of a range asks N partitions a bucket, so no old
+// bucket burdens it, and it profits from a count that has shrunk.
+//
+// A range needs both ends: [During] makes it.
+type TimeBuckets struct {
+	Bucket shard.Bucket // the width of a bucket; required
+	Stamp  shard.Stamp  // how sort keys begin, as Stamp.Key makes them; default [shard.Millis]
+	// By is the attribute that an item's write shard is calculated from, as in
+	// CalculatedSuffix: let sort keys end in it. "" draws write shards by chance, and then
+	// items can't be found singly.
+	By string
+	// Offset lets each name open its buckets at a moment of its own
+	// ([shard.Bucket.Offset]), so that not all begin a new partition key in the same
+	// second. It is part of the stored form: never change it for a table with items.
+	Offset bool
+}
+
+func (b TimeBuckets) fault(t *Table) error {
+	if err := t.byFault(b.By); err != nil {
+		return err
+	}
+	return bucketFault(b.Bucket, b.Stamp)
+}
+
+func (b TimeBuckets) found() bool           { return b.By != "" }
+func (b TimeBuckets) tells(t *Table) string { return t.tells(b.By) }
+
+func (b TimeBuckets) places(ctx context.Context, t *Table, name string, it Item) ([]place.Place, error) {
+	at, err := stamped(t, b.Stamp, it)
+	if err != nil {
+		return nil, err
+	}
+	entry, err := t.lookup(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	base := name + t.KeyFormat().Separator() + b.Bucket.Label(at, b.offset(name))
+	if b.By == "" {
+		return []place.Place{{PK: t.join(base, shard.Random(entry.History.At(at))), Sort: it[t.SortKey]}}, nil
+	}
+	by, err := t.by(it, b.By)
+	if err != nil {
+		return nil, err
+	}
+	return t.calculated(base, it[t.SortKey], entry, by, at), nil
+}
+
+func (b TimeBuckets) offset(name string) time.Duration { return bucketOffset(b.Bucket, b.Offset, name) }
+
+func (b TimeBuckets) partitions(ctx context.Context, t *Table, name string, s Span) (iter.Seq[[]partition], error) {
+	entry, err := t.lookup(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	cut, err := cutSpan(b.Bucket, b.Stamp, b.offset(name), s)
+	if err != nil {
+		return nil, err
+	}
+	return func(yield func([]partition) bool) {
+		for w := range cut.windows(s.Desc) {
+			base := name + t.KeyFormat().Separator() + w.label
+			list := t.numbered(base, entry.Shards(w.from.Add(-shardmap.Margin), w.to.Add(shardmap.Margin)))
+			for i := range list {
+				list[i].edge = w.edge(b.Stamp, s.Desc)
+			}
+			if !yield(list) {
+				return
+			}
+		}
+	}, nil
+}
+
+// HybridBuckets puts many names into few partition keys, 0#2026-01-05 to
+// N-1#2026-01-05, with the name before the sort key: sensor-1#2026-01-05T12:00:00.125Z.
+// A name's write shard is calculated from the name, so a bucket of one name is one
+// Query. It suits many names with modest traffic each; a name that outgrows a
+// partition needs TimeBuckets. Sort keys are text, and names must not hold the
+// format's separator.
+//
+// A range needs both ends: [During] makes it.
+type HybridBuckets struct {
+	Bucket shard.Bucket // the width of a bucket; required
+	Stamp  shard.Stamp  // how sort keys begin, which must be text; default [shard.Millis]
+	// Group is the key under which Shards holds the count of all names together; it
+	// may be empty only with a Fixed count.
+	Group string
+	// Offset is as in TimeBuckets.
+	Offset bool
+}
+
+func (h HybridBuckets) fault(t *Table) error {
+	if h.Stamp.Number() {
+		return fmt.Errorf("HybridBuckets.Stamp %s is a number, but the sort key holds the name", h.Stamp)
+	}
+	if t.changing() && h.Group == "" {
+		return fmt.Errorf("HybridBuckets.Group is empty: a shard map needs a key for the count of all names together")
+	}
+	return bucketFault(h.Bucket, h.Stamp)
+}
+
+func (HybridBuckets) found() bool         { return true }
+func (HybridBuckets) tells(*Table) string { return "" }
+
+func (h HybridBuckets) places(ctx context.Context, t *Table, name string, it Item) ([]place.Place, error) {
+	prefix, err := h.prefix(t, name)
+	if err != nil {
+		return nil, err
+	}
+	at, err := stamped(t, h.Stamp, it)
+	if err != nil {
+		return nil, err
+	}
+	entry, err := t.lookup(ctx, h.Group)
+	if err != nil {
+		return nil, err
+	}
+	label := h.Bucket.Label(at, bucketOffset(h.Bucket, h.Offset, name))
+	sort := &types.AttributeValueMemberS{Value: prefix + dynamo.Text(it, t.SortKey)}
+	var list []place.Place
+	for _, n := range entry.PlacesAt(t.calculate, name, at) {
+		list = append(list, place.Place{PK: h.key(t, n, label), Sort: sort})
+	}
+	return list, nil
+}
+
+// prefix stands before the sort keys of a name.
+func (h HybridBuckets) prefix(t *Table, name string) (string, error) {
+	prefix, err := shard.Compose(t.KeyFormat().Separator(), name, "")
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", shard.ErrMisused, err)
+	}
+	return prefix, nil
+}
+
+func (h HybridBuckets) key(t *Table, n int, label string) string {
+	return strconv.Itoa(t.First+n) + t.KeyFormat().Separator() + label
+}
+
+func (h HybridBuckets) partitions(ctx context.Context, t *Table, name string, s Span) (iter.Seq[[]partition], error) {
+	prefix, err := h.prefix(t, name)
+	if err != nil {
+		return nil, err
+	}
+	entry, err := t.lookup(ctx, h.Group)
+	if err != nil {
+		return nil, err
+	}
+	cut, err := cutSpan(h.Bucket, h.Stamp, bucketOffset(h.Bucket, h.Offset, name), s)
+	if err != nil {
+		return nil, err
+	}
+	return func(yield func([]partition) bool) {
+		for w := range cut.windows(s.Desc) {
+			var list []partition
+			for _, n := range entry.PlacesDuring(t.calculate, name, w.from.Add(-shardmap.Margin), w.to.Add(shardmap.Margin)) {
+				list = append(list, partition{pk: h.key(t, n, w.label), shard: n, prefix: prefix, edge: w.edge(h.Stamp, s.Desc)})
+			}
+			if !yield(list) {
+				return
+			}
+		}
+	}, nil
+}
+
+func bucketFault(b shard.Bucket, s shard.Stamp) error {
+	if err := b.Valid(); err != nil {
+		return err
+	}
+	return s.Valid()
+}
+
+func bucketOffset(b shard.Bucket, on bool, name string) time.Duration {
+	if !on {
+		return 0
+	}
+	return b.Offset(name)
+}
+
+// stamped reads the time that an item's sort key begins with.
+func stamped(t *Table, s shard.Stamp, it Item) (time.Time, error) {
+	if _, number := it[t.SortKey].(*types.AttributeValueMemberN); number != s.Number() {
+		return time.Time{}, fmt.Errorf("%w: the type of %s does not fit the stamp %q", shard.ErrMisused, t.SortKey, string(s))
+	}
+	text, _ := dynamo.Attribute(it, t.SortKey)
+	at, _, err := s.Parse(text)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%w: %s: %w", shard.ErrMisused, t.SortKey, err)
+	}
+	return at, t.notAhead(at)
+}

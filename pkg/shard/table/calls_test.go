@@ -1,0 +1,90 @@
+package table_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/table"
+)
+
+// calls counts, by partition key, the calls that were answered.
+type calls struct {
+	table.Client
+	gets, updates, deletes map[string]int
+}
+
+func (c *calls) reset() {
+	c.gets, c.updates, c.deletes = map[string]int{}, map[string]int{}, map[string]int{}
+}
+
+func (c *calls) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	out, err := c.Client.GetItem(ctx, in, o...)
+	return out, count(c.gets, in.Key, err)
+}
+
+func (c *calls) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	out, err := c.Client.UpdateItem(ctx, in, o...)
+	return out, count(c.updates, in.Key, err)
+}
+
+func (c *calls) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, o ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+	out, err := c.Client.DeleteItem(ctx, in, o...)
+	return out, count(c.deletes, in.Key, err)
+}
+
+func count(into map[string]int, key table.Item, err error) error {
+	if err == nil { // one that failed is made again
+		into[wingtest.Text(key["customer"])]++
+	}
+	return err
+}
+
+// TestCallsWithAFixedCount: an item has one place, whatever its time, and each call goes
+// there alone.
+func TestCallsWithAFixedCount(t *testing.T) {
+	db := enginetest.Client(t)
+	counted := &calls{Client: db}
+	for name, c := range map[string]struct {
+		layout table.Layout
+		place  func(sort string) string
+	}{
+		"suffix": {table.CalculatedSuffix{}, func(sort string) string { return fmt.Sprint("acme#", shard.Calculated(sort, 10)) }},
+		"suffix, timed": {table.CalculatedSuffix{Time: table.SortTime("placed", "")}, func(sort string) string {
+			return fmt.Sprint("acme#", shard.Calculated(sort, 10))
+		}},
+		"buckets": {table.TimeBuckets{Bucket: shard.Day, By: "placed"}, func(sort string) string {
+			return fmt.Sprint("acme#", sort[:10], "#", shard.Calculated(sort, 10))
+		}},
+		"hybrid": {table.HybridBuckets{Bucket: shard.Day}, func(sort string) string {
+			return fmt.Sprint(shard.Calculated("acme", 10), "#", sort[:10])
+		}},
+	} {
+		sharded := wingtest.Orders(t, counted, db, c.layout, 10)
+		for i, at := range []time.Time{{}, wingtest.Epoch, wingtest.Epoch.AddDate(300, 0, 0)} { // the zero time is one as any other
+			sort := shard.Millis.Key(at, "#", fmt.Sprint(i))
+			key, place := table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str(sort)}, c.place(sort)
+			counted.reset()
+			_, getErr := sharded.Get(t.Context(), key)
+			_, updateErr := sharded.Update(t.Context(), key, &dynamodb.UpdateItemInput{
+				UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: table.Item{":one": wingtest.Num(1)},
+			})
+			if err := errors.Join(updateErr, sharded.Delete(t.Context(), key)); err != nil || !errors.Is(getErr, shard.ErrNotFound) {
+				t.Fatal(name, err, getErr)
+			}
+			for what, got := range map[string]map[string]int{"get": counted.gets, "update": counted.updates, "delete": counted.deletes} {
+				if len(got) != 1 || got[place] != 1 {
+					t.Errorf("%s, %s of %s: calls %v, want one of %s", name, what, sort, got, place)
+				}
+			}
+		}
+	}
+}

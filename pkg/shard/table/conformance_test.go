@@ -1,0 +1,273 @@
+package table_test
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"golang.org/x/sync/errgroup"
+	"pgregory.net/rapid"
+
+	"github.com/hotshard/hotshard/internal/lane"
+	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+	"github.com/hotshard/hotshard/pkg/shard/table"
+)
+
+// someShards are fewer in the short run, where each costs every read a query.
+var someShards = rapid.IntRange(1, lane.Runs(16, 64))
+
+// TestConformance: whatever the strategy and the shard counts, what was written is
+// read, once, in order, over buckets, pages and changes of the count.
+func TestConformance(t *testing.T) {
+	fewer(t, lane.Runs(8, 15))
+	client := enginetest.Client(t)
+	tables := map[types.ScalarAttributeType]string{"S": wingtest.Theirs(t, client, "S"), "N": wingtest.Theirs(t, client, "N")}
+	for _, s := range strategies {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, func(r *rapid.T) {
+				newWorld(t, r, client, tables[s.sort], s).run(r)
+			})
+		})
+	}
+}
+
+// world is a name with items, and what is known of them.
+type world struct {
+	ctx     context.Context
+	table   *table.Table
+	s       strategy
+	found   bool // a repeated put is the same item
+	apart   bool // items with equal sort keys are told apart by their ids
+	name    string
+	clock   time.Time
+	counts  *wingtest.Steps
+	width   time.Duration
+	made    int
+	items   []made // in the order of sort keys
+	another string
+}
+
+type made struct {
+	at   time.Time
+	item table.Item
+}
+
+func newWorld(t *testing.T, r *rapid.T, client *dynamodb.Client, sharded string, s strategy) *world {
+	w := &world{
+		ctx: t.Context(), s: s, clock: wingtest.Epoch, name: rand.Text(),
+		counts: &wingtest.Steps{History: shard.History{{Count: someShards.Draw(r, "shards")}}},
+	}
+	if rapid.Bool().Draw(r, "odd name") && !w.hybrid() {
+		w.name += "#7_3"
+	}
+	w.another = w.name + "x"
+	bucket := rapid.SampledFrom([]shard.Bucket{shard.Minute, shard.Hour, shard.Day}).Draw(r, "bucket")
+	w.width = bucket.Width()
+	w.table = &table.Table{
+		Client: client, Name: sharded, PartitionKey: "customer", SortKey: "placed",
+		Format: rapid.SampledFrom(s.formats).Draw(r, "format"), Shards: w.counts,
+		Layout: s.layout(bucket, w.name, rapid.Bool().Draw(r, "offset")),
+		First:  rapid.IntRange(0, 1).Draw(r, "first"),
+		Now:    func() time.Time { return w.clock },
+	}
+	if s.fixed {
+		w.table.Shards = table.Fixed(w.counts.History[0].Count)
+	}
+	w.found = !strings.Contains(s.name, "random")
+	w.apart = strings.Contains(s.name, "by an id") || strings.Contains(s.name, "buckets, calculated") || strings.Contains(s.name, "buckets, numbers")
+	return w
+}
+
+func (w *world) hybrid() bool { return strings.HasPrefix(w.s.name, "hybrid buckets") }
+
+// run writes, changes the count, and reads, some rounds.
+func (w *world) run(r *rapid.T) {
+	for range rapid.IntRange(1, 3).Draw(r, "rounds") {
+		w.write(r, rapid.IntRange(0, 25).Draw(r, "items"))
+		w.check(r)
+		w.clock = w.clock.Add(time.Duration(rapid.IntRange(1, 100).Draw(r, "pause")) * w.width / 20).Truncate(time.Second)
+		if w.s.fixed {
+			continue
+		}
+		w.counts.History = append(w.counts.History, shard.Change{At: w.clock.Add(shardmap.LeadTime), Count: someShards.Draw(r, "shards")})
+		if rapid.Bool().Draw(r, "in force") {
+			w.clock = w.clock.Add(shardmap.LeadTime + time.Second)
+		}
+	}
+	w.check(r)
+}
+
+// write puts new items about now, some of them twice.
+func (w *world) write(r *rapid.T, n int) {
+	before := slices.Clone(w.items)
+	var list []made
+	for range n {
+		m := w.make(r)
+		same := func(o made) bool { return sortText(o) == sortText(m) }
+		if !w.apart && (slices.ContainsFunc(before, same) || slices.ContainsFunc(list, same)) {
+			continue // the same identity
+		}
+		list = append(list, m)
+	}
+	again := w.found && rapid.Bool().Draw(r, "again")
+	var group errgroup.Group
+	group.SetLimit(8)
+	var mu sync.Mutex
+	var refused []made
+	for _, m := range list {
+		group.Go(func() error {
+			err := w.table.Put(w.ctx, m.item)
+			mu.Lock()
+			defer mu.Unlock()
+			if w.apart && errors.Is(err, shard.ErrMisused) {
+				refused = append(refused, m)
+				return nil
+			}
+			if w.items = append(w.items, m); err == nil && again {
+				err = w.table.Put(w.ctx, m.item)
+			}
+			return errors.Join(err, w.decoy(m))
+		})
+	}
+	if err := group.Wait(); err != nil {
+		r.Fatal(err)
+	}
+	w.checkRefused(r, refused)
+	slices.SortFunc(w.items, func(a, b made) int {
+		return cmp.Or(a.at.Compare(b.at), cmp.Compare(sortText(a), sortText(b)), cmp.Compare(wingtest.Text(a.item["id"]), wingtest.Text(b.item["id"])))
+	})
+}
+
+// checkRefused wants each item that was refused to meet another one on its write shard.
+func (w *world) checkRefused(r *rapid.T, refused []made) {
+	place := func(m made) string {
+		n := shard.Calculated(wingtest.Text(m.item["id"]), w.counts.History.At(m.at))
+		return fmt.Sprint(sortText(m), " ", n)
+	}
+	held := map[string]int{}
+	for _, m := range w.items {
+		held[place(m)]++
+	}
+	for _, m := range refused {
+		if held[place(m)] != 1 {
+			r.Fatalf("%v was refused, and %d are in its place", m.item, held[place(m)])
+		}
+	}
+}
+
+// decoy puts an item of another name with the same sort key.
+func (w *world) decoy(m made) error {
+	if w.hybrid() {
+		return w.table.Put(w.ctx, table.Item{"customer": wingtest.Str(w.another), "placed": m.item["placed"], "id": m.item["id"]})
+	}
+	return nil
+}
+
+// make makes an item about now. Its sort key may be another's where ids tell them apart.
+func (w *world) make(r *rapid.T) made {
+	ago := rapid.Int64Range(-int64(shardmap.MaxAhead), int64(2*w.width)).Draw(r, "ago")
+	at := w.clock.Add(-time.Duration(ago)).Truncate(w.s.stamp.Unit())
+	w.made++
+	id := fmt.Sprintf("id-%03d", w.made)
+	alone := w.apart && rapid.Bool().Draw(r, "stamp alone")
+	if alone {
+		at = at.Truncate(w.width / 4)
+	}
+	m := made{at: at, item: table.Item{"customer": wingtest.Str(w.name), "id": wingtest.Str(id), "n": wingtest.Num(int64(w.made))}}
+	switch {
+	case w.s.stamp.Number():
+		m.item["placed"] = &types.AttributeValueMemberN{Value: w.s.stamp.Format(at)}
+	case alone:
+		m.item["placed"] = wingtest.Str(w.s.stamp.Format(at))
+	default:
+		m.item["placed"] = wingtest.Str(w.s.stamp.Key(at, "#", id))
+	}
+	return m
+}
+
+func (w *world) check(r *rapid.T) {
+	from := w.clock.Add(-time.Duration(rapid.Int64Range(-int64(w.width), int64(4*w.width)).Draw(r, "from")))
+	to := from.Add(time.Duration(rapid.Int64Range(-1e9, int64(4*w.width)).Draw(r, "length")))
+	var want []made
+	for _, m := range w.items {
+		if !m.at.Before(from) && m.at.Before(to) {
+			want = append(want, m)
+		}
+	}
+	s := table.During(w.s.stamp, from, to)
+	s.Consistent = rapid.Bool().Draw(r, "consistent")
+	if s.Desc = rapid.Bool().Draw(r, "desc"); s.Desc {
+		slices.Reverse(want)
+	}
+	w.same(r, "streamed", w.stream(r, s), want)
+	if n, err := w.table.Count(w.ctx, w.name, s); err != nil || n != len(want) {
+		r.Fatalf("counted %d, %v, want %d", n, err, len(want))
+	}
+	s.Limit = rapid.IntRange(1, 20).Draw(r, "limit")
+	w.same(r, "limited", w.stream(r, s), want[:min(len(want), s.Limit)])
+	w.same(r, "in pages", w.pages(r, s), want)
+	for _, m := range want[:min(3, len(want))] {
+		w.checkOne(r, m)
+	}
+}
+
+func (w *world) stream(r *rapid.T, s table.Span) []table.Item {
+	var got []table.Item
+	for it, err := range w.table.Query(w.ctx, w.name, s) {
+		if err != nil {
+			r.Fatal(err)
+		}
+		got = append(got, it)
+	}
+	return got
+}
+
+func (w *world) pages(r *rapid.T, s table.Span) []table.Item {
+	var got []table.Item
+	for {
+		page, err := w.table.Page(w.ctx, w.name, s)
+		if err != nil || len(page.Items) > s.Limit {
+			r.Fatalf("a page of %d with limit %d, %v", len(page.Items), s.Limit, err)
+		}
+		got = append(got, page.Items...)
+		if s.After = page.Next; s.After == "" {
+			return got
+		}
+	}
+}
+
+func (w *world) same(r *rapid.T, how string, got []table.Item, want []made) {
+	for i, m := range want {
+		if i >= len(got) || wingtest.Text(got[i]["id"]) != wingtest.Text(m.item["id"]) || wingtest.Text(got[i]["customer"]) != w.name || wingtest.Text(got[i]["placed"]) != sortText(m) {
+			r.Fatalf("%s: place %d of %d: got %v, want %v", how, i, len(got), got[min(i, len(got)):], m.item)
+		}
+	}
+	if len(got) != len(want) {
+		r.Fatalf("%s: %d items, want %d", how, len(got), len(want))
+	}
+}
+
+// checkOne finds an item singly, if the strategy can.
+func (w *world) checkOne(r *rapid.T, m made) {
+	key := table.Item{"customer": m.item["customer"], "placed": m.item["placed"], "id": m.item["id"]}
+	got, err := w.table.Get(w.ctx, key)
+	if errors.Is(err, shard.ErrMisused) && !w.found {
+		return
+	}
+	if err != nil || wingtest.Text(got["n"]) != wingtest.Text(m.item["n"]) || wingtest.Text(got["customer"]) != w.name || wingtest.Text(got["placed"]) != sortText(m) {
+		r.Fatalf("got %v, %v, want %v", got, err, m.item)
+	}
+}

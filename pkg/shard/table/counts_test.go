@@ -1,0 +1,171 @@
+package table_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/lane"
+	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+	"github.com/hotshard/hotshard/pkg/shard/table"
+)
+
+// TestFixedCountsAreSeenThrough: a wrapper around a fixed count changes nothing of what
+// a layout takes.
+func TestFixedCountsAreSeenThrough(t *testing.T) {
+	sharded := table.Table{Client: &shaky{}, Name: "orders", PartitionKey: "customer", SortKey: "placed"}
+	it := table.Item{"customer": wingtest.Str("a"), "placed": wingtest.Str("2326-01-05T12:00:00.000Z")}
+	for name, c := range map[string]struct {
+		shards table.Counts
+		layout table.Layout
+		refuse bool
+	}{
+		"suffix":          {table.Namespace{Prefix: "x/", Counts: table.Fixed(10)}, table.CalculatedSuffix{}, false},
+		"floor":           {table.AtLeast{N: 3, Counts: table.Fixed(10)}, table.CalculatedSuffix{}, false},
+		"unsharded":       {table.Namespace{Prefix: "x/", Counts: table.Fixed(1)}, table.Unsharded{}, false},
+		"ahead":           {table.Namespace{Prefix: "x/", Counts: table.Fixed(2)}, table.HybridBuckets{Bucket: shard.Day}, false},
+		"changing":        {table.Namespace{Prefix: "x/", Counts: &wingtest.Steps{}}, table.CalculatedSuffix{}, true},
+		"changing, floor": {table.AtLeast{N: 3, Counts: &wingtest.Steps{}}, table.CalculatedSuffix{}, true},
+		"unsharded, 3":    {table.AtLeast{N: 3, Counts: table.Fixed(1)}, table.Unsharded{}, true},
+		"nothing":         {table.Namespace{Prefix: "x/"}, table.RandomSuffix{}, true},
+		"at least none":   {table.AtLeast{Counts: table.Fixed(1)}, table.RandomSuffix{}, true},
+		"at least, of":    {table.AtLeast{N: 1}, table.RandomSuffix{}, true},
+	} {
+		sharded.Shards, sharded.Layout = c.shards, c.layout
+		if err := sharded.Put(t.Context(), it); errors.Is(err, shard.ErrMisused) != c.refuse || !c.refuse && err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestFromAFixedCountToAMap: nothing that was written under the fixed count is hidden
+// by the map, whether it knows the name or not, and grows or shrinks it.
+func TestFromAFixedCountToAMap(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	for i, layout := range []table.Layout{
+		table.RandomSuffix{}, table.CalculatedSuffix{By: "id", Time: table.SortTime("placed", "")}, table.TimeBuckets{Bucket: shard.Hour, By: "id"},
+	} {
+		w := &growing{d: d, name: fmt.Sprint("acme", i), clock: wingtest.Epoch, found: i > 0}
+		w.table = table.Table{
+			Client: d.Client, Name: wingtest.Theirs(t, d.Client, "S"), PartitionKey: "customer", SortKey: "placed",
+			Shards: table.Fixed(10), Layout: layout, Now: func() time.Time { return w.clock },
+		}
+		w.step(t)
+		w.table.Shards = table.AtLeast{N: 10, Counts: shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})}
+		w.step(t)
+		for _, count := range []int{40, 2, 30} {
+			changer := wingtest.Patient(shardmap.NewChanger(d.Client, shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{}))
+			if _, err := changer.Pin(t.Context(), w.name, count, shardmap.Note{By: "test"}, w.clock); err != nil {
+				t.Fatal(err)
+			}
+			w.clock = w.clock.Add(time.Minute)
+			w.step(t)
+		}
+	}
+}
+
+// growing is a table whose count changes.
+type growing struct {
+	d     *deployment
+	table table.Table
+	name  string
+	clock time.Time
+	found bool
+	keys  []table.Item
+}
+
+// step writes some items, and what can be found once again, and reads all.
+func (w *growing) step(t *testing.T) {
+	t.Helper()
+	for range lane.Runs(6, 15) {
+		id := fmt.Sprintf("%05d", len(w.keys))
+		w.keys = append(w.keys, table.Item{"customer": wingtest.Str(w.name), "placed": wingtest.Str(shard.Millis.Key(w.clock, "#", id)), "id": wingtest.Str(id)})
+		if err := w.table.Put(t.Context(), w.keys[len(w.keys)-1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, key := range w.keys {
+		if !w.found {
+			continue
+		}
+		if err := w.table.Put(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.table.Get(t.Context(), key); err != nil {
+			t.Fatalf("%T: %v", w.table.Layout, err)
+		}
+	}
+	got, err := w.table.Count(t.Context(), w.name, table.During(shard.Millis, wingtest.Epoch, w.clock.Add(time.Minute)))
+	if err != nil || got != len(w.keys) {
+		t.Fatalf("%T: %d of %d, %v", w.table.Layout, got, len(w.keys), err)
+	}
+}
+
+// TestFloorOfAResetName: a name that is reset, as one that is forgotten then, is where it
+// was before the map had it, also when it is used again.
+func TestFloorOfAResetName(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	clock := wingtest.Epoch
+	view := shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})
+	sharded := table.Table{
+		Client: d.Client, Name: wingtest.Theirs(t, d.Client, "S"), PartitionKey: "customer", SortKey: "placed",
+		Shards: table.AtLeast{N: 10, Counts: view}, Layout: table.CalculatedSuffix{Time: table.SortTime("placed", "")},
+		Now: func() time.Time { return clock },
+	}
+	changer := wingtest.Patient(shardmap.NewChanger(d.Client, view, shardmap.ChangerOptions{}))
+	var keys []table.Item
+	step := func(change func() error) {
+		t.Helper()
+		if err := change(); err != nil {
+			t.Fatal(err)
+		}
+		clock = clock.Add(time.Minute)
+		for _, key := range keys {
+			if _, err := sharded.Get(t.Context(), key); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range 20 {
+			key := table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str(shard.Millis.Key(clock, "#", fmt.Sprint(i)))}
+			if err := sharded.Put(t.Context(), key); err != nil {
+				t.Fatal(err)
+			}
+			keys = append(keys, key)
+		}
+	}
+	step(func() error { return nil })
+	step(func() error {
+		_, err := changer.Pin(t.Context(), "acme", 40, shardmap.Note{By: "test"}, clock)
+		return err
+	})
+	keys = keys[:20] // a reset forgets where the others are
+	step(func() error {
+		_, err := changer.Reset(t.Context(), "acme", clock)
+		return err
+	})
+	step(func() error { return changer.Forget(t.Context(), "acme", clock) })
+	step(func() error {
+		_, err := changer.Pin(t.Context(), "acme", 30, shardmap.Note{By: "test"}, clock)
+		return err
+	})
+}
+
+// TestFloorOfAHistory: before the map's first change there are N, and never fewer.
+func TestFloorOfAHistory(t *testing.T) {
+	at := func(s int64) time.Time { return time.Unix(s, 0) }
+	counts := table.AtLeast{N: 10, Counts: wingtest.Steps{History: shard.History{{At: at(100), Count: 4}, {At: at(200), Count: 40}}}}
+	entry, err := counts.Lookup(t.Context(), "x", at(300))
+	if err != nil || entry.Most() != 40 {
+		t.Fatal(entry, err)
+	}
+	for s, want := range map[int64]int{1: 10, 150: 10, 250: 40} {
+		if got := entry.History.At(at(s)); got != want {
+			t.Errorf("at %d: %d, want %d", s, got, want)
+		}
+	}
+}

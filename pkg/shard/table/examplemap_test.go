@@ -1,0 +1,42 @@
+package table_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+	"github.com/hotshard/hotshard/pkg/shard/table"
+)
+
+// A table of ten write shards goes over to a map, which knows nothing of its names yet:
+// what is there is found, and one name is given more.
+func ExampleAtLeast() {
+	ctx, now := context.Background(), time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+	client := wingtest.ExampleTables()
+	orders := table.Table{
+		Client: client, Name: "hotshard-items", PartitionKey: "pk", SortKey: "sk",
+		Shards: table.Fixed(10), Layout: table.TimeBuckets{Bucket: shard.Day, By: "sk"}, Now: func() time.Time { return now },
+	}
+	old := table.Item{"pk": wingtest.Str("acme"), "sk": wingtest.Str(shard.Millis.Key(now, "#", "order-1"))}
+	fmt.Println(orders.Put(ctx, old))
+
+	shards := shardmap.New(client, "hotshard-shard-map", shardmap.Options{})
+	orders.Shards = table.AtLeast{N: 10, Counts: table.Namespace{Prefix: "orders/", Counts: shards}} // deployed everywhere
+
+	entry, err := wingtest.Patient(shardmap.NewChanger(client, shards, shardmap.ChangerOptions{})).Pin(ctx, "orders/acme", 40, shardmap.Note{By: "me"}, now)
+	fmt.Println(entry.History.Newest(), err)
+	now = entry.Effective().Add(time.Minute)
+	fmt.Println(orders.Put(ctx, table.Item{"pk": wingtest.Str("acme"), "sk": wingtest.Str(shard.Millis.Key(now, "#", "order-2"))}))
+	fmt.Println(orders.Count(ctx, "acme", table.During(shard.Millis, now.Add(-time.Hour), now.Add(time.Hour))))
+	_, err = orders.Get(ctx, old)
+	fmt.Println(err)
+	// Output:
+	// <nil>
+	// 40 <nil>
+	// <nil>
+	// 2 <nil>
+	// <nil>
+}

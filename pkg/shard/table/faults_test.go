@@ -1,0 +1,98 @@
+package table_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/pkg/shard/table"
+)
+
+// shaky answers puts with errors, one after another, and then with success; queries
+// fail when it has a fault for them.
+type shaky struct {
+	table.Client
+	mu    sync.Mutex
+	fail  []error
+	keys  []string
+	query error
+}
+
+func (f *shaky) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.keys = append(f.keys, wingtest.Text(in.Item["customer"]))
+	if len(f.fail) == 0 {
+		return &dynamodb.PutItemOutput{}, nil
+	}
+	err := f.fail[0]
+	f.fail = f.fail[1:]
+	return nil, err
+}
+
+func (f *shaky) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	if f.query != nil {
+		return nil, f.query
+	}
+	return f.Client.Query(ctx, in, o...)
+}
+
+// TestRetriesOfRandomPuts: a throttle moves a put to another write shard, unless an
+// attempt before may have been applied, which would make two items.
+func TestRetriesOfRandomPuts(t *testing.T) {
+	t.Parallel()
+	throttle := &types.ProvisionedThroughputExceededException{}
+	lost := &types.InternalServerError{}
+	for name, c := range map[string]struct {
+		fail  []error
+		fixed bool
+	}{
+		"throttled":         {[]error{throttle, throttle, throttle}, false},
+		"lost":              {[]error{lost, lost, lost}, true},
+		"lost, throttled":   {[]error{lost, throttle, throttle}, true},
+		"calculated, never": {[]error{throttle, throttle, throttle}, true},
+	} {
+		f := &shaky{fail: c.fail}
+		sharded := table.Table{Client: f, Name: "t", PartitionKey: "customer", SortKey: "placed", Shards: table.Fixed(1000), Layout: table.RandomSuffix{}}
+		if strings.HasPrefix(name, "calculated") {
+			sharded.Layout = table.CalculatedSuffix{}
+		}
+		if err := sharded.Put(t.Context(), table.Item{"customer": wingtest.Str("a"), "placed": wingtest.Str("b")}); err != nil {
+			t.Fatal(name, err)
+		}
+		slices.Sort(f.keys)
+		if one := len(slices.Compact(f.keys)) == 1; one != c.fixed {
+			t.Errorf("%s: written to %v", name, f.keys)
+		}
+	}
+}
+
+// TestErrorsSayWhat: the operation, the key and the table, with the SDK's error inside.
+func TestErrorsSayWhat(t *testing.T) {
+	cause := &types.ResourceNotFoundException{Message: aws.String("no such table")}
+	f := &shaky{fail: []error{cause}, query: cause}
+	sharded := table.Table{Client: f, Name: "orders", PartitionKey: "customer", SortKey: "placed", Shards: table.Fixed(3), Layout: table.RandomSuffix{}}
+	_, pageErr := sharded.Page(t.Context(), "acme", table.Span{})
+	_, countErr := sharded.Count(t.Context(), "acme", table.Span{})
+	var queryErr error
+	for _, err := range sharded.Query(t.Context(), "acme", table.Span{}) {
+		queryErr = err
+	}
+	for what, err := range map[string]error{
+		"putting":        sharded.Put(t.Context(), table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str("b")}),
+		"reading a page": pageErr, "counting": countErr, "reading a range": queryErr,
+	} {
+		found, ok := errors.AsType[*types.ResourceNotFoundException](err)
+		if !ok || found != cause || !strings.Contains(err.Error(), what) || !strings.Contains(err.Error(), `"acme`) || !strings.Contains(err.Error(), "orders") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}

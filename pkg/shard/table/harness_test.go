@@ -1,0 +1,24 @@
+package table_test
+
+import (
+	"flag"
+	"strconv"
+	"testing"
+
+	"github.com/hotshard/hotshard/internal/wingtest"
+)
+
+// fewer sets the number of rapid's checks for tests that take the engine's time,
+// unless the command line does.
+func fewer(t *testing.T, checks int) {
+	f := flag.Lookup("rapid.checks")
+	if f.Value.String() != f.DefValue {
+		return
+	}
+	if err := f.Value.Set(strconv.Itoa(checks)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Value.Set(f.DefValue) })
+}
+
+func sortText(m made) string { return wingtest.Text(m.item["placed"]) }

@@ -1,0 +1,173 @@
+package table_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/table"
+)
+
+// TestEqualSortKeys: items that an attribute tells apart are never one item, nor is one
+// taken for another.
+func TestEqualSortKeys(t *testing.T) {
+	t.Parallel()
+	db := enginetest.Client(t)
+	for _, layout := range []table.Layout{table.CalculatedSuffix{By: "id"}, table.TimeBuckets{Bucket: shard.Day, By: "id"}} {
+		sharded := wingtest.Orders(t, db, db, layout, 10)
+		want := wingtest.PutDay(t, sharded, 10)
+		day := table.During(shard.Millis, wingtest.Epoch.Truncate(24*time.Hour), wingtest.Epoch.Add(24*time.Hour))
+		if got := wingtest.IDs(t, sharded, day); !slices.Equal(got, want) {
+			t.Fatalf("%T: %v, want %v", layout, got, want)
+		}
+		checkPages(t, sharded, day, want)
+		for n := range 20 {
+			checkKey(t, sharded, n, slices.Contains(want, wingtest.Text(wingtest.Order(n)["id"])))
+		}
+		if got := wingtest.IDs(t, sharded, day); len(got) != 0 {
+			t.Fatalf("%T: %v are left", layout, got)
+		}
+	}
+}
+
+// checkPages reads pages of three, both ways.
+func checkPages(t *testing.T, sharded *table.Table, s table.Span, want []string) {
+	t.Helper()
+	for _, s.Desc = range []bool{false, true} {
+		var got []string
+		s.Limit, s.After = 3, ""
+		for more := true; more; more = s.After != "" {
+			page, err := sharded.Page(t.Context(), "acme", s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, it := range page.Items {
+				got = append(got, wingtest.Text(it["id"]))
+			}
+			s.After = page.Next
+		}
+		if s.Desc {
+			slices.Reverse(got)
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("pages, desc %t: %v, want %v", s.Desc, got, want)
+		}
+	}
+}
+
+// checkKey reads, updates and deletes by the key of an order that is there, or of one
+// in whose place another one is.
+func checkKey(t *testing.T, sharded *table.Table, n int, there bool) {
+	t.Helper()
+	it, err := sharded.Get(t.Context(), wingtest.Order(n))
+	if there != (err == nil) || !there && !errors.Is(err, shard.ErrNotFound) || there && wingtest.Text(it["n"]) != fmt.Sprint(n) {
+		t.Fatalf("order %d: %v, %v", n, it, err)
+	}
+	out, err := sharded.Update(t.Context(), wingtest.Order(n), &dynamodb.UpdateItemInput{
+		UpdateExpression: aws.String("ADD n :more"), ExpressionAttributeValues: table.Item{":more": wingtest.Num(100)}, ReturnValues: types.ReturnValueAllNew,
+	})
+	switch {
+	case there && (err != nil || wingtest.Text(out.Attributes["n"]) != fmt.Sprint(n+100)):
+		t.Fatalf("order %d: %v, %v", n, out, err)
+	case !there && err != nil && !(errors.Is(err, shard.ErrMisused) && wingtest.IsConditional(err)):
+		t.Fatalf("order %d is not there: %v", n, err)
+	case !there && err == nil && wingtest.Text(out.Attributes["n"]) != "100": // made, where none is any more
+		t.Fatalf("order %d was made as %v", n, out.Attributes)
+	}
+	if err := sharded.Delete(t.Context(), wingtest.Order(n)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sharded.Get(t.Context(), wingtest.Order(n)); !errors.Is(err, shard.ErrNotFound) {
+		t.Fatal(err)
+	}
+}
+
+// TestUpdatesThatMakeItems: what an update makes is found by its key, whatever the form
+// of the update.
+func TestUpdatesThatMakeItems(t *testing.T) {
+	db := enginetest.Client(t)
+	sharded := wingtest.Orders(t, db, db, table.CalculatedSuffix{By: "id"}, 3)
+	one, names := table.Item{":one": wingtest.Num(1)}, map[string]string{"#id": "id", "#set": "set"}
+	for i, in := range []dynamodb.UpdateItemInput{
+		{},
+		{UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: one},
+		{UpdateExpression: aws.String("set n = :one remove x"), ExpressionAttributeValues: one},
+		{UpdateExpression: aws.String("REMOVE x SET n = :one, m = :one"), ExpressionAttributeValues: one},
+		{UpdateExpression: aws.String("SET#set = :one, m = :one"), ExpressionAttributeValues: one, ExpressionAttributeNames: map[string]string{"#set": "set"}},
+		{UpdateExpression: aws.String("SET #id = :id ADD #set :one"), ExpressionAttributeValues: table.Item{":one": wingtest.Num(1), ":id": wingtest.Str("order-5")}, ExpressionAttributeNames: names},
+		{UpdateExpression: aws.String("SET id = :id"), ExpressionAttributeValues: table.Item{":id": wingtest.Str("order-6")}},
+		{UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: one, ConditionExpression: aws.String("attribute_not_exists(x)")},
+	} {
+		key := wingtest.Order(i)
+		key["placed"] = wingtest.Str(fmt.Sprint(i))
+		for range 2 {
+			if _, err := sharded.Update(t.Context(), key, &in); err != nil {
+				t.Fatalf("%s: %v", aws.ToString(in.UpdateExpression), err)
+			}
+		}
+		if it, err := sharded.Get(t.Context(), key); err != nil || wingtest.Text(it["id"]) != wingtest.Text(key["id"]) {
+			t.Errorf("%s: made %v, %v", aws.ToString(in.UpdateExpression), it, err)
+		}
+	}
+}
+
+// TestDeletingByChance: an item on a random write shard is deleted by its sort key.
+func TestDeletingByChance(t *testing.T) {
+	db := enginetest.Client(t)
+	for _, layout := range []table.Layout{table.RandomSuffix{}, table.TimeBuckets{Bucket: shard.Hour}} {
+		sharded := wingtest.Orders(t, db, db, layout, 10)
+		day := table.During(shard.Millis, wingtest.Epoch, wingtest.Epoch.Add(24*time.Hour))
+		key := func(i int) table.Item {
+			return table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str(shard.Millis.Key(wingtest.Epoch, "#", fmt.Sprint(i)))}
+		}
+		for i := range 20 {
+			if err := sharded.Put(t.Context(), key(i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 { // the second finds nothing
+			if err := sharded.Delete(t.Context(), key(7)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n, err := sharded.Count(t.Context(), "acme", day); err != nil || n != 19 {
+			t.Fatalf("%T: %d, %v", layout, n, err)
+		}
+		_, err := sharded.Get(t.Context(), key(1))
+		if !errors.Is(err, shard.ErrMisused) || strings.Contains(err.Error(), "By") {
+			t.Error(err)
+		}
+	}
+}
+
+// TestErrorsOfKeysSayWhat: the operation, the name and the table.
+func TestErrorsOfKeysSayWhat(t *testing.T) {
+	sharded := table.Table{
+		Client: &shaky{}, Name: "orders", PartitionKey: "customer", SortKey: "placed", Shards: table.Fixed(3), Layout: table.CalculatedSuffix{By: "at"},
+	}
+	key := table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str("x")}
+	_, getErr := sharded.Get(t.Context(), key)
+	_, updateErr := sharded.Update(t.Context(), key, &dynamodb.UpdateItemInput{})
+	_, pageErr := sharded.Page(t.Context(), "acme", table.Span{After: "x"})
+	for operation, err := range map[string]error{
+		"reading an item": getErr, "updating an item": updateErr, "deleting an item": sharded.Delete(t.Context(), key),
+		"putting an item": sharded.Put(t.Context(), key), "reading a page": pageErr,
+	} {
+		if operation != "reading a page" && !strings.Contains(err.Error(), `placed "x"`) {
+			t.Errorf("%s: which item? %v", operation, err)
+		}
+		if !errors.Is(err, shard.ErrMisused) || !strings.HasPrefix(err.Error(), operation) || !strings.Contains(err.Error(), `"acme" of table orders`) {
+			t.Errorf("%s: %v", operation, err)
+		}
+	}
+}

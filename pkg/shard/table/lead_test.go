@@ -1,0 +1,21 @@
+package table
+
+import (
+	"testing"
+	"time"
+
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// TestAheadOfCounts: how far ahead items may lie is the map's to say, whatever is around it.
+func TestAheadOfCounts(t *testing.T) {
+	for ahead, want := range map[time.Duration]time.Duration{0: shardmap.MaxAhead, 4 * time.Second: 4 * time.Second, time.Hour: shardmap.MaxEventAhead} {
+		view := shardmap.New(nil, "m", shardmap.Options{EventAhead: ahead})
+		changer := shardmap.NewChanger(nil, view, shardmap.ChangerOptions{})
+		for _, counts := range []Counts{view, changer, Namespace{"x", view}, AtLeast{2, Namespace{"x", changer}}} {
+			if got := aheadOf(counts); got != want {
+				t.Errorf("%v, %T: %v ahead, want %v", ahead, counts, got, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package table_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"pgregory.net/rapid"
+
+	"github.com/hotshard/hotshard/internal/lane"
+	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/table"
+)
+
+func numeral(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
+
+// TestSpellingsOfANumberAreOne: however a number is spelled, its item is on one write
+// shard, and that is the one of the digits which DynamoDB gives back.
+func TestSpellingsOfANumberAreOne(t *testing.T) {
+	fewer(t, lane.Runs(10, 30))
+	db := enginetest.Client(t)
+	sharded := &table.Table{
+		Client: db, Name: wingtest.Theirs(t, db, "N"), PartitionKey: "customer", SortKey: "placed", Shards: table.Fixed(16), Layout: table.CalculatedSuffix{},
+	}
+	names := 0
+	rapid.Check(t, func(r *rapid.T) {
+		digits, places := rapid.Int64Range(-1e15, 1e15).Draw(r, "digits"), rapid.IntRange(-100, 100).Draw(r, "places")
+		names++
+		name := fmt.Sprint("x", names)
+		for _, s := range []string{
+			fmt.Sprintf("%de%d", digits, places), fmt.Sprintf("%d.000E%+04d", digits, places), fmt.Sprintf("%d00e%d", digits, places-2),
+		} {
+			if err := sharded.Put(t.Context(), table.Item{"customer": wingtest.Str(name), "placed": numeral(s)}); err != nil {
+				r.Fatal(s, err)
+			}
+		}
+		checkOneShard(r, db, sharded, name)
+	})
+	for _, s := range []string{"x", "", "1/2", "0x10", "1_0", " 1", "Inf", "1e9999999999", "1e-9999999999"} {
+		if err := sharded.Put(t.Context(), table.Item{"customer": wingtest.Str("bad"), "placed": numeral(s)}); !errors.Is(err, shard.ErrMisused) {
+			t.Errorf("%q: %v", s, err)
+		}
+	}
+}
+
+// checkOneShard finds a name's one item where the digits that the engine gives put it.
+func checkOneShard(r *rapid.T, db *dynamodb.Client, sharded *table.Table, name string) {
+	var items []table.Item
+	for it, err := range sharded.Query(r.Context(), name, table.Span{}) {
+		if err != nil {
+			r.Fatal(err)
+		}
+		items = append(items, it)
+	}
+	if n, err := sharded.Count(r.Context(), name, table.Span{}); err != nil || n != 1 || len(items) != 1 {
+		r.Fatalf("%d items are %d: %v", n, len(items), err)
+	}
+	pk := shard.Hash.Join(name, shard.Calculated(wingtest.Text(items[0]["placed"]), 16))
+	out, err := db.Query(r.Context(), &dynamodb.QueryInput{
+		TableName: &sharded.Name, KeyConditionExpression: aws.String("customer = :pk"), ExpressionAttributeValues: table.Item{":pk": wingtest.Str(pk)},
+	})
+	if err != nil || len(out.Items) != 1 {
+		r.Fatalf("%s holds %v, %v", pk, out, err)
+	}
+	key := table.Item{"customer": wingtest.Str(name), "placed": items[0]["placed"]}
+	if _, err := sharded.Get(r.Context(), key); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// TestNumbersWithExponentsAreTimes: a stamp of Unix seconds is what it counts.
+func TestNumbersWithExponentsAreTimes(t *testing.T) {
+	t.Parallel()
+	db := enginetest.Client(t)
+	sharded := &table.Table{
+		Client: db, Name: wingtest.Theirs(t, db, "N"), PartitionKey: "customer", SortKey: "placed", Shards: table.Fixed(2),
+		Layout: table.TimeBuckets{Bucket: shard.Hour, Stamp: shard.UnixSeconds, By: "placed"},
+	}
+	for _, s := range []string{"1700000000", "1.7e9", "1700000000.0"} {
+		if err := sharded.Put(t.Context(), table.Item{"customer": wingtest.Str("a"), "placed": numeral(s)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n, err := sharded.Count(t.Context(), "a", table.Span{Low: numeral("1.6999e9"), High: numeral("1.7001e9")})
+	if err != nil || n != 1 {
+		t.Fatal(n, err)
+	}
+}

@@ -1,0 +1,116 @@
+package table
+
+import (
+	"fmt"
+	"iter"
+	"math"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/place"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// Span is a part of the order of a name's sort keys. The zero value is all of it.
+type Span struct {
+	Low, High  types.AttributeValue // both included; nil is open
+	Desc       bool                 // from high to low
+	Limit      int                  // at most so many items; 0 is all, and for Page 100
+	After      string               // Page.Next of the page before; "" for the first
+	Consistent bool                 // strongly consistent, at twice the read units
+}
+
+// During is the span of the sort keys whose times are from from to before to.
+func During(s shard.Stamp, from, to time.Time) Span {
+	low, high, ok := s.Bounds(from, to)
+	if !ok { // a span that holds nothing
+		low, high = s.Format(to.Add(s.Unit())), s.Format(to)
+	}
+	if s.Number() {
+		return Span{Low: &types.AttributeValueMemberN{Value: low}, High: &types.AttributeValueMemberN{Value: high}}
+	}
+	return Span{Low: &types.AttributeValueMemberS{Value: low}, High: &types.AttributeValueMemberS{Value: high}}
+}
+
+// cut is a span over buckets.
+type cut struct {
+	bucket   shard.Bucket
+	offset   time.Duration
+	from, to time.Time // both included
+}
+
+// window is the part of a span that lies in one bucket.
+type window struct {
+	label      string
+	start, end time.Time // the bucket's
+	from, to   time.Time
+}
+
+// edge is the position before everything in the bucket, in the order of reading.
+func (w window) edge(stamp shard.Stamp, desc bool) place.Position {
+	s := During(stamp, w.start, w.end)
+	if desc {
+		return place.Position{Sort: s.High, By: place.BehindAll, Shard: math.MaxInt}
+	}
+	return place.Position{Sort: s.Low, Shard: -1}
+}
+
+func cutSpan(b shard.Bucket, stamp shard.Stamp, offset time.Duration, s Span) (cut, error) {
+	from, _, err1 := boundTime(stamp, s.Low)
+	to, open, err2 := boundTime(stamp, s.High)
+	if err1 != nil || err2 != nil {
+		return cut{}, fmt.Errorf("%w: a range over time buckets needs both ends, as During makes them: %w", shard.ErrMisused, firstError(err1, err2))
+	}
+	if open {
+		to = to.Add(-1)
+	}
+	return cut{b, offset, from, to}, nil
+}
+
+func firstError(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+func boundTime(stamp shard.Stamp, bound types.AttributeValue) (at time.Time, open bool, err error) {
+	text, ok := dynamo.Attribute(Item{"": bound}, "")
+	if !ok {
+		return time.Time{}, false, fmt.Errorf("an end is missing")
+	}
+	return stamp.ParseBound(text)
+}
+
+// windows goes through the span's buckets in order.
+func (c cut) windows(desc bool) iter.Seq[window] {
+	step, at, end := c.bucket.Width(), c.floor(c.from), c.floor(c.to)
+	if desc {
+		step, at, end = -step, end, at
+	}
+	return func(yield func(window) bool) {
+		if c.to.Before(c.from) {
+			return
+		}
+		for ; ; at = at.Add(step) {
+			next := at.Add(c.bucket.Width())
+			w := window{label: c.bucket.Label(at, c.offset), start: at, end: next, from: at, to: next}
+			if c.from.After(w.from) {
+				w.from = c.from
+			}
+			if c.to.Before(w.to) {
+				w.to = c.to
+			}
+			if !yield(w) || at.Equal(end) {
+				return
+			}
+		}
+	}
+}
+
+// floor is the start of the bucket that holds t.
+func (c cut) floor(t time.Time) time.Time {
+	return t.Add(-c.offset).UTC().Truncate(c.bucket.Width()).Add(c.offset)
+}

@@ -1,0 +1,167 @@
+package table
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/place"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// Item is an item of DynamoDB, as the SDK has it.
+type Item = map[string]types.AttributeValue
+
+// Client is what a Table calls of DynamoDB.
+type Client interface {
+	dynamo.Putter
+	dynamo.Getter
+	dynamo.Updater
+	dynamo.Deleter
+	dynamo.Querier
+}
+
+// Table is a caller's own table whose items are spread over write shards. All of
+// it must be set but for Format, First, Calculate and Now.
+//
+// Items keep the shape that they have without sharding: the partition key attribute
+// holds the plain name, say "acme". Put adds the write shard on the way to DynamoDB,
+// which stores "acme#7", and reads take it off again. Name and sort key together are
+// an item's identity, as they are without sharding: let sort keys end in an id
+// ([shard.Stamp.Key]). Where write shards are calculated from another attribute, items
+// with equal sort keys are told apart by it, but DynamoDB keeps only one on a write
+// shard, and a write that meets another there is refused with ErrMisused.
+//
+// All items under a name's write shards are the name's. So no name that is stored
+// plainly in the same table may look like one of them: beside "acme" over ten write
+// shards there can't be a plain "acme#3".
+type Table struct {
+	Client       Client
+	Name         string
+	PartitionKey string           // the attribute's name; its type is S
+	SortKey      string           // the attribute's name; its type is S, N or B
+	Format       shard.Format     // default [shard.Hash]
+	Shards       Counts           // how many write shards a name has
+	Layout       Layout           // which of them an item goes to
+	Now          func() time.Time // default time.Now
+
+	// First is the number of the first write shard, default 0: with 1 and Fixed(10) they
+	// are acme#1 to acme#10. With 0 where they are counted from 1, or the other way round,
+	// a read leaves out the items of a whole write shard, without an error.
+	First int
+	// Calculate gives the write shard, 0 to n-1, of a value among n, without First. It
+	// never changes. Default [shard.Calculated]; [shard.Summed] is the Developer Guide's.
+	Calculate func(value string, n int) int
+
+	reads reading
+}
+
+// reading is which of the items in a name's partitions a range gives.
+type reading int
+
+const (
+	eachOnce reading = iota // every item, once when writers did not agree where it goes
+	Placed                  // the same, but none that a look-up does not find where it is
+	AllThere                // everything that is there
+)
+
+// fault is what is wrong with the table itself, nil for nothing.
+func (t *Table) Check() error {
+	switch {
+	case t.Client == nil:
+		return fmt.Errorf("%w: Table.Client is nil", shard.ErrMisused)
+	case t.Name == "":
+		return fmt.Errorf("%w: Table.Name is empty", shard.ErrMisused)
+	case t.PartitionKey == "", t.SortKey == "", t.PartitionKey == t.SortKey:
+		return fmt.Errorf("%w: table %s: PartitionKey %q and SortKey %q must name two attributes", shard.ErrMisused, t.Name, t.PartitionKey, t.SortKey)
+	case t.Shards == nil:
+		return fmt.Errorf("%w: table %s: Shards is nil: say Fixed(10), or give a Map", shard.ErrMisused, t.Name)
+	case t.First < 0:
+		return fmt.Errorf("%w: table %s: First is %d: write shards have no negative numbers", shard.ErrMisused, t.Name, t.First)
+	case t.Layout == nil:
+		return fmt.Errorf("%w: table %s: Layout is nil: say RandomSuffix{}, for one", shard.ErrMisused, t.Name)
+	}
+	if err := firstError(t.KeyFormat().Valid(), t.Layout.fault(t)); err != nil {
+		return fmt.Errorf("%w: table %s: %w", shard.ErrMisused, t.Name, err)
+	}
+	return nil
+}
+
+func (t *Table) KeyFormat() shard.Format {
+	if t.Format == "" {
+		return shard.Hash
+	}
+	return t.Format
+}
+
+// join is the partition key of a write shard, counted from 0.
+func (t *Table) join(base string, n int) string { return t.KeyFormat().Join(base, t.First+n) }
+
+// calculate panics when the caller's calculation breaks its rule, which is no fault of data.
+func (t *Table) calculate(value string, n int) int {
+	if t.Calculate == nil {
+		return shard.Calculated(value, n)
+	}
+	at := t.Calculate(value, n)
+	if at < 0 || at >= n {
+		panic(fmt.Sprintf("table: Table.Calculate gives write shard %d of %d for %q", at, n, value))
+	}
+	return at
+}
+
+func (t *Table) Clock() time.Time {
+	if t.Now == nil {
+		return time.Now()
+	}
+	return t.Now()
+}
+
+func (t *Table) lookup(ctx context.Context, key string) (shardmap.Entry, error) {
+	entry, err := t.Shards.Lookup(ctx, key, t.Clock())
+	if err != nil {
+		return shardmap.Entry{}, fmt.Errorf("looking up the shard count of %q: %w", key, err)
+	}
+	return entry, nil
+}
+
+// name is an item's partition key without a write shard.
+func (t *Table) NameOf(it Item) (string, error) {
+	name, ok := it[t.PartitionKey].(*types.AttributeValueMemberS)
+	if !ok {
+		return "", fmt.Errorf("%w: table %s: the item's %s is no text: it must hold the name, without a write shard", shard.ErrMisused, t.Name, t.PartitionKey)
+	}
+	if it[t.SortKey] == nil {
+		return "", fmt.Errorf("%w: table %s: an item of %q has no %s", shard.ErrMisused, t.Name, name.Value, t.SortKey)
+	}
+	return name.Value, nil
+}
+
+func (t *Table) Key(p place.Place) Item {
+	return Item{t.PartitionKey: &types.AttributeValueMemberS{Value: p.PK}, t.SortKey: p.Sort}
+}
+
+// describe says which operation failed, on what.
+func (t *Table) Describe(operation, pk string, err error) error {
+	return fmt.Errorf("%s %q of table %s: %w", operation, pk, t.Name, err)
+}
+
+func (t *Table) Reading(r reading) *Table {
+	other := *t
+	other.reads = r
+	return &other
+}
+
+// finds tells whether items are found again by what is in them, as Layout.found says.
+func (t *Table) Finds() bool { return t.Layout.found() }
+
+// places is where an item goes, and after it where else it may be.
+func (t *Table) Places(ctx context.Context, name string, it Item) ([]place.Place, error) {
+	return t.Layout.places(ctx, t, name, it)
+}
+
+// tellsBy names the attribute that tells items with equal sort keys apart, "" for none.
+func (t *Table) TellsBy() string { return t.Layout.tells(t) }

@@ -1,0 +1,307 @@
+package table_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/lane"
+	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/migrate"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+	"github.com/hotshard/hotshard/pkg/shard/table"
+)
+
+// TestTablesAreRefused: what is not set up is said, before anything is asked of AWS.
+func TestTablesAreRefused(t *testing.T) {
+	whole := table.Table{
+		Client: &shaky{}, Name: "orders", PartitionKey: "customer", SortKey: "placed", Shards: table.Fixed(3), Layout: table.RandomSuffix{},
+	}
+	for name, spoil := range map[string]func(t *table.Table){
+		"zero":          func(t *table.Table) { *t = table.Table{} },
+		"no client":     func(t *table.Table) { t.Client = nil },
+		"no sort key":   func(t *table.Table) { t.SortKey = "" },
+		"one key":       func(t *table.Table) { t.SortKey = "customer" },
+		"no shards":     func(t *table.Table) { t.Shards = nil },
+		"no layout":     func(t *table.Table) { t.Layout = nil },
+		"count 0":       func(t *table.Table) { t.Shards = table.Fixed(0) },
+		"count 1001":    func(t *table.Table) { t.Shards = table.Fixed(shard.MaxShards + 1) },
+		"no bucket":     func(t *table.Table) { t.Layout = table.TimeBuckets{} },
+		"odd stamp":     func(t *table.Table) { t.Layout = table.TimeBuckets{Bucket: shard.Day, Stamp: "15:04"} },
+		"number stamp":  func(t *table.Table) { t.Layout = table.HybridBuckets{Bucket: shard.Day, Stamp: shard.UnixMillis} },
+		"wrong stamp":   func(t *table.Table) { t.Layout = table.TimeBuckets{Bucket: shard.Day, Stamp: shard.UnixMillis} },
+		"no attribute":  func(t *table.Table) { t.Layout = table.CalculatedSuffix{By: "nowhere"} },
+		"by the name":   func(t *table.Table) { t.Layout = table.CalculatedSuffix{By: "customer"} },
+		"by it, later":  func(t *table.Table) { t.Layout = table.TimeBuckets{Bucket: shard.Day, By: "customer"} },
+		"only digits":   func(t *table.Table) { t.Format = "1" },
+		"a cut time":    func(t *table.Table) { t.Layout = table.TimeBuckets{Bucket: shard.Day, Stamp: shard.Nanos} },
+		"changing N":    func(t *table.Table) { t.Shards, t.Layout = &wingtest.Steps{}, table.CalculatedSuffix{} },
+		"no group":      func(t *table.Table) { t.Shards, t.Layout = &wingtest.Steps{}, table.HybridBuckets{Bucket: shard.Day} },
+		"unsharded, 3":  func(t *table.Table) { t.Layout = table.Unsharded{} },
+		"hybrid's name": func(t *table.Table) { t.Layout = table.HybridBuckets{Bucket: shard.Day} },
+	} {
+		sharded := whole
+		spoil(&sharded)
+		err := sharded.Put(t.Context(), table.Item{"customer": wingtest.Str("a#b"), "placed": wingtest.Str("2026-01-05T12:00:00.000Z")})
+		if !errors.Is(err, shard.ErrMisused) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, it := range map[string]table.Item{
+		"nothing": {}, "no name": {"placed": wingtest.Str("x")}, "no sort key": {"customer": wingtest.Str("x")}, "a number": {"customer": wingtest.Num(1), "placed": wingtest.Str("x")},
+	} {
+		if err := whole.Put(t.Context(), it); !errors.Is(err, shard.ErrMisused) {
+			t.Errorf("an item with %s: %v", name, err)
+		}
+	}
+	if _, err := whole.Get(t.Context(), table.Item{"customer": wingtest.Str("x"), "placed": wingtest.Str("y")}); !errors.Is(err, shard.ErrMisused) {
+		t.Errorf("a point read of random suffixes: %v", err)
+	}
+	for _, after := range []string{"x", "1:S", "x:S:a", "1:Q:a", "1:N:1e999999"} {
+		if _, err := whole.Page(t.Context(), "x", table.Span{After: after}); !errors.Is(err, shard.ErrMisused) {
+			t.Errorf("after %q: %v", after, err)
+		}
+	}
+}
+
+// TestPagesOverManyBuckets: a page reads a bounded number of partitions, and goes on
+// at a bucket's edge, both ways.
+func TestPagesOverManyBuckets(t *testing.T) {
+	t.Parallel()
+	db := enginetest.Client(t)
+	counted := &wingtest.Queries{Client: db}
+	const apart, around = 450, 100 // minutes between the items, and before the first
+	for _, offset := range []bool{false, true} {
+		sharded := wingtest.Orders(t, counted, db, table.TimeBuckets{Bucket: shard.Minute, Stamp: shard.Seconds, Offset: offset}, 1)
+		var want []string
+		for i := range 3 {
+			sort := shard.Seconds.Key(wingtest.Epoch.Add(time.Duration(i)*apart*time.Minute), "#", "x")
+			want = append(want, sort)
+			if err := sharded.Put(t.Context(), table.Item{"customer": wingtest.Str("a"), "placed": wingtest.Str(sort)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, desc := range []bool{false, true} {
+			if desc != offset && !lane.Long {
+				continue // each way, and each kind of bucket, is tried once
+			}
+			s := table.During(shard.Seconds, wingtest.Epoch.Add(-around*time.Minute), wingtest.Epoch.Add((2*apart+around)*time.Minute))
+			s.Desc = desc
+			var got []string
+			pages := 0
+			for more := true; more; more = s.After != "" {
+				pages++
+				counted.Made.Store(0)
+				page, err := sharded.Page(t.Context(), "a", s)
+				if err != nil || counted.Made.Load() > table.MaxQueries {
+					t.Fatalf("%d queries, %v", counted.Made.Load(), err)
+				}
+				for _, it := range page.Items {
+					got = append(got, wingtest.Text(it["placed"]))
+				}
+				s.After = page.Next
+			}
+			if desc {
+				slices.Reverse(got)
+			}
+			if !slices.Equal(got, want) || pages == 1 {
+				t.Fatalf("offset %t, desc %t: got %v on %d pages", offset, desc, got, pages)
+			}
+		}
+	}
+}
+
+// TestLargeStreams: more than a page of each write shard, and breaking off.
+func TestLargeStreams(t *testing.T) {
+	t.Parallel()
+	db := enginetest.Client(t)
+	sharded := wingtest.Orders(t, db, db, table.CalculatedSuffix{}, 3)
+	filler := wingtest.Str(strings.Repeat("x", 100_000))
+	for i := range 90 { // 3 MB a write shard, three pages each
+		if err := sharded.Put(t.Context(), table.Item{"customer": wingtest.Str("a"), "placed": wingtest.Str(fmt.Sprintf("%03d", i)), "filler": filler}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, desc := range []bool{false, true} {
+		n := 0
+		for it, err := range sharded.Query(t.Context(), "a", table.Span{Desc: desc}) {
+			want := n
+			if desc {
+				want = 89 - n
+			}
+			if err != nil || wingtest.Text(it["placed"]) != fmt.Sprintf("%03d", want) {
+				t.Fatalf("place %d: %v, %v", n, it["placed"], err)
+			}
+			n++
+		}
+		if n != 90 {
+			t.Fatalf("%d items", n)
+		}
+	}
+	for range sharded.Query(t.Context(), "a", table.Span{}) {
+		break // leaves nothing running: TestMain looks
+	}
+}
+
+// TestCanceledStreams: a stream ends with its context, in the middle and at once.
+func TestCanceledStreams(t *testing.T) {
+	db := enginetest.Client(t)
+	sharded := wingtest.Orders(t, db, db, table.RandomSuffix{}, 10)
+	for i := range 20 {
+		if err := sharded.Put(t.Context(), table.Item{"customer": wingtest.Str("a"), "placed": wingtest.Str(fmt.Sprint(i))}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	seen := 0
+	var last error
+	for _, err := range sharded.Query(ctx, "a", table.Span{}) {
+		if seen, last = seen+1, err; seen == 5 {
+			cancel()
+		}
+	}
+	if seen != 6 || !errors.Is(last, context.Canceled) {
+		t.Errorf("%d items, %v", seen, last)
+	}
+	late, cancelLate := context.WithTimeout(t.Context(), 0)
+	defer cancelLate()
+	for _, err := range sharded.Query(late, "a", table.Span{}) {
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+	}
+}
+
+// TestFailedConditionsGiveItems: in the form that callers know, and only where they asked.
+func TestFailedConditionsGiveItems(t *testing.T) {
+	db := enginetest.Client(t)
+	for _, layout := range []table.Layout{table.HybridBuckets{Bucket: shard.Day}, table.CalculatedSuffix{By: "id"}} {
+		sharded := wingtest.Orders(t, db, db, layout, 10)
+		if err := sharded.Put(t.Context(), wingtest.Order(1)); err != nil {
+			t.Fatal(err)
+		}
+		for give, want := range map[types.ReturnValuesOnConditionCheckFailure]string{"": "", "NONE": "", "ALL_OLD": "acme " + wingtest.Text(wingtest.Order(1)["placed"])} {
+			in := &dynamodb.UpdateItemInput{
+				UpdateExpression: aws.String("SET n = :one"), ConditionExpression: aws.String("attribute_exists(nothing)"),
+				ExpressionAttributeValues: table.Item{":one": wingtest.Num(1)}, ReturnValuesOnConditionCheckFailure: give,
+			}
+			_, err := sharded.Update(t.Context(), wingtest.Order(1), in)
+			failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err)
+			if !ok || strings.TrimSpace(wingtest.Text(failed.Item["customer"])+" "+wingtest.Text(failed.Item["placed"])) != want {
+				t.Errorf("%T, %q: %v, %v", layout, give, failed, err)
+			}
+			m := migrate.Migration{Client: db, From: sharded, To: wingtest.Orders(t, db, db, table.CalculatedSuffix{}, 3), Phase: migrate.WriteBoth}
+			if err := m.Update(t.Context(), wingtest.Order(1), in); errors.Is(err, shard.ErrMisused) != (give != "") {
+				t.Errorf("%T, %q: %v", layout, give, err)
+			}
+		}
+	}
+}
+
+// TestUpdateAndDelete: of single items, found by an attribute.
+func TestUpdateAndDelete(t *testing.T) {
+	db := enginetest.Client(t)
+	sharded := wingtest.Orders(t, db, db, table.TimeBuckets{Bucket: shard.Hour, By: "id"}, 7)
+	key := table.Item{"customer": wingtest.Str("a"), "placed": wingtest.Str("2026-01-05T12:00:00.000Z"), "id": wingtest.Str("x")}
+	out, err := sharded.Update(t.Context(), key, &dynamodb.UpdateItemInput{
+		UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: table.Item{":one": wingtest.Num(1)}, ReturnValues: types.ReturnValueAllNew,
+	})
+	if err != nil || wingtest.Text(out.Attributes["n"]) != "1" || wingtest.Text(out.Attributes["customer"]) != "a" {
+		t.Fatalf("%v, %v", out, err)
+	}
+	if _, err := sharded.Update(t.Context(), key, &dynamodb.UpdateItemInput{TableName: aws.String("x")}); !errors.Is(err, shard.ErrMisused) {
+		t.Error(err)
+	}
+	if err := sharded.Delete(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sharded.Get(t.Context(), key); !errors.Is(err, shard.ErrNotFound) {
+		t.Fatal(err)
+	}
+}
+
+func TestTallies(t *testing.T) {
+	db := enginetest.Client(t)
+	tally := table.Tally{
+		Client: db, Table: wingtest.Theirs(t, db, "S"), PartitionKey: "customer", SortKey: "placed", Sort: wingtest.Str("total"),
+		Value: "views", Format: shard.HashShard, Shards: table.Fixed(8),
+	}
+	for i := range 50 {
+		if err := tally.Add(t.Context(), "home", int64(i-10)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tally.Add(t.Context(), "away", 7); err != nil {
+		t.Fatal(err)
+	}
+	for _, consistent := range []bool{true, false} {
+		sum, err := tally.Sum(t.Context(), consistent, "home", "away", "home", "never")
+		if err != nil || sum.Int64() != 732 {
+			t.Fatalf("%v, %v", sum, err)
+		}
+	}
+	for name, bad := range map[string]table.Tally{"zero": {}, "half a sort key": {
+		Client: db, Table: "t", PartitionKey: "p", Value: "v", Shards: table.Fixed(1), SortKey: "s",
+	}, "only digits": {Client: db, Table: "t", PartitionKey: "p", Value: "v", Shards: table.Fixed(1), Format: "1"}} {
+		if err := bad.Add(t.Context(), "x", 1); !errors.Is(err, shard.ErrMisused) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	tally.Shards = table.Fixed(0)
+	if _, err := tally.Sum(t.Context(), true, "home"); !errors.Is(err, shard.ErrMisused) {
+		t.Error(err)
+	}
+}
+
+// TestManyProgramsShareOneMap: tables of programs with views of their own follow a
+// change, and read all that any of them wrote.
+func TestManyProgramsShareOneMap(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	clock := wingtest.Epoch
+	name := wingtest.Theirs(t, d.Client, "S")
+	var programs []*table.Table
+	var maps []*shardmap.Map
+	for range 3 {
+		m := shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})
+		maps = append(maps, m)
+		programs = append(programs, &table.Table{
+			Client: d.Client, Name: name, PartitionKey: "customer", SortKey: "placed",
+			Shards: table.Namespace{Prefix: "orders/", Counts: m}, Layout: table.RandomSuffix{}, Now: func() time.Time { return clock },
+		})
+	}
+	changer := wingtest.Patient(shardmap.NewChanger(d.Client, maps[0], shardmap.ChangerOptions{}))
+	written := 0
+	for round, count := range []int{5, 2, 40} {
+		if _, err := changer.Pin(t.Context(), "orders/acme", count, shardmap.Note{By: "test"}, clock); err != nil {
+			t.Fatal(err)
+		}
+		steps := lane.Runs(6, 30)
+		for range steps {
+			clock = clock.Add(30 * time.Second / time.Duration(steps))
+			for _, p := range programs {
+				sort := fmt.Sprintf("%d-%05d", round, written)
+				if err := p.Put(t.Context(), table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str(sort)}); err != nil {
+					t.Fatal(err)
+				}
+				written++
+			}
+			for i, p := range programs {
+				if n, err := p.Count(t.Context(), "acme", table.Span{}); err != nil || n != written {
+					t.Fatalf("program %d counts %d, %v, want %d", i, n, err, written)
+				}
+			}
+		}
+	}
+}

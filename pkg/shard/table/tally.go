@@ -1,0 +1,142 @@
+package table
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// TallyClient is what a Tally calls of DynamoDB.
+type TallyClient interface {
+	dynamo.Updater
+	dynamo.BatchGetter
+}
+
+// Tally is a sharded counter in a caller's own table: the number in an attribute of
+// name#0 to name#N-1, one item each. Unlike a counters.Writer it needs nothing of
+// hotshard, and has no summary that is kept up to date beside it: a read costs a read
+// unit for each write shard, or half of one.
+//
+// A sum reads the write shards that Shards says a name ever had. So a Fixed count may
+// be raised, readers first; one that is lowered leaves out what the others have counted.
+// A [shardmap.Map] in place of a Fixed count needs [AtLeast].
+//
+// A count by the minute is a tally whose names have the minute: home#2026-01-05T12:04.
+type Tally struct {
+	Client       TallyClient
+	Table        string
+	PartitionKey string               // the attribute's name; its type is S
+	SortKey      string               // the attribute's name; "" for a table without
+	Sort         types.AttributeValue // the sort key of all its items; required with SortKey
+	Value        string               // the attribute that counts, a number
+	Format       shard.Format         // default [shard.Hash]
+	First        int                  // the number of the first write shard, as in a Table
+	Shards       Counts
+	Now          func() time.Time // default time.Now
+}
+
+func (c *Tally) fault() error {
+	switch {
+	case c.Client == nil, c.Table == "", c.PartitionKey == "", c.Value == "", c.Shards == nil:
+		return fmt.Errorf("%w: a Tally needs Client, Table, PartitionKey, Value and Shards", shard.ErrMisused)
+	case c.First < 0:
+		return fmt.Errorf("%w: a Tally's First is %d: write shards have no negative numbers", shard.ErrMisused, c.First)
+	case (c.SortKey == "") != (c.Sort == nil):
+		return fmt.Errorf("%w: a Tally needs both SortKey and Sort, or neither", shard.ErrMisused)
+	}
+	if err := c.format().Valid(); err != nil {
+		return fmt.Errorf("%w: a Tally of table %s: %w", shard.ErrMisused, c.Table, err)
+	}
+	return nil
+}
+
+// Add adds delta, which may be negative, on a random write shard; when that is
+// throttled it goes on to another. An attempt whose answer is lost is repeated, so
+// the delta may count once more for each lost answer; one that timed out is not.
+func (c *Tally) Add(ctx context.Context, name string, delta int64) error {
+	if err := c.fault(); err != nil {
+		return err
+	}
+	n := -1
+	err := dynamo.PersistSum(ctx, func(ctx context.Context) error {
+		now := c.now()
+		entry, err := c.Shards.Lookup(ctx, name, now)
+		if err != nil {
+			return err
+		}
+		n = shard.Another(entry.History.At(now), n)
+		_, err = c.Client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+			TableName: &c.Table, Key: c.key(name, n),
+			UpdateExpression:          aws.String("ADD #value :delta"),
+			ExpressionAttributeNames:  map[string]string{"#value": c.Value},
+			ExpressionAttributeValues: dynamo.Item{":delta": dynamo.Number(delta)},
+		}, dynamo.NoRetry)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("adding to %q of table %s: %w", name, c.Table, err)
+	}
+	return nil
+}
+
+// Sum adds up all write shards of the names, strongly consistent or, for half the
+// read units, eventually. Names never counted are 0, and a name given twice counts once.
+func (c *Tally) Sum(ctx context.Context, consistent bool, names ...string) (*big.Int, error) {
+	if err := c.fault(); err != nil {
+		return nil, err
+	}
+	var keys []dynamo.Item
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
+		entry, err := c.Shards.Lookup(ctx, name, c.now())
+		if err != nil {
+			return nil, fmt.Errorf("summing %q of table %s: %w", name, c.Table, err)
+		}
+		for n := range entry.Most() {
+			keys = append(keys, c.key(name, n))
+		}
+	}
+	items, err := dynamo.BatchGet(ctx, c.Client, c.Table, keys, consistent)
+	if err != nil {
+		return nil, fmt.Errorf("summing %q of table %s: %w", names, c.Table, err)
+	}
+	sum := new(big.Int)
+	for _, it := range items {
+		value, err := dynamo.WholeNumber(it, c.Value)
+		if err != nil {
+			return nil, fmt.Errorf("summing %q of table %s: %w", names, c.Table, err)
+		}
+		sum.Add(sum, value)
+	}
+	return sum, nil
+}
+
+func (c *Tally) now() time.Time {
+	if c.Now == nil {
+		return time.Now()
+	}
+	return c.Now()
+}
+
+func (c *Tally) format() shard.Format {
+	if c.Format == "" {
+		return shard.Hash
+	}
+	return c.Format
+}
+
+func (c *Tally) key(name string, n int) dynamo.Item {
+	key := dynamo.Item{c.PartitionKey: &types.AttributeValueMemberS{Value: c.format().Join(name, c.First+n)}}
+	if c.SortKey != "" {
+		key[c.SortKey] = c.Sort
+	}
+	return key
+}

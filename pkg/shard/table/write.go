@@ -1,0 +1,192 @@
+package table
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/place"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// Put writes an item to its write shard, and returns once it is durable or an error.
+// The partition key attribute holds the name; Put leaves the caller's item as it is.
+//
+// A put that is throttled under a RandomSuffix goes on to another write shard, unless
+// an attempt before may have been applied.
+func (t *Table) Put(ctx context.Context, it Item) error {
+	if err := t.Check(); err != nil {
+		return err
+	}
+	name, err := t.NameOf(it)
+	if err != nil {
+		return err
+	}
+	var at []place.Place
+	unsure := false // whether an attempt may have been applied
+	err = dynamo.Persist(ctx, func(ctx context.Context) (err error) {
+		if at == nil {
+			if at, err = t.Layout.places(ctx, t, name, it); err != nil {
+				return err
+			}
+		}
+		err = t.putAt(ctx, it, at[0])
+		unsure = unsure || err != nil && !dynamo.IsThrottle(err)
+		if dynamo.IsThrottle(err) && !unsure && !t.Layout.found() {
+			at = nil
+		}
+		return err
+	})
+	if err != nil {
+		return t.Describe("putting an item of", name, err)
+	}
+	return nil
+}
+
+// putAt attempts to put an item at a place that no other has.
+func (t *Table) putAt(ctx context.Context, it Item, at place.Place) error {
+	id := t.Identity(it)
+	g := id.Free(t.PartitionKey)
+	_, err := t.Client.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName: &t.Name, Item: t.Stored(it, at),
+		ConditionExpression: g.Condition, ExpressionAttributeNames: g.Names, ExpressionAttributeValues: g.Values,
+	}, dynamo.NoRetry)
+	if _, failed := dynamo.Conditional(err); failed {
+		return id.Taken()
+	}
+	return err
+}
+
+// stored is an item with the keys that DynamoDB has.
+func (t *Table) Stored(it Item, p place.Place) Item {
+	it = maps.Clone(it)
+	maps.Copy(it, t.Key(p))
+	return it
+}
+
+// Update updates one item, whose key is as for Get. The input says how; TableName and
+// Key are Update's to set. As with UpdateItem, an item that is not there is made,
+// unless a condition forbids it: one on attribute_exists of the partition key. It gets
+// the attribute that its write shard is calculated from, which no update may change.
+//
+// An attempt whose answer is lost is repeated, unless it timed out, so the update may
+// apply twice: an ADD that must not needs a condition.
+func (t *Table) Update(ctx context.Context, key Item, in *dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutput, error) {
+	const operation = "updating an item of"
+	name, places, err := t.Find(ctx, operation, key)
+	if err != nil {
+		return nil, err
+	}
+	out, err := t.updateAt(ctx, key, places, in)
+	if failed, ok := dynamo.Conditional(err); ok && failed.Item != nil {
+		t.seen(failed.Item, name, key)
+	}
+	if err != nil {
+		return nil, t.Describe(operation, name, err)
+	}
+	if out.Attributes[t.PartitionKey] != nil {
+		t.seen(out.Attributes, name, key)
+	}
+	return out, nil
+}
+
+func (t *Table) updateAt(ctx context.Context, key Item, places []place.Place, in *dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutput, error) {
+	if in.TableName != nil || in.Key != nil {
+		return nil, fmt.Errorf("%w: the input has a TableName or a Key", shard.ErrMisused)
+	}
+	id := t.Identity(key)
+	at, err := t.Target(ctx, places, id)
+	if err != nil {
+		return nil, err
+	}
+	filled := *in
+	filled.TableName, filled.Key = &t.Name, t.Key(at)
+	id.Claim(&filled, t.PartitionKey)
+	var out *dynamodb.UpdateItemOutput
+	err = dynamo.PersistSum(ctx, func(ctx context.Context) (err error) {
+		out, err = t.Client.UpdateItem(ctx, &filled, dynamo.NoRetry)
+		return err
+	})
+	if failed, ok := dynamo.Conditional(err); ok && len(id) > 0 {
+		if failed.Item != nil && !id.Matches(failed.Item) {
+			err = fmt.Errorf("%w: %w", id.Taken(), err)
+		}
+		if in.ReturnValuesOnConditionCheckFailure != types.ReturnValuesOnConditionCheckFailureAllOld {
+			failed.Item = nil
+		}
+	}
+	return out, err
+}
+
+// target is the place of an item that is there, or else where it belongs.
+func (t *Table) Target(ctx context.Context, places []place.Place, id place.Identity) (place.Place, error) {
+	if len(places) == 1 {
+		return places[0], nil
+	}
+	at, it, err := t.Look(ctx, places, id)
+	if err != nil || it != nil {
+		return at, err
+	}
+	return places[0], nil
+}
+
+// Delete deletes the item of a key as for Get, if it is there. Where write shards are
+// drawn by chance, it reads the one sort key from all of them, and deletes what it finds.
+func (t *Table) Delete(ctx context.Context, key Item) error {
+	const operation = "deleting an item of"
+	if err := t.Check(); err != nil {
+		return err
+	}
+	if !t.Layout.found() {
+		return t.deleteAll(ctx, key)
+	}
+	name, places, err := t.Find(ctx, operation, key)
+	if err != nil {
+		return err
+	}
+	for _, p := range places {
+		if err := t.RemoveAt(ctx, p, t.Identity(key)); err != nil {
+			return t.Describe(operation, name, err)
+		}
+	}
+	return nil
+}
+
+// deleteAll deletes all items with a key's sort key.
+func (t *Table) deleteAll(ctx context.Context, key Item) error {
+	const operation = "deleting an item of"
+	name, err := t.NameOf(key)
+	if err != nil {
+		return err
+	}
+	for found, err := range t.Scan(ctx, name, Span{Low: key[t.SortKey], High: key[t.SortKey], Consistent: true}) {
+		if err == nil {
+			err = t.RemoveAt(ctx, place.Place{PK: found.PK, Sort: found.Sort}, nil)
+		}
+		if err != nil {
+			return t.Describe(operation, name, err)
+		}
+	}
+	return nil
+}
+
+// remove deletes an item from a place; another item there stays.
+func (t *Table) RemoveAt(ctx context.Context, p place.Place, id place.Identity) error {
+	g := id.Free(t.PartitionKey)
+	in := &dynamodb.DeleteItemInput{
+		TableName: &t.Name, Key: t.Key(p),
+		ConditionExpression: g.Condition, ExpressionAttributeNames: g.Names, ExpressionAttributeValues: g.Values,
+	}
+	err := dynamo.Persist(ctx, func(ctx context.Context) error {
+		_, err := t.Client.DeleteItem(ctx, in, dynamo.NoRetry)
+		return err
+	})
+	if _, another := dynamo.Conditional(err); another {
+		return nil
+	}
+	return err
+}
