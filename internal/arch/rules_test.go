@@ -16,7 +16,7 @@ const (
 	everything   = "..."
 )
 
-// rules are those of docs/design.md.
+// rules say who may import whom.
 var rules = []rule{
 	{
 		name: "pkg/shard needs the standard library only",

@@ -13,4 +13,14 @@
 // same event however often it comes, and so are increments and scores under an
 // Idempotency-Key. Without a key they are not; they are counted as unknown, and
 // their counter, or their player's sum, may end up on either side of them.
+//
+// With Verify it reads before the load what is there, so that a system with data can be
+// verified, and afterwards looks until all is right or comes no nearer for 30 s. Of the board
+// it reads all places, the kept top, and each player's own entry and rank: each entry must have
+// the sum that was accepted, the places must be in order and have the same scores, the kept top
+// must be their begin, and a rank may be off by as much as the API says with it. Players of
+// other loads count in the ranks; one who came from nowhere is a difference.
+//
+// A player's entry is one item, and a sum is read and written back on condition. So calls in
+// flight for one player wait for each other, those with an Idempotency-Key longest.
 package load
