@@ -9,7 +9,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/hotshard/hotshard/pkg/shard/migrate"
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
@@ -25,16 +24,16 @@ func main() {
 	sharded := plain
 	sharded.Shards, sharded.Layout = table.Fixed(10), table.CalculatedSuffix{}
 	move := migrate.Migration{Client: client, From: &plain, To: &sharded, Phase: migrate.WriteBoth}
-	report := func(p migrate.Progress) { log.Println(p.Seen, "seen") }
 	if args[0] == "copy" { // an error says so when other items are where the new ones go
-		done, err = move.Copy(ctx, name, table.Span{}, report)
+		done, err = move.Copy(ctx, name, table.Span{}, nil)
 	} else if same, differ := move.Verify(ctx, name, table.Span{}); differ != nil || same.Missing+same.Different > 0 {
 		log.Fatalf("nothing is dropped: %+v, %v", same, differ) // Extra are those whose old ones a drop deleted
 	} else {
 		move.Phase = migrate.WriteNew // with programs at work, each phase is a deployment of theirs
-		done, err = move.Drop(ctx, name, table.Span{}, false, report)
+		done, err = move.Drop(ctx, name, table.Span{}, false, nil)
 	}
-	if log.Printf("%+v", done); err != nil || done.Kept > 0 {
+	log.Printf("%+v", done)
+	if err != nil || done.Kept > 0 {
 		log.Fatal("not all is done: ", err)
 	}
 }
