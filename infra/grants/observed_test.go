@@ -2,6 +2,7 @@ package grants
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -92,7 +93,7 @@ func (s *system) call(function, method, path, query string, body any) {
 		s.t.Fatal(err)
 	}
 	headers := map[string]string{"content-type": "application/json"}
-	if method == http.MethodPost && query != "" {
+	if method != http.MethodGet && query != "" {
 		headers["idempotency-key"], query = query, ""
 	}
 	request := map[string]any{"version": "2.0", "rawPath": path, "rawQueryString": query, "headers": headers, "body": string(content),
@@ -149,6 +150,9 @@ func (s *system) write(at time.Time) {
 	for _, key := range []string{"", "", "once", "once"} {
 		s.call(Ingest, http.MethodPost, "/v1/counters", key, object{"increments": []object{{"counter": "viral", "delta": 1}}})
 	}
+	for _, key := range []string{"", "session"} {
+		s.call(Ingest, http.MethodPut, "/v1/sessions", key, object{"group": "shop", "id": "u-17", "ttl": "30m"})
+	}
 	s.call(Ingest, http.MethodPut, "/v1/shards", "", object{"type": "counter", "name": "pinned", "shards": 3})
 	s.call(Ingest, http.MethodPut, "/v1/shards", "", object{"type": "counter", "name": "pinned", "shards": nil})
 }
@@ -159,7 +163,7 @@ func (s *system) read(at time.Time) {
 		{"/v1/counters", "name=viral"}, {"/v1/counters", "name=viral&consistency=strong"}, {"/v1/events", "entity=door" + day},
 		{"/v1/events/1", "entity=door&time=" + url.QueryEscape(at.Format(time.RFC3339Nano))}, {"/v1/rollups", "entity=door" + day},
 		{"/v1/leaderboards", "board=game"}, {"/v1/leaderboards", "board=game&limit=3"}, {"/v1/leaderboards/rank", "board=game&player=a&around=2"},
-		{"/v1/shards", "type=counter&name=viral"}, {"/v1/hot-keys", "since=15m"},
+		{"/v1/shards", "type=counter&name=viral"}, {"/v1/hot-keys", "since=15m"}, {"/v1/sessions", "group=shop"},
 	} {
 		s.call(Query, http.MethodGet, q.path, q.query, nil)
 	}
@@ -218,6 +222,7 @@ func TestGrantsAreEnough(t *testing.T) {
 	s.command("audit", "--repair")
 	s.command("shards", "check", "--type", "counter", "--name", "viral", "--watch", "1s")
 	s.command("shards", "check", "--type", "board", "--name", "game")
+	s.command("shards", "check", "--type", "sessions", "--name", "shop")
 	s.command("delete", "--type", "board", "--name", "game", "--player", "a", "--yes", "--settle", "1s", "--wait", "1s", "--index-lag", "1s")
 	s.command("delete", "--type", "board", "--name", "game", "--yes", "--settle", "1s", "--wait", "1s", "--index-lag", "1s")
 	s.command("delete", "--type", "counter", "--name", "viral", "--yes", "--settle", "1s", "--wait", "1s", "--index-lag", "1s")
@@ -280,11 +285,16 @@ func example(t *testing.T) (texts []string) {
 		}
 		for _, s := range policy.Statement {
 			actions, _ := s.Action.([]any)
-			resource, _ := s.Resource.(string)
-			_, table, _ := strings.Cut(resource, ":table/hotshard-")
-			table, index, _ := strings.Cut(table, "/index/")
-			for _, action := range actions {
-				texts = append(texts, text(strings.TrimPrefix(action.(string), "dynamodb:"), tables[table], index))
+			resources, several := s.Resource.([]any)
+			if !several {
+				resources = []any{s.Resource}
+			}
+			for _, resource := range resources {
+				_, table, _ := strings.Cut(fmt.Sprint(resource), ":table/hotshard-")
+				table, index, _ := strings.Cut(table, "/index/")
+				for _, action := range actions {
+					texts = append(texts, text(strings.TrimPrefix(action.(string), "dynamodb:"), tables[table], index))
+				}
 			}
 		}
 	}

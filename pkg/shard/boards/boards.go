@@ -28,7 +28,7 @@ type Client interface {
 
 // Boards keeps boards of players by score:
 //
-//	boards := New(client, "hotshard-items", shards, shardmap.Unwatched{}, 720*time.Hour)
+//	kept := boards.New(client, "hotshard-items", shards, boards.Options{Retention: 720 * time.Hour})
 //	score, err := ParseScore("12.5")
 //	errs := boards.Submit(ctx, "game/1", []PlayerScore{{Player: "ann", Score: score}}, now)
 //	first, err := boards.Top(ctx, "game/1", AllTime.Label(now), 10, now)

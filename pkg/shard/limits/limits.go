@@ -52,7 +52,7 @@ type Verdict struct {
 
 // Limiter counts hits against limits in fixed windows, over all processes:
 //
-//	limiter := New(client, "hotshard-items", shards, shardmap.Unwatched{}, Options{})
+//	limiter := limits.New(client, "hotshard-items", shards, limits.Options{})
 //	v, err := limiter.Hit(ctx, Limit{Key: "login/ann", Max: 5, Window: time.Minute}, now)
 //	if err == nil && !v.Allowed {
 //		wait(v.Resets)
