@@ -82,7 +82,7 @@ func TestBurstsFindTheirConnections(t *testing.T) {
 	s := newServer(t)
 	s.hold = 5 * time.Millisecond
 	client := s.client(awshttp.AWS)
-	updates(t, client, burst)
+	updates(t, client, 2*burst) // so that there are connections enough, however slow the machine opens them
 	before := s.opened.Load()
 	const bursts = 10
 	for range bursts {
