@@ -23,7 +23,7 @@ type limitInput struct {
 
 type limitAnswer struct {
 	Allowed   bool   `json:"allowed" doc:"Whether the hit may pass"`
-	Used      int64  `json:"used" doc:"Hits allowed in the window, this one included. With several write shards others' hits of the last second may be missing"`
+	Used      int64  `json:"used" doc:"Hits allowed in the window, this one included. With several write shards others' hits of the last second, or of N/16 seconds with more than 16, may be missing"`
 	Remaining int64  `json:"remaining" doc:"What used leaves of the limit"`
 	ResetsAt  string `json:"resets_at" format:"date-time" doc:"The window's end"`
 }
