@@ -29,7 +29,7 @@ func ActionFailed(err error, at int) (there Item, failed bool) {
 	return reason.Item, aws.ToString(reason.Code) == "ConditionalCheckFailed"
 }
 
-// outrun tells whether a condition of the call's own writes, of which there are so
+// Outrun tells whether a condition of the call's own writes, of which there are so
 // many, made the transaction fail.
 func Outrun(err error, writes int) bool {
 	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
@@ -57,11 +57,7 @@ func FailedConditions(err error) (list []int) {
 	return list
 }
 
-// Conditional is a failed condition of a write of one item.
-func Conditional(err error) (*types.ConditionalCheckFailedException, bool) {
-	return errors.AsType[*types.ConditionalCheckFailedException](err)
-}
-
+// HasReason tells whether any action of a canceled transaction has one of these codes.
 func HasReason(e *types.TransactionCanceledException, codes ...string) bool {
 	for _, r := range e.CancellationReasons {
 		for _, code := range codes {

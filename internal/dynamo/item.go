@@ -11,13 +11,15 @@ import (
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
+// Key is the primary key of an item of hotshard's tables.
 func Key(pk, sk string) map[string]types.AttributeValue {
-	return map[string]types.AttributeValue{
-		schema.PK: &types.AttributeValueMemberS{Value: pk},
-		schema.SK: &types.AttributeValueMemberS{Value: sk},
-	}
+	return map[string]types.AttributeValue{schema.PK: String(pk), schema.SK: String(sk)}
 }
 
+// String is a text as an attribute.
+func String(s string) *types.AttributeValueMemberS { return &types.AttributeValueMemberS{Value: s} }
+
+// Number is a whole number as an attribute.
 func Number(n int64) *types.AttributeValueMemberN {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
 }

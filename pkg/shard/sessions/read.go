@@ -135,13 +135,4 @@ func parse(group, id string, it item) (Session, error) {
 // millis is a time as it is stored.
 func millis(t time.Time) time.Time { return time.UnixMilli(t.UnixMilli()).UTC() }
 
-func itemKey(group, id string) item {
-	pk, sk := schema.SessionKey(group, id)
-	return item{schema.PK: text(pk), schema.SK: text(sk)}
-}
-
-func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-
-func number(n int64) types.AttributeValue {
-	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
-}
+func itemKey(group, id string) item { return dynamo.Key(schema.SessionKey(group, id)) }

@@ -86,7 +86,8 @@ func (s *scan) query(ctx context.Context, n int, low, high string, paged bool) (
 		KeyConditionExpression: aws.String("session_shard = :shard AND sk BETWEEN :low AND :high"),
 		FilterExpression:       aws.String("ends_at > :now"),
 		ExpressionAttributeValues: item{
-			":shard": text(schema.SessionShardKey(s.group, n)), ":low": text(low), ":high": text(high), ":now": number(s.now.UnixMilli()),
+			":shard": dynamo.String(schema.SessionShardKey(s.group, n)), ":low": dynamo.String(low), ":high": dynamo.String(high),
+			":now": dynamo.Number(s.now.UnixMilli()),
 		},
 		Limit: aws.Int32(int32(min(max(maxRows/s.shards, minPage), maxPage))),
 	}

@@ -97,8 +97,8 @@ func (s *Store) update(l Lease, n int, at time.Time, condition, started, otherwi
 	u := &types.Update{
 		TableName: &s.table, Key: itemKey(l.Group, l.ID), ConditionExpression: &condition,
 		ExpressionAttributeValues: item{
-			":now": number(at.UnixMilli()), ":ends": number(ends.UnixMilli()), ":expires": number(ceilSecond(ends)),
-			":shard": text(schema.SessionShardKey(l.Group, n)),
+			":now": dynamo.Number(at.UnixMilli()), ":ends": dynamo.Number(ends.UnixMilli()), ":expires": dynamo.Number(ceilSecond(ends)),
+			":shard": dynamo.String(schema.SessionShardKey(l.Group, n)),
 		},
 	}
 	if l.Data != nil {
@@ -116,7 +116,7 @@ func (s *Store) update(l Lease, n int, at time.Time, condition, started, otherwi
 func unchanged(u *types.Update, held Session) *types.Update {
 	u.ConditionExpression = aws.String("started_at = :started AND renewed_at = :renewed AND ends_at = :ended")
 	for name, at := range map[string]time.Time{":started": held.Started, ":renewed": held.Renewed, ":ended": held.Ends} {
-		u.ExpressionAttributeValues[name] = number(at.UnixMilli())
+		u.ExpressionAttributeValues[name] = dynamo.Number(at.UnixMilli())
 	}
 	return u
 }

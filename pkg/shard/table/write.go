@@ -2,6 +2,7 @@ package table
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 
@@ -55,7 +56,7 @@ func (t *Table) putAt(ctx context.Context, it Item, at place.Place) error {
 		TableName: &t.Name, Item: t.Stored(it, at),
 		ConditionExpression: g.Condition, ExpressionAttributeNames: g.Names, ExpressionAttributeValues: g.Values,
 	}, dynamo.NoRetry)
-	if _, failed := dynamo.Conditional(err); failed {
+	if _, failed := dynamo.ConditionFailed(err); failed {
 		return id.Taken()
 	}
 	return err
@@ -82,7 +83,7 @@ func (t *Table) Update(ctx context.Context, key Item, in *dynamodb.UpdateItemInp
 		return nil, err
 	}
 	out, err := t.updateAt(ctx, key, places, in)
-	if failed, ok := dynamo.Conditional(err); ok && failed.Item != nil {
+	if failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok && failed.Item != nil {
 		t.seen(failed.Item, name, key)
 	}
 	if err != nil {
@@ -111,7 +112,7 @@ func (t *Table) updateAt(ctx context.Context, key Item, places []place.Place, in
 		out, err = t.Client.UpdateItem(ctx, &filled, dynamo.NoRetry)
 		return err
 	})
-	if failed, ok := dynamo.Conditional(err); ok && len(id) > 0 {
+	if failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok && len(id) > 0 {
 		if failed.Item != nil && !id.Matches(failed.Item) {
 			err = fmt.Errorf("%w: %w", id.Taken(), err)
 		}
@@ -185,7 +186,7 @@ func (t *Table) RemoveAt(ctx context.Context, p place.Place, id place.Identity) 
 		_, err := t.Client.DeleteItem(ctx, in, dynamo.NoRetry)
 		return err
 	})
-	if _, another := dynamo.Conditional(err); another {
+	if _, another := dynamo.ConditionFailed(err); another {
 		return nil
 	}
 	return err
