@@ -57,7 +57,7 @@ func hotWindows(rows []heat.Row) (starts []time.Time) {
 
 // merged merges windows. A day of a table with many stream shards is more than fits into
 // memory, so that is done window by window.
-func merged(all iter.Seq2[windows.Window, error]) ([]heat.Row, error) {
+func merged(all iter.Seq2[heat.Window, error]) ([]heat.Row, error) {
 	merger := heat.Merger{Max: maxHotRows}
 	for window, err := range all {
 		if err := fault(window, err); err != nil {
@@ -69,7 +69,7 @@ func merged(all iter.Seq2[windows.Window, error]) ([]heat.Row, error) {
 }
 
 // fault is why a window can't be told: it can't be read, or an item of it.
-func fault(w windows.Window, err error) error {
+func fault(w heat.Window, err error) error {
 	if err == nil && len(w.Unreadable) > 0 {
 		return w.Unreadable[0]
 	}

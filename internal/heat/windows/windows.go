@@ -22,17 +22,6 @@ import (
 	"github.com/hotshard/hotshard/internal/heat"
 )
 
-// Window is all that the heat table has of the windows that start at one time.
-type Window struct {
-	Start time.Time
-	Items []heat.Item
-
-	// Unreadable are errors of items that can't be read, of another release or damaged;
-	// they name the sort keys. Where a sort key doesn't tell the start, the item comes
-	// alone, and Start is the end of the time that is read.
-	Unreadable []error
-}
-
 // Reader reads the heat table. Consistent says whether all that was put before is seen.
 type Reader struct {
 	Client     dynamo.Querier
@@ -42,12 +31,12 @@ type Reader struct {
 
 // All goes through the full items of the windows that start at from or later and before to,
 // in order of time. Only some pages of an hour are in memory. After an error there is no more.
-func (r Reader) All(ctx context.Context, from, to time.Time) iter.Seq2[Window, error] {
+func (r Reader) All(ctx context.Context, from, to time.Time) iter.Seq2[heat.Window, error] {
 	return r.read(ctx, heat.Partitions(from, to), from, to)
 }
 
 // Highlights does the same with the highlights.
-func (r Reader) Highlights(ctx context.Context, from, to time.Time) iter.Seq2[Window, error] {
+func (r Reader) Highlights(ctx context.Context, from, to time.Time) iter.Seq2[heat.Window, error] {
 	return r.read(ctx, heat.Highlights(from, to), from, to)
 }
 
@@ -67,8 +56,8 @@ func (r Reader) Query(pk string, from, to time.Time) *dynamodb.QueryInput {
 }
 
 // read goes through the partitions hour by hour.
-func (r Reader) read(ctx context.Context, partitions []string, from, to time.Time) iter.Seq2[Window, error] {
-	return func(yield func(Window, error) bool) {
+func (r Reader) read(ctx context.Context, partitions []string, from, to time.Time) iter.Seq2[heat.Window, error] {
+	return func(yield func(heat.Window, error) bool) {
 		for salts := range slices.Chunk(partitions, heat.Salts) {
 			if !r.hour(ctx, salts, from, to, yield) {
 				return
@@ -79,7 +68,7 @@ func (r Reader) read(ctx context.Context, partitions []string, from, to time.Tim
 
 // hour goes through the partitions of one hour, a page of each at a time. It is false when
 // there is to be no more.
-func (r Reader) hour(ctx context.Context, partitions []string, from, to time.Time, yield func(Window, error) bool) bool {
+func (r Reader) hour(ctx context.Context, partitions []string, from, to time.Time, yield func(heat.Window, error) bool) bool {
 	var feeds []*feed
 	for _, pk := range partitions {
 		next, stop := iter.Pull2(dynamo.Pages(ctx, r.Client, r.Query(pk, from, to)))
@@ -98,7 +87,7 @@ func (r Reader) hour(ctx context.Context, partitions []string, from, to time.Tim
 }
 
 // nextWindow takes the earliest window from the front of the feeds, the zero one at their end.
-func nextWindow(feeds []*feed) (w Window, err error) {
+func nextWindow(feeds []*feed) (w heat.Window, err error) {
 	var group errgroup.Group
 	for _, f := range feeds {
 		group.Go(f.fill)
@@ -108,7 +97,7 @@ func nextWindow(feeds []*feed) (w Window, err error) {
 	}
 	for _, f := range feeds {
 		if len(f.lost) > 0 {
-			w, f.lost = Window{Start: f.to, Unreadable: f.lost}, nil
+			w, f.lost = heat.Window{Start: f.to, Unreadable: f.lost}, nil
 			return w, nil
 		}
 		if len(f.list) > 0 && (w.Start.IsZero() || f.list[0].start.Before(w.Start)) {
