@@ -98,3 +98,11 @@ func (s *Slice) seconds(p Plan) float64 {
 	}
 	return 1
 }
+
+// begin is when the slice begins.
+func (s *Slice) begin(p Plan) time.Time {
+	if s.Whole {
+		return p.Begin(s.Stratum)
+	}
+	return p.Second(s.StreamShard, s.Stratum)
+}

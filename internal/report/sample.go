@@ -52,6 +52,8 @@ type cell struct {
 	total    float64 // estimate
 	variance float64 // of the estimate
 	writes   float64 // that were read
+	peak     float64 // units a second in its heaviest slice, a lower bound
+	peakAt   time.Time
 }
 
 // ratio is how two neighbouring seconds of a busy key differ.
@@ -74,6 +76,9 @@ func (r *Sampled) Add(s *Slice) {
 		at := c.cell(key)
 		at.total += weight * float64(t.Units)
 		at.writes += float64(t.Writes)
+		if low, _ := (noise{}).interval(float64(t.Units), seconds, float64(t.Units)/float64(t.Writes)); low > at.peak {
+			at.peak, at.peakAt = low, s.begin(r.plan)
+		}
 	}
 	if !s.Whole {
 		r.vary(s, c, weight)
@@ -215,9 +220,9 @@ func (r *Sampled) Storms() []Storm {
 	return r.settings.storms(r.hits, 2*r.plan.Stratum, r.noise())
 }
 
-// Items are the columns as heat items, of which a [heat.Map] makes the matrix: a key's units
-// are the estimate, and its error reaches to the interval's upper end.
-func (r *Sampled) Items() []heat.Item {
+// items are the columns as heat items, of which a [heat.Map] makes the matrix: a key's units
+// are the estimate, and its heaviest second what is certain of the heaviest slice.
+func (r *Sampled) items() []heat.Item {
 	var items []heat.Item
 	_, each := r.Columns()
 	for i := range r.columns {
@@ -227,7 +232,7 @@ func (r *Sampled) Items() []heat.Item {
 		}
 		start := r.plan.Begin(i * r.perCol)
 		it := heat.Item{
-			Start: start, Window: each, Units: round(c.total), StreamShard: "sample",
+			Start: start, Window: each, Base: time.Second, Units: round(c.total), Coverage: c.read / c.of, StreamShard: "sample",
 			Limit: r.settings.Limit, HotRate: r.settings.HotRate,
 		}
 		if r.settings.Foreign {
@@ -235,15 +240,36 @@ func (r *Sampled) Items() []heat.Item {
 		}
 		for _, key := range c.heaviest()[:min(len(c.cells), heat.MaxKeys)] {
 			at := c.cells[key]
-			_, high := at.interval()
 			it.Keys = append(it.Keys, heat.Key{
-				Index: r.settings.Index, Key: key, Units: round(at.total), Err: round(high) - min(round(high), round(at.total)),
-				Writes: uint64(at.writes), PeakAt: start,
+				Index: r.settings.Index, Key: key, Units: round(at.total),
+				Writes: uint64(at.writes), Peak: uint64(at.peak), PeakAt: at.peakAt, Top: uint64(at.peak), TopAt: at.peakAt,
 			})
 		}
 		items = append(items, it)
 	}
 	return items
+}
+
+// errors sets the errors of a matrix's rows: they reach to the upper ends of the intervals.
+func (r *Sampled) errors(rows []Row) {
+	for i := range rows {
+		row := &rows[i]
+		first, last := row.Key, row.Key
+		if row.Keys > 1 {
+			first, last = row.First, row.Last
+		}
+		for c := range min(len(r.columns), len(row.Error)) {
+			var sum cell
+			for key, at := range r.columns[c].cells {
+				if first <= key && key <= last {
+					sum.total += at.total
+					sum.variance += at.variance
+				}
+			}
+			_, high := sum.interval()
+			row.Error[c] = round(high) - min(round(high), row.Units[c])
+		}
+	}
 }
 
 func round(x float64) uint64 { return uint64(math.Round(max(x, 0))) }

@@ -29,10 +29,7 @@ const prefixShare = 0.8
 // hits finds what was hot in a slice: if its mean rate is over the threshold with 97.5 %
 // certainty, were its writes independent of each other.
 func (s Settings) hits(sl *Slice, p Plan) (hits []hit) {
-	begin, seconds := p.Begin(sl.Stratum), sl.seconds(p)
-	if !sl.Whole {
-		begin = p.Second(sl.StreamShard, sl.Stratum)
-	}
+	begin, seconds := sl.begin(p), sl.seconds(p)
 	base := hit{from: begin, to: begin.Add(time.Duration(seconds) * time.Second), seconds: seconds, streamShard: sl.StreamShard}
 	for key, t := range sl.Keys {
 		weight := float64(t.Units) / float64(t.Writes)
@@ -104,7 +101,7 @@ func (s Settings) storms(hits []hit, gap time.Duration, n noise) []Storm {
 	slices.SortFunc(hits, func(a, b hit) int {
 		return cmp.Or(strings.Compare(a.key, b.key), strings.Compare(a.index, b.index), a.from.Compare(b.from))
 	})
-	var storms []Storm
+	storms := []Storm{}
 	for i := 0; i < len(hits); {
 		end := i + 1
 		to := hits[i].to
