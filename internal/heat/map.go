@@ -72,6 +72,7 @@ type cell struct {
 type Matrix struct {
 	From, To     time.Time
 	Step         time.Duration
+	Table        string  // as in [MapOptions]
 	PartitionWCU float64 // what a partition takes, in units a second, and what makes a key hot:
 	HotWCU       float64 // those of the newest window; 0 without any
 	Rows         []MapRow
@@ -274,7 +275,7 @@ func (l *line) sums() map[int]cell {
 // Matrix returns what was added. Keys that were hot stand alone, the hottest of them if
 // there are more than rows; of the others neighbours are merged, the coldest first.
 func (m *Map) Matrix() Matrix {
-	out := Matrix{From: m.o.From, To: m.o.To, Step: m.o.Step}
+	out := Matrix{From: m.o.From, To: m.o.To, Step: m.o.Step, Table: m.o.Table}
 	if m.newest != nil {
 		out.PartitionWCU, out.HotWCU, out.AsOf = m.newest.Limit, m.newest.HotRate, m.newest.End()
 	}
