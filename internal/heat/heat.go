@@ -67,6 +67,8 @@ type Item struct {
 
 	// Incomplete says that records of the window may not have been counted.
 	Incomplete bool
+
+	Coverage float64 // share of the window's records that was read; 0 stands for all
 }
 
 // Key is what one partition key got in the window.
