@@ -5,12 +5,11 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/ddbstream"
 	"github.com/hotshard/hotshard/internal/heat"
-	"github.com/hotshard/hotshard/internal/topk"
+	"github.com/hotshard/hotshard/internal/heat/count"
 )
 
 // counts files the writes of a batch under the windows in which they were made.
@@ -21,8 +20,8 @@ import (
 type counts struct {
 	settings Settings
 	batch    *ddbstream.Batch
-	own      *window // nil without a tumbling window
-	others   map[int64]*window
+	own      *count.Window // nil without a tumbling window
+	others   map[int64]*count.Window
 
 	oldest, newest time.Time // the records that were counted; zero for none
 	dropped        error     // why the batch's state was, if it was
@@ -36,59 +35,57 @@ type counts struct {
 
 // newCounts goes on with the batch's window as far as it was counted.
 func newCounts(s Settings, batch *ddbstream.Batch) *counts {
-	c := &counts{settings: s, batch: batch, others: make(map[int64]*window)}
+	c := &counts{settings: s, batch: batch, others: make(map[int64]*count.Window)}
 	if !batch.Windowed {
 		return c
 	}
 	length := batch.WindowEnd.Sub(batch.WindowStart)
-	c.own = newWindow(batch.WindowStart, length, s.limits())
+	c.own = count.NewWindow(batch.WindowStart, length, s.TopK)
 	if len(batch.State) == 0 {
 		return c
 	}
-	own, err := resume(batch.State, batch.WindowStart, length, s.limits())
+	own, err := count.Resume(batch.State, batch.WindowStart, length, s.TopK)
 	if err != nil {
-		c.dropped, c.own.incomplete = err, true
+		c.dropped, c.own.Incomplete = err, true
 		return c
 	}
 	c.own = own
 	return c
 }
 
-func (s Settings) limits() topk.Limits { return topk.Limits{Entries: s.TopK, Bytes: maxKeyBytes} }
-
 // add counts the writes that can be. Lambda may deliver records again whose counts its
 // state has already: they are passed over.
-func (c *counts) add(writes iter.Seq[write], now time.Time) {
+func (c *counts) add(writes iter.Seq[count.Write], now time.Time) {
 	anywhere, last := "", "" // a record whose time is not known; the last one
 	for w := range writes {
-		if c.own != nil && !c.own.follows(w.sequence) {
+		if c.own != nil && !c.own.Follows(w.Sequence) {
 			continue
 		}
-		last = string(w.sequence)
-		if w.err == nil {
-			c.window(w.at).add(&w)
-			c.see(w.at)
+		last = string(w.Sequence)
+		if w.Err == nil {
+			c.window(w.At).Add(&w)
+			c.see(w.At)
 			continue
 		}
 		if c.unreadable++; c.unread == nil {
-			c.unread = w.err
+			c.unread = w.Err
 		}
-		if w.at.IsZero() {
+		if w.At.IsZero() {
 			anywhere = last
 			continue
 		}
-		c.window(w.at).miss(last)
+		c.window(w.At).Miss(last)
 	}
 	if anywhere != "" { // it is of any window that the batch has to do with, or of now
 		if c.own == nil && len(c.others) == 0 {
 			c.window(now)
 		}
 		for _, w := range c.all() {
-			w.miss(anywhere)
+			w.Miss(anywhere)
 		}
 	}
 	if last != "" && c.own != nil {
-		c.own.last = last
+		c.own.Delivered(last)
 	}
 }
 
@@ -101,7 +98,7 @@ func (c *counts) see(at time.Time) {
 	}
 }
 
-func (c *counts) all() []*window {
+func (c *counts) all() []*count.Window {
 	all := slices.Collect(maps.Values(c.others))
 	if c.own != nil {
 		all = append(all, c.own)
@@ -111,10 +108,10 @@ func (c *counts) all() []*window {
 
 // window returns the window that holds an instant. Without a tumbling window they
 // are aligned with the Unix epoch, else with that one.
-func (c *counts) window(at time.Time) *window {
+func (c *counts) window(at time.Time) *count.Window {
 	base, length := int64(0), c.settings.Window // milliseconds of the Unix epoch
 	if c.own != nil {
-		base, length = c.own.start.UnixMilli(), c.own.length
+		base, length = c.own.Start.UnixMilli(), c.own.Length
 	}
 	offset, step := at.UnixMilli()-base, length.Milliseconds()
 	n := offset / step
@@ -125,7 +122,7 @@ func (c *counts) window(at time.Time) *window {
 		return c.own
 	}
 	if c.others[n] == nil {
-		c.others[n] = newWindow(time.UnixMilli(base+n*step), length, c.settings.limits())
+		c.others[n] = count.NewWindow(time.UnixMilli(base+n*step), length, c.settings.TopK)
 	}
 	return c.others[n]
 }
@@ -140,11 +137,11 @@ func (c *counts) running() []heat.Item {
 	if c.own == nil || c.over() {
 		return nil
 	}
-	budget := c.settings.hotRate() * c.own.length.Seconds()
-	if float64(c.own.table.Total()) < budget && float64(c.own.indexes.Total()) < budget {
+	budget := c.settings.hotRate() * c.own.Length.Seconds()
+	if table, indexes := c.own.Units(); float64(table) < budget && float64(indexes) < budget {
 		return nil
 	}
-	return []heat.Item{c.own.item(c.settings, "", "")}
+	return []heat.Item{c.item(c.own, "", "")}
 }
 
 // ended is what there is to report, in order of time.
@@ -155,14 +152,14 @@ func (c *counts) running() []heat.Item {
 func (c *counts) ended(now time.Time) []heat.Item {
 	var items []heat.Item
 	for _, w := range c.others {
-		items = append(items, w.item(c.settings, c.batch.ShardID, w.first))
+		items = append(items, c.item(w, c.batch.ShardID, w.First()))
 	}
-	if c.own != nil && c.over() && (c.own.records > 0 || c.own.incomplete) {
+	if c.own != nil && c.over() && (c.own.Records > 0 || c.own.Incomplete) {
 		part := ""
 		if c.batch.TerminatedEarly {
-			part = cmp.Or(c.own.first, "none") // none: a state was dropped, and no record came
+			part = cmp.Or(c.own.First(), "none") // none: a state was dropped, and no record came
 		}
-		items = append(items, c.own.item(c.settings, c.batch.ShardID, part))
+		items = append(items, c.item(c.own, c.batch.ShardID, part))
 	}
 	for i := range items { // what came before may have been given up
 		items[i].Incomplete = items[i].Incomplete || now.Sub(items[i].End()) > RecordAge/2
@@ -176,96 +173,9 @@ func (c *counts) state() map[string]string {
 	if c.own == nil || c.over() {
 		return nil
 	}
-	return c.own.state()
+	return c.own.State()
 }
 
-// Bounds of the keys in a window's state, as topk counts them: the table's, and
-// those of its indexes. The state may have 1 MB at Lambda, and base64 makes four
-// bytes of three.
-const (
-	maxKeyBytes      = 550_000
-	maxIndexKeyBytes = 200_000
-)
-
-// window counts the records that were made in a time.
-type window struct {
-	start   time.Time // UTC
-	length  time.Duration
-	first   string // sequence number of the first record that came, counted or not
-	last    string // of the last one before this delivery
-	records uint64
-	table   *topk.Sketch // write units by partition key of the table
-	indexes *topk.Sketch // by index and its partition key, with a NUL between
-	text    []byte       // room for such a text
-
-	incomplete bool // records may be missing from the counts
-}
-
-func newWindow(start time.Time, length time.Duration, limits topk.Limits) *window {
-	return &window{start: start.UTC(), length: length, table: topk.New(limits), indexes: topk.New(indexLimits(limits))}
-}
-
-func indexLimits(table topk.Limits) topk.Limits {
-	return topk.Limits{Entries: table.Entries, Bytes: maxIndexKeyBytes}
-}
-
-// follows is false for a record that came in an earlier delivery. Sequence numbers of
-// a stream shard rise, and have no leading zeros, or all the same length.
-func (w *window) follows(sequence []byte) bool {
-	return len(sequence) > len(w.last) || len(sequence) == len(w.last) && string(sequence) > w.last
-}
-
-func (w *window) add(made *write) {
-	if w.first == "" {
-		w.first = string(made.sequence)
-	}
-	w.records++
-	second := made.at.Unix()
-	w.table.AddBytes(made.key, uint64(made.units), second)
-	for _, x := range made.indexes {
-		if x.Index != "" {
-			w.text = append(append(append(w.text[:0], x.Index...), 0), x.Key...) // no index has a NUL in its name
-			w.indexes.AddBytes(w.text, uint64(x.Units), second)
-		}
-	}
-}
-
-// miss notes a record that could not be counted.
-func (w *window) miss(sequence string) {
-	w.incomplete = true
-	if w.first == "" {
-		w.first = sequence
-	}
-}
-
-// item is the window's counts in the form in which they are stored.
-func (w *window) item(s Settings, streamShard, part string) heat.Item {
-	it := heat.Item{
-		Start: w.start, Window: w.length, StreamShard: streamShard, Part: part,
-		Records: w.records, Units: w.table.Total(), Incomplete: w.incomplete,
-		Limit: float64(s.PartitionWCU), HotRate: s.hotRate(),
-	}
-	it.Rest = list(&it, w.table, false, heat.MaxKeys)
-	it.IndexRest = list(&it, w.indexes, true, heat.MaxIndexKeys)
-	return it
-}
-
-// list adds a sketch's heaviest keys to an item. It returns what a key that is not
-// listed can weigh.
-func list(it *heat.Item, sketch *topk.Sketch, ofIndex bool, most int) (rest uint64) {
-	rest = sketch.Floor()
-	for i, e := range sketch.Top(sketch.Len()) {
-		if i >= most {
-			rest = max(rest, e.Count)
-			continue
-		}
-		index, key := "", e.Key
-		if ofIndex {
-			index, key, _ = strings.Cut(e.Key, "\x00")
-		}
-		it.Keys = append(it.Keys, heat.Key{
-			Index: index, Key: key, Units: e.Low(), Err: e.Err, Writes: e.Adds, Peak: e.Peak, PeakAt: time.Unix(e.PeakSecond, 0).UTC(),
-		})
-	}
-	return rest
+func (c *counts) item(w *count.Window, streamShard, part string) heat.Item {
+	return w.Item(streamShard, part, float64(c.settings.PartitionWCU), c.settings.hotRate())
 }

@@ -13,10 +13,10 @@
 // limit grows, and one whose load was low for a quiet period shrinks. What to do
 // is for [Policy] to say; the controller gathers the evidence and makes the changes.
 //
-// A batch goes through five stages, each of which hands values on to the next:
+// A batch goes through four stages, each of which hands values on to the next. The
+// first counts by the rules of package count:
 //
-//	decode.go  what a record wrote                        payload -> writes
-//	count.go   units by partition key, in windows         writes  -> heat items
+//	count.go   units by partition key, in windows         payload -> heat items
 //	judge.go   which keys are hot, and how certainly      items   -> reports
 //	report.go  the heat table, log lines, metrics         reports
 //	act.go     growth of what is hot                      reports -> decisions
@@ -36,6 +36,7 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/ddbstream"
+	"github.com/hotshard/hotshard/internal/heat/count"
 	"github.com/hotshard/hotshard/internal/heat/windows"
 	"github.com/hotshard/hotshard/internal/metrics"
 	"github.com/hotshard/hotshard/internal/schedule"
@@ -44,7 +45,7 @@ import (
 // Deps are what a Handler works with. All are required, but Partitions, and but Shards for
 // a table that is not hotshard's own.
 type Deps struct {
-	Source  Source // see [FindSource]; hotshard's own table needs none
+	Source  count.Source // see [FindSource]; hotshard's own table needs none
 	Heat    HeatTable
 	Shards  Shards
 	Metrics metrics.Sink
@@ -73,12 +74,12 @@ func New(settings Settings, deps Deps) (*Handler, error) {
 		return nil, fmt.Errorf("hotkey: settings: %w", err)
 	}
 	if settings.Source == Hotshard && deps.Source.Table == "" {
-		deps.Source = ownSource(settings.ItemsTable)
+		deps.Source = count.OwnSource(settings.ItemsTable)
 	}
 	if err := deps.check(); err != nil {
 		return nil, fmt.Errorf("hotkey: %w", err)
 	}
-	deps.Source.warn(deps.Log)
+	deps.Source.Warn(deps.Log)
 	h := &Handler{
 		settings: settings, deps: deps,
 		reporter:   reporter{settings: settings, heat: deps.Heat, shards: deps.Shards, budget: newBudget(settings, deps.Heat)},
@@ -128,7 +129,7 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("hotkey: reading the batch: %w", err)
 	}
-	j := h.journal(h.deps.Source.of(batch.TableName()))
+	j := h.journal(h.deps.Source.Of(batch.TableName()))
 	defer j.send(ctx, h.deps.Metrics, &h.ages)
 	state, err := h.deliver(ctx, j, batch)
 	if err != nil {
@@ -142,7 +143,7 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 func (h *Handler) deliver(ctx context.Context, j *journal, batch *ddbstream.Batch) (state map[string]string, err error) {
 	counts := newCounts(h.settings, batch)
 	before := judge(j.foreign, counts.running())
-	counts.add(decode(batch.Records, j.source), j.now())
+	counts.add(count.Decode(batch.Records, j.source), j.now())
 	running, ended := judge(j.foreign, counts.running()), judge(j.foreign, counts.ended(j.now()))
 	h.ages.see(counts, j.now())
 	j.counted(ctx, counts)
@@ -157,7 +158,7 @@ func (h *Handler) deliver(ctx context.Context, j *journal, batch *ddbstream.Batc
 	return counts.state(), nil
 }
 
-func (h *Handler) journal(source Source) *journal {
+func (h *Handler) journal(source count.Source) *journal {
 	j := &journal{Logger: h.deps.Log, source: source, now: h.deps.Now}
 	if !h.deps.Source.Own {
 		j.foreign = source.Table

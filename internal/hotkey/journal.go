@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/heat/count"
 	"github.com/hotshard/hotshard/internal/metrics"
 )
 
@@ -13,8 +14,8 @@ import (
 // metrics, which are sent when it ends.
 type journal struct {
 	*slog.Logger
-	source  Source // of the batch
-	foreign string // the table, where its keys are not to be taken for hotshard's
+	source  count.Source // of the batch
+	foreign string       // the table, where its keys are not to be taken for hotshard's
 	now     func() time.Time
 	data    []metrics.Datum
 	blind   bool // shard counts could not be looked up

@@ -161,7 +161,7 @@ func (b *writeBatch) learn(ctx context.Context, items []dynamo.Item, reason erro
 		}
 		err := b.single(ctx, it)
 		lessons[pk] = err
-		if err != nil && !dynamo.IsThrottle(err) {
+		if err != nil && !dynamo.IsThrottle(err) && !dynamo.IsConflict(err) { // those two are known not to have been applied
 			lost = err
 		}
 		return err == nil

@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -44,5 +46,36 @@ func TestAllOfABatchIsTold(t *testing.T) {
 		if len(left) != 16 || told[shardmap.Taken] != 8 || told[shardmap.OverLimit] != c.refused {
 			t.Errorf("%s: %d are left, told %v", name, len(left), told)
 		}
+	}
+}
+
+// lossy takes nothing of a batch. Of items that come singly it applies the first and loses
+// the answer; the others meet a transaction.
+type lossy struct {
+	partly
+	puts int
+}
+
+func (l *lossy) BatchWriteItem(_ context.Context, in *dynamodb.BatchWriteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchWriteItemOutput, error) {
+	return &dynamodb.BatchWriteItemOutput{UnprocessedItems: in.RequestItems}, nil
+}
+
+func (l *lossy) PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	if l.puts++; l.puts == 1 {
+		return nil, &types.InternalServerError{}
+	}
+	return nil, &types.TransactionConflictException{}
+}
+
+// TestALostAnswerBesideAConflict: an item that may have been written is not told to be
+// refused, whatever others of its batch met after it.
+func TestALostAnswerBesideAConflict(t *testing.T) {
+	b := newWriteBatch(&lossy{}, "items", &wingtest.Listener{})
+	for i := range 3 {
+		b.add(dynamo.Key(fmt.Sprint("E#e#2026-11-22#", i), "2026-11-22T10:00:00.000Z#a"), i, shardmap.Attempt{Key: "E#e"})
+	}
+	left, err := b.attempt(t.Context(), b.items)
+	if len(left) != 3 || dynamo.IsConflict(err) || !errors.Is(dynamo.Kind(err), shard.ErrUnavailable) {
+		t.Errorf("an attempt: %d items are left, %v", len(left), err)
 	}
 }

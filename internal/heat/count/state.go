@@ -1,4 +1,4 @@
-package hotkey
+package count
 
 import (
 	"encoding/base64"
@@ -20,13 +20,13 @@ const (
 	lastField    = "last"
 )
 
-// state is what the window's next delivery needs. It depends on the window alone,
+// State is what the window's next delivery needs. It depends on the window alone,
 // so that a batch delivered again with the same state comes to the same state.
-func (w *window) state() map[string]string {
-	b := binary.AppendUvarint(nil, uint64(w.start.UnixMilli()))
-	b = binary.AppendUvarint(b, uint64(w.length.Milliseconds()))
-	b = append(b, flag(w.incomplete))
-	b = binary.AppendUvarint(b, w.records)
+func (w *Window) State() map[string]string {
+	b := binary.AppendUvarint(nil, uint64(w.Start.UnixMilli()))
+	b = binary.AppendUvarint(b, uint64(w.Length.Milliseconds()))
+	b = append(b, flag(w.Incomplete))
+	b = binary.AppendUvarint(b, w.Records)
 	b = binary.AppendUvarint(b, uint64(len(w.first)))
 	b = append(b, w.first...)
 	b = w.table.AppendBinary(b)
@@ -49,24 +49,24 @@ func flag(set bool) byte {
 
 var errState = errors.New("it is damaged")
 
-// resume reads a state back. It must be of the window with this start and length.
-func resume(state map[string]string, start time.Time, length time.Duration, limits topk.Limits) (*window, error) {
+// Resume reads a state back. It must be of the window with this start and length.
+func Resume(state map[string]string, start time.Time, length time.Duration, topK int) (*Window, error) {
 	if v := state[versionField]; v != stateVersion {
-		return nil, fmt.Errorf("hotkey: window state: version %.20q is not known", v)
+		return nil, fmt.Errorf("count: window state: version %.20q is not known", v)
 	}
 	b, err := base64.StdEncoding.DecodeString(state[windowField])
 	if err != nil {
-		return nil, fmt.Errorf("hotkey: window state: %w", err)
+		return nil, fmt.Errorf("count: window state: %w", err)
 	}
-	w := newWindow(start, length, limits)
+	w := NewWindow(start, length, topK)
 	if b, err = w.header(b); err != nil {
-		return nil, fmt.Errorf("hotkey: window state: %w", err)
+		return nil, fmt.Errorf("count: window state: %w", err)
 	}
-	if w.table, err = topk.Decode(b, limits); err != nil {
-		return nil, fmt.Errorf("hotkey: window state: %w", err)
+	if w.table, err = topk.Decode(b, limits(topK)); err != nil {
+		return nil, fmt.Errorf("count: window state: %w", err)
 	}
-	if w.indexes, err = resumeIndexes(state[indexesField], indexLimits(limits)); err != nil {
-		return nil, fmt.Errorf("hotkey: window state: indexes: %w", err)
+	if w.indexes, err = resumeIndexes(state[indexesField], indexLimits(topK)); err != nil {
+		return nil, fmt.Errorf("count: window state: indexes: %w", err)
 	}
 	w.last = state[lastField]
 	return w, nil
@@ -85,7 +85,7 @@ func resumeIndexes(packed string, limits topk.Limits) (*topk.Sketch, error) {
 }
 
 // header reads what comes before the sketch, and returns the rest.
-func (w *window) header(b []byte) ([]byte, error) {
+func (w *Window) header(b []byte) ([]byte, error) {
 	var numbers [5]uint64 // start, length, incomplete, records, length of first
 	for i := range numbers {
 		v, n := binary.Uvarint(b)
@@ -94,12 +94,12 @@ func (w *window) header(b []byte) ([]byte, error) {
 		}
 		numbers[i], b = v, b[n:]
 	}
-	if numbers[0] != uint64(w.start.UnixMilli()) || numbers[1] != uint64(w.length.Milliseconds()) {
+	if numbers[0] != uint64(w.Start.UnixMilli()) || numbers[1] != uint64(w.Length.Milliseconds()) {
 		return nil, errors.New("it is another window's")
 	}
 	if numbers[4] > uint64(len(b)) {
 		return nil, errState
 	}
-	w.incomplete, w.records, w.first = numbers[2] != 0, numbers[3], string(b[:numbers[4]])
+	w.Incomplete, w.Records, w.first = numbers[2] != 0, numbers[3], string(b[:numbers[4]])
 	return b[numbers[4]:], nil
 }

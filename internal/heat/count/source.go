@@ -1,0 +1,119 @@
+package count
+
+import (
+	"errors"
+	"log/slog"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/ddbstream"
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// Source is the table whose stream is counted.
+type Source struct {
+	Table        string
+	PartitionKey string // its attribute; of type S, N or B
+
+	// Indexes are the table's. A local one, which takes its writes from the table's
+	// own partitions, has no name.
+	Indexes []ddbstream.Index
+
+	// Uncounted are the indexes whose writes are not counted: global ones with a key of
+	// several attributes, which DynamoDB allows since November 2025, and vector indexes.
+	Uncounted []string
+
+	// Replicas are the other Regions in which a global table is. What is written there
+	// comes through this stream, too, and a stream shard of it takes one reader.
+	Replicas []string
+
+	// Own says that it is hotshard's items table: its keys are taken apart, and shard
+	// counts follow its load. Any other table only gets a report with advice.
+	Own bool
+}
+
+// OwnSource is hotshard's items table.
+func OwnSource(table string) Source {
+	source := Source{Table: table, PartitionKey: schema.PK, Own: true}
+	for _, t := range schema.Tables(schema.Names{}) {
+		if !t.Stream {
+			continue
+		}
+		for _, x := range t.Indexes {
+			source.Indexes = append(source.Indexes, ddbstream.Index{
+				Name: x.Name, PartitionKey: x.PartitionKey, SortKey: x.SortKey, All: x.Include == nil, Include: x.Include,
+			})
+		}
+	}
+	return source
+}
+
+// Of returns the source for a batch of a table's stream; "" stands for the source's
+// own. Of another table only the report is made.
+func (s Source) Of(table string) Source {
+	if table == "" || table == s.Table {
+		return s
+	}
+	return Source{Table: table, PartitionKey: s.PartitionKey}
+}
+
+// Describe returns the source that a table's description tells. A table without a stream is
+// an error.
+func Describe(table *types.TableDescription) (s Source, err error) {
+	if table == nil || table.StreamSpecification == nil || !aws.ToBool(table.StreamSpecification.StreamEnabled) {
+		return s, errors.New("it has no stream")
+	}
+	s.Table = aws.ToString(table.TableName)
+	if s.PartitionKey, _ = keyNames(table.KeySchema); s.PartitionKey == "" {
+		return s, errors.New("its description has no partition key")
+	}
+	for _, x := range table.GlobalSecondaryIndexes {
+		if len(x.KeySchema) > 2 || len(x.KeySchema) == 2 && x.KeySchema[0].KeyType == x.KeySchema[1].KeyType {
+			s.Uncounted = append(s.Uncounted, aws.ToString(x.IndexName))
+			continue
+		}
+		s.Indexes = append(s.Indexes, indexOf(aws.ToString(x.IndexName), x.KeySchema, x.Projection))
+	}
+	for _, x := range table.VectorIndexes {
+		s.Uncounted = append(s.Uncounted, aws.ToString(x.IndexName))
+	}
+	for _, r := range table.Replicas {
+		s.Replicas = append(s.Replicas, aws.ToString(r.RegionName))
+	}
+	for _, x := range table.LocalSecondaryIndexes {
+		s.Indexes = append(s.Indexes, indexOf("", x.KeySchema, x.Projection))
+	}
+	return s, nil
+}
+
+// Warn says what can't be counted, or not as it seems.
+func (s Source) Warn(log *slog.Logger) {
+	if len(s.Uncounted) > 0 {
+		log.Warn("writes to vector indexes and to indexes with keys of several attributes are not counted", "table", s.Table, "indexes", s.Uncounted)
+	}
+	if len(s.Replicas) > 0 {
+		log.Warn("this is a global table: writes of other Regions are counted here as well, and nothing else may read its stream", "table", s.Table, "replicas", s.Replicas)
+	}
+}
+
+func keyNames(keys []types.KeySchemaElement) (partition, sort string) {
+	for _, k := range keys {
+		if k.KeyType == types.KeyTypeHash {
+			partition = aws.ToString(k.AttributeName)
+		} else {
+			sort = aws.ToString(k.AttributeName)
+		}
+	}
+	return partition, sort
+}
+
+func indexOf(name string, keys []types.KeySchemaElement, projection *types.Projection) ddbstream.Index {
+	x := ddbstream.Index{Name: name}
+	x.PartitionKey, x.SortKey = keyNames(keys)
+	if projection != nil {
+		x.All = projection.ProjectionType == types.ProjectionTypeAll
+		x.Include = projection.NonKeyAttributes
+	}
+	return x
+}
