@@ -134,9 +134,7 @@ func (s *shelf) storm(shards int, since time.Duration, now time.Time) {
 			for i := range 198 {
 				add(fmt.Sprintf("C#page/item-%05d#0", (n*198+i*7)%20_000), 15+random.Uint64N(400)/uint64(i+1))
 			}
-			for _, stored := range item.Stored(now.Add(time.Hour)) {
-				s.put(stored)
-			}
+			s.put(item.Stored(now.Add(time.Hour)))
 		}
 	}
 	s.sort()
