@@ -11,6 +11,7 @@ import (
 	"github.com/hotshard/hotshard/bench/patterns"
 	"github.com/hotshard/hotshard/bench/ranks"
 	"github.com/hotshard/hotshard/bench/rig"
+	"github.com/hotshard/hotshard/bench/sampling"
 	"github.com/hotshard/hotshard/bench/scatter"
 	"github.com/hotshard/hotshard/bench/start"
 	"github.com/hotshard/hotshard/bench/storm"
@@ -28,6 +29,7 @@ var programs = []rig.Program{
 	freshness.Program,
 	patterns.Program,
 	ranks.Program,
+	sampling.Program,
 	scatter.Program,
 	start.Program,
 	storm.Program,

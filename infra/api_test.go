@@ -113,7 +113,7 @@ func TestNoAccessLog(t *testing.T) {
 }
 
 // operators are the calls that set what holds for all callers, or tell of everybody's keys.
-var operators = []string{"PUT /v1/shards", "PUT /v1/leaderboards", "GET /v1/shards", "GET /v1/hot-keys"}
+var operators = []string{"PUT /v1/shards", "PUT /v1/leaderboards", "GET /v1/shards", "GET /v1/hot-keys", "GET /v1/heat"}
 
 // TestTokens: no token that is good for data is good for an operator's calls.
 func TestTokens(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/bench/rig"
+	"github.com/hotshard/hotshard/internal/heat/count"
 	"github.com/hotshard/hotshard/internal/hotkey"
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/limiter"
@@ -73,7 +74,7 @@ func detector(ctx context.Context, t *rig.Tables, w *watch, batching time.Durati
 		return nil, err
 	}
 	handler, err := hotkey.New(settings, hotkey.Deps{
-		Source: hotkey.Source{Table: t.Names.Items, PartitionKey: schema.PK},
+		Source: count.Source{Table: t.Names.Items, PartitionKey: schema.PK},
 		Heat:   t.DB, Metrics: w, Log: log, Now: time.Now,
 	})
 	if err != nil {

@@ -4,7 +4,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -15,12 +17,16 @@ import (
 
 // The stored form, version 1: pk, sk, v, start and window (milliseconds), shard,
 // part, records, units, limit and hot (hundredths of a unit a second), rest, index_rest,
-// keys (binary, see pack), incomplete, expires_at and, if it is not hotshard's own, table.
+// keys (binary, see pack), incomplete, expires_at; if it is not hotshard's own, table; if
+// there are such, index_units (binary, see packUnits); of a folded item base (milliseconds).
 const version = "1"
 
 // maxPackedNumbers is what a key takes beside its texts: their lengths, four numbers and
-// a time, of up to ten bytes each.
-const maxPackedNumbers = 70
+// a time, of up to ten bytes each. Of a folded item it takes maxPackedTop more.
+const (
+	maxPackedNumbers = 70
+	maxPackedTop     = 30
+)
 
 // Stored returns the item as it is stored, to be deleted by TTL some time after
 // expires: the full item, and its highlights if it has keys. Of the keys the full one has
@@ -29,15 +35,16 @@ const maxPackedNumbers = 70
 // the table and of its indexes, and besides those that take a tenth of a partition's limit, of
 // indexes a 64th of the hot rate.
 func (it *Item) Stored(expires time.Time) []map[string]types.AttributeValue {
-	list := []map[string]types.AttributeValue{it.attributes(prefix, whole, expires)}
+	pk, sk := it.key(prefix)
+	list := []map[string]types.AttributeValue{it.attributes(pk, sk, whole, expires)}
 	if len(it.Keys) > 0 {
-		list = append(list, it.attributes(highlightPrefix, it.highlights(), expires))
+		pk, sk := it.key(highlightPrefix)
+		list = append(list, it.attributes(pk, sk, it.highlights(), expires))
 	}
 	return list
 }
 
-func (it *Item) attributes(prefix string, c cuts, expires time.Time) map[string]types.AttributeValue {
-	pk, sk := it.key(prefix)
+func (it *Item) attributes(pk, sk string, c cuts, expires time.Time) map[string]types.AttributeValue {
 	keys, rest := it.trim(false, c[0])
 	ofIndex, indexRest := it.trim(true, c[1])
 	attributes := map[string]types.AttributeValue{
@@ -61,6 +68,12 @@ func (it *Item) attributes(prefix string, c cuts, expires time.Time) map[string]
 	if it.Table != "" {
 		attributes["table"] = text(it.Table)
 	}
+	if it.Base > 0 {
+		attributes["base"] = number(uint64(it.Base.Milliseconds()))
+	}
+	if len(it.IndexUnits) > 0 {
+		attributes["index_units"] = &types.AttributeValueMemberB{Value: packUnits(it.IndexUnits)}
+	}
 	return attributes
 }
 
@@ -71,7 +84,8 @@ func number(n uint64) types.AttributeValue {
 }
 
 // pack writes each key as: the index, empty for the table's own; the key; units, err,
-// writes, peak; the peak's second from the window's start. All numbers are varints,
+// writes, peak; the peak's second from the window's start; of a folded item's key top, its
+// error, and the milliseconds from the item's start to that of the top's window. All numbers are varints,
 // texts have their length before them.
 func (it *Item) pack(keys []Key) []byte {
 	b := []byte{} // never nil: DynamoDB refuses that
@@ -83,6 +97,19 @@ func (it *Item) pack(keys []Key) []byte {
 			b = binary.AppendUvarint(b, n)
 		}
 		b = binary.AppendVarint(b, k.PeakAt.Unix()-it.Start.Unix())
+		if it.Base > 0 {
+			b = binary.AppendUvarint(binary.AppendUvarint(b, k.Top), k.TopErr)
+			b = binary.AppendVarint(b, k.TopAt.UnixMilli()-it.Start.UnixMilli())
+		}
+	}
+	return b
+}
+
+// packUnits writes each index, in order, and its units.
+func packUnits(units map[string]uint64) (b []byte) {
+	for _, index := range slices.Sorted(maps.Keys(units)) {
+		b = append(binary.AppendUvarint(b, uint64(len(index))), index...)
+		b = binary.AppendUvarint(b, units[index])
 	}
 	return b
 }
@@ -110,7 +137,13 @@ func Parse(attributes map[string]types.AttributeValue) (Item, error) {
 	if attributes["table"] != nil {
 		it.Table = p.text("table")
 	}
-	it.Keys = p.keys(it.Start)
+	if attributes["base"] != nil {
+		it.Base = time.Duration(p.number("base")) * time.Millisecond
+	}
+	if attributes["index_units"] != nil {
+		it.IndexUnits = p.units("index_units")
+	}
+	it.Keys = p.keys(it.Start, it.Base > 0)
 	if p.err == nil && (it.Window <= 0 || it.Limit <= 0) {
 		p.err = errors.New("its window has no length or its partitions no limit")
 	}
@@ -180,22 +213,44 @@ func (p *parser) bool(name string) bool {
 	return v.Value
 }
 
-func (p *parser) keys(start time.Time) (keys []Key) {
-	v, ok := p.attributes["keys"].(*types.AttributeValueMemberB)
+// bytes returns an attribute's bytes, none where it is damaged.
+func (p *parser) bytes(name string) []byte {
+	v, ok := p.attributes[name].(*types.AttributeValueMemberB)
 	if !ok {
-		p.fail("keys")
+		p.fail(name)
 		return nil
 	}
-	for r := (unpacker{b: v.Value}); len(r.b) > 0; {
+	return v.Value
+}
+
+func (p *parser) units(name string) map[string]uint64 {
+	units := make(map[string]uint64)
+	for r := (unpacker{b: p.bytes(name)}); len(r.b) > 0; {
+		index := r.text()
+		units[index] = r.uint()
+		if r.failed {
+			p.fail(name)
+		}
+	}
+	return units
+}
+
+func (p *parser) keys(start time.Time, folded bool) (keys []Key) {
+	packed := p.bytes("keys")
+	for r := (unpacker{b: packed}); len(r.b) > 0; {
 		left := len(r.b)
 		k := Key{Index: r.text(), Key: r.text(), Units: r.uint(), Err: r.uint(), Writes: r.uint(), Peak: r.uint()}
 		k.PeakAt = time.Unix(start.Unix()+r.int(), 0).UTC()
+		if folded {
+			k.Top, k.TopErr = r.uint(), r.uint()
+			k.TopAt = time.UnixMilli(start.UnixMilli() + r.int()).UTC()
+		}
 		if r.failed || k.Key == "" {
 			p.fail("keys")
 			return nil
 		}
 		if keys == nil { // the others are about as long as the first
-			keys = make([]Key, 0, len(v.Value)/(left-len(r.b))+2)
+			keys = make([]Key, 0, len(packed)/(left-len(r.b))+2)
 		}
 		keys = append(keys, k)
 	}

@@ -29,8 +29,12 @@ type group struct {
 	seen          int
 }
 
-// group returns the zero groupID for a key without write shards.
+// group returns the zero groupID for a key without write shards, and for a folded item's:
+// the heaviest windows of write shards may be different ones.
 func (e entry) group() groupID {
+	if e.item.Base > 0 {
+		return groupID{}
+	}
 	if _, ok := baseOf(e.item.Table, e.key.Index, e.key.Key); !ok {
 		return groupID{}
 	}
@@ -132,7 +136,7 @@ func (it *Item) Crowd() Crowd {
 // crowdOf returns the fullest crowd that a key belongs to, by its entries of a window.
 func crowdOf(entries []entry) (most Crowd) {
 	for _, e := range entries {
-		if e.key.Index != "" || float64(e.key.Units)/e.item.Window.Seconds() < crowdKey*e.item.Limit {
+		if e.item.Base > 0 || e.key.Index != "" || float64(e.key.Units)/e.item.Window.Seconds() < crowdKey*e.item.Limit {
 			continue
 		}
 		if c := e.item.Crowd(); c.Rate > most.Rate {

@@ -26,11 +26,11 @@
 package heat
 
 import (
-	"cmp"
+	"context"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/schema"
@@ -47,16 +47,23 @@ type Item struct {
 	Start  time.Time     // whole milliseconds, UTC
 	Window time.Duration // length; whole milliseconds, more than 0
 
+	// Base is 0 for a window's own counts. For a folded item it is the length of the windows
+	// that were put together: there is no other item of the table with the same base then
+	// whose time overlaps.
+	Base time.Duration
+
 	// StreamShard and Part tell items of one window apart. Part is empty unless a
 	// window was counted in several parts: then each has a part of its own, and
 	// their sum is the window's. An item that is put again replaces itself.
 	StreamShard string
 	Part        string
 
-	Records uint64  // all of them, listed keys or not
-	Units   uint64  // likewise, what they cost the table
-	Limit   float64 // units a second that a partition takes; above 0, kept to hundredths
-	HotRate float64 // certified units a second from which on a key was hot; kept to hundredths
+	Records uint64 // all of them, listed keys or not
+	Units   uint64 // likewise, what they cost the table
+	// IndexUnits is what they cost each index, by its name; one without is not in it.
+	IndexUnits map[string]uint64
+	Limit      float64 // units a second that a partition takes; above 0, kept to hundredths
+	HotRate    float64 // certified units a second from which on a key was hot; kept to hundredths
 
 	// Keys are the heaviest, by certified units, each once: the table's partition keys,
 	// then those of its indexes. Rest is the most that a key of the table's that is not
@@ -68,7 +75,9 @@ type Item struct {
 	// Incomplete says that records of the window may not have been counted.
 	Incomplete bool
 
-	Coverage float64 // share of the window's records that was read; 0 stands for all
+	// Coverage is the share of the window's records that was read, if it was not all of
+	// them: above 0, below 1. 0 stands for all. It is not stored: the detector reads all.
+	Coverage float64
 }
 
 // Key is what one partition key got in the window.
@@ -80,6 +89,32 @@ type Key struct {
 	Writes uint64    // in how many writes; 0 if that is not known
 	Peak   uint64    // units in the heaviest second, a lower bound
 	PeakAt time.Time // that second
+
+	// Of a folded item: certain units in the key's heaviest base window, how many more it
+	// may have had in it, and that window's start.
+	Top, TopErr uint64
+	TopAt       time.Time
+}
+
+// Window is all that is known of the windows that start at one time: items of their own, of
+// all stream shards, or those of a layer.
+type Window struct {
+	Start time.Time
+	Items []Item
+
+	// Unreadable are errors of items that can't be read, of another release or damaged;
+	// they name the sort keys. Where a sort key doesn't tell the start, the item comes
+	// alone, and Start is the end of the time that is read.
+	Unreadable []error
+}
+
+// Source is where heat comes from: the heat table of a deployment, or a live reader of a
+// stream.
+type Source interface {
+	// Windows goes through the windows that start at from or later and before to, in order
+	// of time. Their length is at most step where the source has such, else the finest that
+	// it has. No two overlap. After an error there is no more.
+	Windows(ctx context.Context, from, to time.Time, step time.Duration) iter.Seq2[Window, error]
 }
 
 // Status is the detector's verdict on a key. A greater one is worse.
@@ -123,6 +158,14 @@ func (s Status) String() string {
 // End is when the window ends.
 func (it *Item) End() time.Time { return it.Start.Add(it.Window) }
 
+// base is the length of the windows that rates are taken over.
+func (it *Item) base() time.Duration {
+	if it.Base > 0 {
+		return it.Base
+	}
+	return it.Window
+}
+
 // Salts is over how many partitions an hour's items are spread. One stream shard
 // writes to one of them: up to 310 write units each window, a few as a rule.
 const Salts = 8
@@ -138,12 +181,18 @@ func partition(prefix, hour string, salt int) string { return shard.Hash.Join(pr
 // key returns the primary key of the item, or of its highlights. It depends on the table,
 // the window's start, the stream shard and the part alone.
 func (it *Item) key(prefix string) (pk, sk string) {
+	source := it.source()
+	pk = partition(prefix, shard.Hour.Label(it.Start, 0), shard.Calculated(source, Salts))
+	return pk, it.Start.UTC().Format(schema.TimeLayout) + "#" + source
+}
+
+// source tells the items of one window apart.
+func (it *Item) source() string {
 	source := it.StreamShard + "#" + it.Part
 	if it.Table != "" {
 		source = it.Table + "/" + source
 	}
-	pk = partition(prefix, shard.Hour.Label(it.Start, 0), shard.Calculated(source, Salts))
-	return pk, it.Start.UTC().Format(schema.TimeLayout) + "#" + source
+	return source
 }
 
 // Partitions returns the partition keys that hold the full items of the windows that
@@ -232,14 +281,15 @@ func (it *Item) trim(ofIndex bool, c cut) (keys []Key, rest uint64) {
 			keys = append(keys, k)
 		}
 	}
-	slices.SortFunc(keys, func(a, b Key) int {
-		return cmp.Or(cmp.Compare(b.Units, a.Units), strings.Compare(a.Key, b.Key), strings.Compare(a.Index, b.Index))
-	})
+	slices.SortFunc(keys, byWeight)
 	rest = it.rest(ofIndex)
-	size := 0
+	size, numbers := 0, maxPackedNumbers
+	if it.Base > 0 {
+		numbers += maxPackedTop
+	}
 	for i, k := range keys {
-		size += len(k.Index) + len(k.Key) + maxPackedNumbers
-		if i >= c.keys && float64(k.Units) < c.rate*it.Window.Seconds() || size > c.bytes {
+		size += len(k.Index) + len(k.Key) + numbers
+		if i >= c.keys && float64(k.weight()) < c.rate*it.base().Seconds() || size > c.bytes {
 			for _, left := range keys[i:] {
 				rest = max(rest, left.Units+left.Err)
 			}

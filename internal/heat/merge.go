@@ -30,9 +30,12 @@ type Row struct {
 
 	// Of the hottest window too: its start and length; the mean weight of a write, 0 if
 	// that is not known; the load of all write shards of the key's base key; and, if it
-	// is one of several warm keys that fill a stream shard, how they do.
+	// is one of several warm keys that fill a stream shard, how they do. Folded says that
+	// folded items alone tell of that window: then the weight is that of all their time,
+	// and the last two are not known.
 	Start         time.Time
 	Window        time.Duration
+	Folded        bool
 	UnitsPerWrite float64
 	Siblings      Siblings
 	Crowd         Crowd
@@ -55,8 +58,8 @@ type Merger struct {
 
 	rows map[rowID]*Row
 
-	entries []entry // these are here to be used again
-	groups  map[groupID]*group
+	tallier tallier
+	groups  map[groupID]*group // is here to be used again
 }
 
 // Refine takes over what the full items of a window, of which all are given, say of the
@@ -68,7 +71,7 @@ func Refine(rows []Row, items []Item) {
 		row := &rows[i]
 		if full := m.rows[row.id()]; full != nil && full.Start.Equal(row.Start) && full.Window == row.Window {
 			row.WriteUnitsPerSecond, row.Error, row.Status = full.WriteUnitsPerSecond, full.Error, max(row.Status, full.Status)
-			row.UnitsPerWrite, row.Siblings, row.Crowd = full.UnitsPerWrite, full.Siblings, full.Crowd
+			row.Folded, row.UnitsPerWrite, row.Siblings, row.Crowd = full.Folded, full.UnitsPerWrite, full.Siblings, full.Crowd
 		}
 	}
 	sortRows(rows)
@@ -108,14 +111,10 @@ func (m *Merger) Add(items []Item) {
 	if m.rows == nil {
 		m.rows, m.groups = make(map[rowID]*Row), make(map[groupID]*group)
 	}
-	var rests map[window]*Rests
-	m.entries, rests = flatten(items, m.entries[:0])
-	slices.SortFunc(m.entries, compareEntries)
-	groupsOf(m.entries, m.groups)
-	for i := 0; i < len(m.entries); {
-		window := sameWindow(m.entries[i:])
-		m.row(window[0]).add(window, window[0].rest(rests), m.groups)
-		i += len(window)
+	m.tallier.take(items)
+	groupsOf(m.tallier.entries, m.groups)
+	for t := range m.tallier.all() {
+		m.row(t.entries[0]).add(t, m.groups)
 	}
 	if m.Max > 0 && len(m.rows) > 2*m.Max {
 		for _, row := range m.Rows()[m.Max:] {
@@ -149,102 +148,22 @@ func sortRows(rows []Row) {
 	})
 }
 
-// entry is a key in an item.
-type entry struct {
-	key  *Key
-	item *Item
-}
-
-func (e entry) sameKey(f entry) bool {
-	return e.key.Key == f.key.Key && e.key.Index == f.key.Index && e.item.Table == f.item.Table
-}
-
-// window tells the windows of the table and those of its indexes apart: what is not
-// listed is bounded for each.
-type window struct {
-	table   string
-	start   int64 // milliseconds
-	length  time.Duration
-	ofIndex bool
-}
-
-func (e entry) window() window {
-	return window{e.item.Table, e.item.Start.UnixMilli(), e.item.Window, e.key.Index != ""}
-}
-
-// rest is what the items of the entry's window may hide of a key that none of them lists.
-func (e entry) rest(rests map[window]*Rests) uint64 {
-	id := e.window()
-	id.ofIndex = false
-	return rests[id].Of(e.key.Index != "")
-}
-
-// flatten appends all keys of all items to entries, and puts together, for each window, of
-// the table and its indexes, what an unlisted key may have got.
-func flatten(items []Item, entries []entry) (all []entry, rests map[window]*Rests) {
-	rests = make(map[window]*Rests)
-	for i := range items {
-		item := &items[i]
-		id := window{table: item.Table, start: item.Start.UnixMilli(), length: item.Window}
-		if rests[id] == nil {
-			rests[id] = new(Rests)
-		}
-		rests[id].Add(item)
-		for j := range item.Keys {
-			entries = append(entries, entry{&item.Keys[j], item})
-		}
+// add takes what one window says into the row.
+func (r *Row) add(t tally, groups map[groupID]*group) {
+	first := t.entries[0]
+	item := first.item
+	if t.peak > r.Peak {
+		r.Peak, r.PeakAt = t.peak, t.peakAt
 	}
-	return entries, rests
-}
-
-// compareEntries orders by key, index, table, window and second of the peak.
-func compareEntries(a, b entry) int {
-	return cmp.Or(
-		strings.Compare(a.key.Key, b.key.Key),
-		strings.Compare(a.key.Index, b.key.Index),
-		strings.Compare(a.item.Table, b.item.Table),
-		a.item.Start.Compare(b.item.Start),
-		cmp.Compare(a.item.Window, b.item.Window),
-		a.key.PeakAt.Compare(b.key.PeakAt),
-	)
-}
-
-// sameWindow returns the entries at the front that have one key, index and window.
-func sameWindow(entries []entry) []entry {
-	for i, e := range entries {
-		if !e.sameKey(entries[0]) || e.window() != entries[0].window() {
-			return entries[:i]
-		}
-	}
-	return entries
-}
-
-// add takes one window's entries into the row. Rest is what the window's items
-// may hide of a key that they don't list.
-func (r *Row) add(entries []entry, rest uint64, groups map[groupID]*group) {
-	var units, spread, second uint64
-	unlisted := rest
-	for i, e := range entries {
-		units += e.key.Units
-		spread += e.key.Err
-		unlisted -= min(unlisted, e.item.rest(e.key.Index != ""))
-		if i == 0 || !e.key.PeakAt.Equal(entries[i-1].key.PeakAt) {
-			second = 0
-		}
-		if second += e.key.Peak; second > r.Peak {
-			r.Peak, r.PeakAt = second, e.key.PeakAt
-		}
-	}
-	item := entries[0].item
-	rate := float64(units) / item.Window.Seconds()
+	rate, base := t.rate(), item.base()
 	r.Status = max(r.Status, item.status(rate))
 	if rate > r.WriteUnitsPerSecond {
 		r.WriteUnitsPerSecond = rate
-		r.Error = float64(spread+unlisted) / item.Window.Seconds()
-		r.Limit, r.Start, r.Window = item.Limit, item.Start, item.Window
-		r.UnitsPerWrite = unitsPerWrite(entries)
-		r.Siblings = groups[entries[0].group()].siblings(item.Window, rest)
-		r.Crowd = crowdOf(entries)
+		r.Error = float64(t.topErr) / base.Seconds()
+		r.Limit, r.Start, r.Window, r.Folded = item.Limit, t.topAt, base, item.Base > 0
+		r.UnitsPerWrite = unitsPerWrite(t.entries)
+		r.Siblings = groups[first.group()].siblings(item.Window, t.rest)
+		r.Crowd = crowdOf(t.entries)
 	}
 	if item.Start.Before(r.FirstSeen) {
 		r.FirstSeen = item.Start

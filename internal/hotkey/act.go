@@ -132,7 +132,7 @@ func (l *loads) heard(now time.Time) bool {
 
 // own are a window's items of hotshard's own table, by their lengths. Those of other tables
 // are of keys that only look like hotshard's.
-func own(w windows.Window) map[time.Duration][]heat.Item {
+func own(w heat.Window) map[time.Duration][]heat.Item {
 	lengths := make(map[time.Duration][]heat.Item)
 	for _, item := range w.Items {
 		if item.Table == "" {

@@ -1,5 +1,5 @@
 // Package query answers reads over HTTP: counters, events,
-// rollups, leaderboards, sessions, shard counts and hot keys.
+// rollups, leaderboards, sessions, shard counts, hot keys and heat maps.
 //
 //	service, err := query.New(settings, client)
 //	http.ListenAndServe(addr, httpapi.New(log, query.Routes(service)))

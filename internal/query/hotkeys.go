@@ -10,7 +10,7 @@ import (
 	"github.com/hotshard/hotshard/internal/httpapi"
 )
 
-// Bounds of since. A day is 24 hours of 8 partitions each to query.
+// Bounds of since.
 const (
 	minSince = time.Second
 	maxSince = 24 * time.Hour
@@ -18,7 +18,7 @@ const (
 
 type hotKeysInput struct {
 	Since httpapi.DurationText `query:"since" default:"15m" doc:"How far back to look, 1s to 24h"`
-	Limit int                  `query:"limit" minimum:"1" maximum:"200" default:"20" doc:"Keys of the answer, at most. Beyond 20 all that was counted is read, which takes longer"`
+	Limit int                  `query:"limit" minimum:"1" maximum:"200" default:"20" doc:"Keys of the answer, at most"`
 }
 
 type hotKey struct {
@@ -45,22 +45,22 @@ type hotKeysOutput struct {
 	}
 }
 
-func (s *Service) listHotKeys(ctx context.Context, in *hotKeysInput) (*hotKeysOutput, error) {
+func (h *Heat) listHotKeys(ctx context.Context, in *hotKeysInput) (*hotKeysOutput, error) {
 	since, fault := in.Since.Within(minSince, maxSince, time.Millisecond)
 	if fault != "" {
 		return nil, invalid("query.since", fault, in.Since)
 	}
-	ctx, cancel := s.deadline(ctx)
+	ctx, cancel := context.WithTimeout(ctx, h.o.Deadline)
 	defer cancel()
-	now := s.now()
-	rows, err := s.hottest(ctx, now.Add(-since), now.Add(ahead), in.Limit)
+	now := h.o.Now()
+	rows, err := h.hottest(ctx, now.Add(-since), now.Add(ahead), in.Limit)
 	if err != nil {
 		return nil, err
 	}
 	out := &hotKeysOutput{}
 	out.Body.Keys = []hotKey{}
 	for _, row := range rows {
-		key, err := s.describe(ctx, row, now)
+		key, err := h.describe(ctx, row, now)
 		if err != nil {
 			return nil, err
 		}
@@ -70,7 +70,7 @@ func (s *Service) listHotKeys(ctx context.Context, in *hotKeysInput) (*hotKeysOu
 }
 
 // describe says what a row is about.
-func (s *Service) describe(ctx context.Context, row heat.Row, now time.Time) (hotKey, error) {
+func (h *Heat) describe(ctx context.Context, row heat.Row, now time.Time) (hotKey, error) {
 	out := hotKey{
 		Key: row.Key, Table: row.Table, Index: row.Index, Type: "other", Name: row.Key, Status: row.Status.String(), Shards: 1,
 		Rate: round(row.WriteUnitsPerSecond), Error: round(row.Error), Peak: float64(row.Peak),
@@ -78,16 +78,16 @@ func (s *Service) describe(ctx context.Context, row heat.Row, now time.Time) (ho
 		First: httpapi.FormatTime(row.FirstSeen), Last: httpapi.FormatTime(row.LastSeen),
 	}
 	base, ok := row.Base()
-	if !ok {
+	if !ok || h.o.Shards == nil {
 		out.Advice = row.Advice(1, time.Time{}, growth.Partitions)
 		return out, nil
 	}
-	entry, err := s.shards.Lookup(ctx, base.String(), now)
+	entry, err := h.o.Shards.Lookup(ctx, base.String(), now)
 	if err != nil {
 		return out, err
 	}
 	out.Type, out.Name, out.Shards = string(base.Type), base.Name, entry.History.Newest()
-	out.Advice = row.Advice(out.Shards, entry.Effective(), s.shards.Partitions(now))
+	out.Advice = row.Advice(out.Shards, entry.Effective(), h.o.Shards.Partitions(now))
 	return out, nil
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/hotshard/hotshard/internal/heat/windows"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
@@ -132,9 +133,18 @@ func Routes(s *Service) httpapi.Routes {
 			"How many have been started or renewed, and have neither ended nor been ended: as of an index, which is eventually consistent, so that one of the last second may not be counted as it is yet.", s.countSessions)
 		get(api, httpapi.ForOperators, "/v1/shards", "get-shards", "Read shard counts",
 			"The shard count of one key, with its history; or without type and name a list of all keys that ever had more than one.", s.getShards)
-		get(api, httpapi.ForOperators, "/v1/hot-keys", "list-hot-keys", "Name the hottest keys",
-			"The keys with the highest write rates of the time before now, the hottest first, and what to do about each.", s.listHotKeys)
+		HeatRoutes(s.heatOf())(api)
 	}
+}
+
+// heatOf is what answers for the service what is hot; nil for a nil service.
+func (s *Service) heatOf() *Heat {
+	if s == nil {
+		return nil
+	}
+	return NewHeat(windows.Reader{Client: s.client, Table: s.settings.HeatTable}, HeatOptions{
+		Shards: s.shards, Deadline: s.settings.Deadline, Now: func() time.Time { return s.now() },
+	})
 }
 
 // get registers a read, with the service's deadline and its errors as answers.

@@ -1,7 +1,7 @@
 // Package windows reads what the heat table has of a time, window by window.
 //
 //	reader := windows.Reader{Client: client, Table: settings.HeatTable}
-//	for window, err := range reader.All(ctx, from, to) {
+//	for window, err := range reader.Windows(ctx, from, to, 10*time.Second) {
 //		rows := heat.Merge(window.Items)
 //	}
 package windows
@@ -20,20 +20,11 @@ import (
 
 	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/internal/schema"
 )
 
-// Window is all that the heat table has of the windows that start at one time.
-type Window struct {
-	Start time.Time
-	Items []heat.Item
-
-	// Unreadable are errors of items that can't be read, of another release or damaged;
-	// they name the sort keys. Where a sort key doesn't tell the start, the item comes
-	// alone, and Start is the end of the time that is read.
-	Unreadable []error
-}
-
-// Reader reads the heat table. Consistent says whether all that was put before is seen.
+// Reader reads the heat table. It is a [heat.Source], of what is folded by layers and of the
+// rest by full items. Consistent says whether all that was put before is seen.
 type Reader struct {
 	Client     dynamo.Querier
 	Table      string
@@ -42,18 +33,96 @@ type Reader struct {
 
 // All goes through the full items of the windows that start at from or later and before to,
 // in order of time. Only some pages of an hour are in memory. After an error there is no more.
-func (r Reader) All(ctx context.Context, from, to time.Time) iter.Seq2[Window, error] {
-	return r.read(ctx, heat.Partitions(from, to), from, to)
+func (r Reader) All(ctx context.Context, from, to time.Time) iter.Seq2[heat.Window, error] {
+	return r.read(ctx, heat.Partitions(from, to), heat.Salts, from, to)
+}
+
+// Layer goes through a layer's items, likewise.
+func (r Reader) Layer(ctx context.Context, layer heat.Layer, from, to time.Time) iter.Seq2[heat.Window, error] {
+	return r.read(ctx, layer.Partitions(from, to), 1, from, to)
+}
+
+// Windows is [heat.Source]'s. Layers that are as fine as step tell what they have, and full
+// items what is not in them: that is the last minute or two, as a rule.
+func (r Reader) Windows(ctx context.Context, from, to time.Time, step time.Duration) iter.Seq2[heat.Window, error] {
+	return func(yield func(heat.Window, error) bool) {
+		progress, err := r.Progress(ctx)
+		if err != nil {
+			yield(heat.Window{}, err)
+			return
+		}
+		for _, s := range cover(from, to, step, progress, heat.ByTenMinutes) {
+			windows := r.All(ctx, s.from, s.to)
+			if s.layer != full {
+				windows = r.Layer(ctx, s.layer, s.from, s.to)
+			}
+			for window, err := range windows {
+				if !yield(window, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// full stands for the items of windows themselves, below all layers.
+const full = heat.ByWindow - 1
+
+// span is a time that is told by a layer.
+type span struct {
+	layer    heat.Layer
+	from, to time.Time
+}
+
+// cover splits a time into spans, in order, of the coarsest layers that are fine enough and
+// have it: this layer in the middle, finer ones at its ends.
+func cover(from, to time.Time, step time.Duration, p heat.Progress, layer heat.Layer) []span {
+	if !from.Before(to) {
+		return nil
+	}
+	if layer == full {
+		return []span{{full, from, to}}
+	}
+	first, last := from, to
+	if first.Before(p.From) {
+		first = p.From
+	}
+	if last.After(p.To) {
+		last = p.To
+	}
+	if length := layer.Length(); length > 0 {
+		first, last = first.Add(length-1).Truncate(length), last.Truncate(length)
+	}
+	if layer.Length() > step || !first.Before(last) {
+		return cover(from, to, step, p, layer-1)
+	}
+	spans := append(cover(from, first, step, p, layer-1), span{layer, first, last})
+	return append(spans, cover(last, to, step, p, layer-1)...)
+}
+
+// Progress says what is in the layers; the zero one where there are none.
+func (r Reader) Progress(ctx context.Context) (p heat.Progress, err error) {
+	for item, err := range dynamo.Items(ctx, r.Client, r.query(heat.ProgressPartition, schema.SoleSK, schema.SoleSK)) {
+		if err != nil {
+			return p, fmt.Errorf("heat: reading the progress of the layers: %w", err)
+		}
+		return heat.ParseProgress(item)
+	}
+	return p, nil
 }
 
 // Highlights does the same with the highlights.
-func (r Reader) Highlights(ctx context.Context, from, to time.Time) iter.Seq2[Window, error] {
-	return r.read(ctx, heat.Highlights(from, to), from, to)
+func (r Reader) Highlights(ctx context.Context, from, to time.Time) iter.Seq2[heat.Window, error] {
+	return r.read(ctx, heat.Highlights(from, to), heat.Salts, from, to)
 }
 
 // Query is the query for the items of one partition.
 func (r Reader) Query(pk string, from, to time.Time) *dynamodb.QueryInput {
 	low, high := heat.SortBounds(from, to)
+	return r.query(pk, low, high)
+}
+
+func (r Reader) query(pk, low, high string) *dynamodb.QueryInput {
 	return &dynamodb.QueryInput{
 		TableName:              &r.Table,
 		ConsistentRead:         &r.Consistent,
@@ -66,20 +135,20 @@ func (r Reader) Query(pk string, from, to time.Time) *dynamodb.QueryInput {
 	}
 }
 
-// read goes through the partitions hour by hour.
-func (r Reader) read(ctx context.Context, partitions []string, from, to time.Time) iter.Seq2[Window, error] {
-	return func(yield func(Window, error) bool) {
-		for salts := range slices.Chunk(partitions, heat.Salts) {
-			if !r.hour(ctx, salts, from, to, yield) {
+// read goes through the partitions, so many of one time side by side.
+func (r Reader) read(ctx context.Context, partitions []string, salts int, from, to time.Time) iter.Seq2[heat.Window, error] {
+	return func(yield func(heat.Window, error) bool) {
+		for salts := range slices.Chunk(partitions, salts) {
+			if !r.time(ctx, salts, from, to, yield) {
 				return
 			}
 		}
 	}
 }
 
-// hour goes through the partitions of one hour, a page of each at a time. It is false when
+// time goes through the partitions of one time, a page of each at a time. It is false when
 // there is to be no more.
-func (r Reader) hour(ctx context.Context, partitions []string, from, to time.Time, yield func(Window, error) bool) bool {
+func (r Reader) time(ctx context.Context, partitions []string, from, to time.Time, yield func(heat.Window, error) bool) bool {
 	var feeds []*feed
 	for _, pk := range partitions {
 		next, stop := iter.Pull2(dynamo.Pages(ctx, r.Client, r.Query(pk, from, to)))
@@ -98,7 +167,7 @@ func (r Reader) hour(ctx context.Context, partitions []string, from, to time.Tim
 }
 
 // nextWindow takes the earliest window from the front of the feeds, the zero one at their end.
-func nextWindow(feeds []*feed) (w Window, err error) {
+func nextWindow(feeds []*feed) (w heat.Window, err error) {
 	var group errgroup.Group
 	for _, f := range feeds {
 		group.Go(f.fill)
@@ -108,7 +177,7 @@ func nextWindow(feeds []*feed) (w Window, err error) {
 	}
 	for _, f := range feeds {
 		if len(f.lost) > 0 {
-			w, f.lost = Window{Start: f.to, Unreadable: f.lost}, nil
+			w, f.lost = heat.Window{Start: f.to, Unreadable: f.lost}, nil
 			return w, nil
 		}
 		if len(f.list) > 0 && (w.Start.IsZero() || f.list[0].start.Before(w.Start)) {

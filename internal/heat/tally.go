@@ -1,0 +1,139 @@
+package heat
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+)
+
+// entry is a key in an item.
+type entry struct {
+	key  *Key
+	item *Item
+}
+
+func (e entry) sameKey(f entry) bool {
+	return e.key.Key == f.key.Key && e.key.Index == f.key.Index && e.item.Table == f.item.Table
+}
+
+// window tells the windows of the table and those of its indexes apart: what is not
+// listed is bounded for each.
+type window struct {
+	table        string
+	start        int64 // milliseconds
+	length, base time.Duration
+	ofIndex      bool
+}
+
+func (it *Item) window() window {
+	return window{table: it.Table, start: it.Start.UnixMilli(), length: it.Window, base: it.Base}
+}
+
+func (e entry) window() window {
+	w := e.item.window()
+	w.ofIndex = e.key.Index != ""
+	return w
+}
+
+// tally is what all items of one window, or the folded one, say of a key.
+type tally struct {
+	entries    []entry // one at least
+	units, err uint64  // certain units, and how many more at most; err has what items that don't list the key may hide
+	rest       uint64  // what the items may hide of a key that none lists
+
+	top, topErr uint64 // units and err in the base window that starts at topAt
+	topAt       time.Time
+
+	peak   uint64 // in the heaviest second
+	peakAt time.Time
+}
+
+// tallier puts the items of windows together, key by key. It has room that is used again.
+type tallier struct {
+	entries []entry
+	rests   map[window]*Rests
+}
+
+// take takes all items of some windows in the place of those before.
+func (a *tallier) take(items []Item) {
+	a.entries, a.rests = a.entries[:0], make(map[window]*Rests)
+	for i := range items {
+		item := &items[i]
+		id := item.window()
+		if a.rests[id] == nil {
+			a.rests[id] = new(Rests)
+		}
+		a.rests[id].Add(item)
+		for j := range item.Keys {
+			a.entries = append(a.entries, entry{&item.Keys[j], item})
+		}
+	}
+	slices.SortFunc(a.entries, compareEntries)
+}
+
+// all goes through the keys in order of key, index and table, and of each through its
+// windows in order of time.
+func (a *tallier) all() iter.Seq[tally] {
+	return func(yield func(tally) bool) {
+		for left := a.entries; len(left) > 0; {
+			window := sameWindow(left)
+			left = left[len(window):]
+			if !yield(tallyOf(window, a.rests[window[0].item.window()].Of(window[0].key.Index != ""))) {
+				return
+			}
+		}
+	}
+}
+
+// tallyOf puts the entries of one key and window together.
+func tallyOf(entries []entry, rest uint64) tally {
+	t := tally{entries: entries, rest: rest}
+	var second uint64
+	unlisted := rest
+	for i, e := range entries {
+		t.units += e.key.Units
+		t.err += e.key.Err
+		unlisted -= min(unlisted, e.item.rest(e.key.Index != ""))
+		if i == 0 || !e.key.PeakAt.Equal(entries[i-1].key.PeakAt) {
+			second = 0
+		}
+		if second += e.key.Peak; second > t.peak {
+			t.peak, t.peakAt = second, e.key.PeakAt
+		}
+	}
+	t.err += unlisted
+	first := entries[0]
+	t.top, t.topErr, t.topAt = t.units, t.err, first.item.Start
+	if first.item.Base > 0 {
+		t.top, t.topErr, t.topAt = first.key.Top, first.key.TopErr, first.key.TopAt
+	}
+	return t
+}
+
+// rate is the certified one of the base window, in units a second.
+func (t *tally) rate() float64 { return float64(t.top) / t.entries[0].item.base().Seconds() }
+
+// compareEntries orders by key, index, table, window and second of the peak.
+func compareEntries(a, b entry) int {
+	return cmp.Or(
+		strings.Compare(a.key.Key, b.key.Key),
+		strings.Compare(a.key.Index, b.key.Index),
+		strings.Compare(a.item.Table, b.item.Table),
+		a.item.Start.Compare(b.item.Start),
+		cmp.Compare(a.item.Window, b.item.Window),
+		cmp.Compare(a.item.Base, b.item.Base),
+		a.key.PeakAt.Compare(b.key.PeakAt),
+	)
+}
+
+// sameWindow returns the entries at the front that have one key, index and window.
+func sameWindow(entries []entry) []entry {
+	for i, e := range entries {
+		if !e.sameKey(entries[0]) || e.window() != entries[0].window() {
+			return entries[:i]
+		}
+	}
+	return entries
+}

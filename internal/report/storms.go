@@ -1,0 +1,228 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/heat"
+)
+
+// hit is a time in which something took more than a partition should.
+type hit struct {
+	kind        Kind
+	key, index  string
+	keys        int
+	from, to    time.Time
+	units       float64 // write units that were read
+	seconds     float64 // of reading
+	weight      float64 // of a write
+	low, high   float64 // units a second, where all was read
+	streamShard string
+}
+
+// Shares of what a stream shard took that make a prefix of its keys the storm.
+const prefixShare = 0.8
+
+// hits finds what was hot in a slice: if its mean rate is over the threshold with 97.5 %
+// certainty, were its writes independent of each other.
+func (s Settings) hits(sl *Slice, p Plan) (hits []hit) {
+	begin, seconds := sl.begin(p), sl.seconds(p)
+	base := hit{from: begin, to: begin.Add(time.Duration(seconds) * time.Second), seconds: seconds, streamShard: sl.StreamShard}
+	for key, t := range sl.Keys {
+		weight := float64(t.Units) / float64(t.Writes)
+		if low, _ := (noise{}).interval(float64(t.Units), seconds, weight); low < s.HotRate {
+			continue
+		}
+		h := base
+		h.kind, h.key, h.index, h.keys, h.units, h.weight = OneKey, key, s.Index, 1, float64(t.Units), weight
+		if t.rises() {
+			h.kind = Rising
+		}
+		hits = append(hits, h)
+	}
+	if len(hits) > 0 || float64(sl.Units) < s.HotRate*seconds {
+		return hits
+	}
+	h := base
+	h.kind, h.key, h.units, h.keys = Everything, sl.StreamShard, float64(sl.Units), len(sl.Keys)
+	h.weight = float64(sl.Units) / float64(max(1, sl.Records))
+	if prefix, units, keys := commonPrefix(sl.Keys, prefixShare*float64(sl.Units)); prefix != "" && keys > 1 {
+		h.kind, h.key, h.units, h.keys = APrefix, prefix, float64(units), keys
+	}
+	if low, _ := (noise{}).interval(h.units, seconds, h.weight); low >= s.HotRate {
+		hits = append(hits, h)
+	}
+	return hits
+}
+
+// commonPrefix is the longest text with which keys begin that took at least so many units
+// together; "" for none.
+func commonPrefix(tallies map[string]Tally, least float64) (prefix string, units uint64, keys int) {
+	names := make([]string, 0, len(tallies))
+	for key := range tallies {
+		names = append(names, key)
+	}
+	slices.Sort(names)
+	for {
+		next, of := byte(0), map[byte]uint64{}
+		for _, name := range names {
+			if len(name) > len(prefix) && strings.HasPrefix(name, prefix) {
+				of[name[len(prefix)]] += tallies[name].Units
+			}
+		}
+		most := uint64(0)
+		for b, u := range of {
+			if u > most || u == most && b < next {
+				next, most = b, u
+			}
+		}
+		if most == 0 || float64(most) < least {
+			break
+		}
+		prefix += string([]byte{next})
+		units = most
+	}
+	for _, name := range names {
+		if strings.HasPrefix(name, prefix) {
+			keys++
+		}
+	}
+	return strings.ToValidUTF8(prefix, ""), units, keys
+}
+
+// maxStorms bounds a report.
+const maxStorms = 200
+
+// storms puts hits together that follow each other within a gap, the heaviest first.
+func (s Settings) storms(hits []hit, gap time.Duration, n noise) []Storm {
+	slices.SortFunc(hits, func(a, b hit) int {
+		return cmp.Or(strings.Compare(a.key, b.key), strings.Compare(a.index, b.index), a.from.Compare(b.from))
+	})
+	storms := []Storm{}
+	for i := 0; i < len(hits); {
+		end := i + 1
+		to := hits[i].to
+		for end < len(hits) && hits[end].key == hits[i].key && hits[end].index == hits[i].index && !hits[end].from.After(to.Add(gap)) {
+			if hits[end].to.After(to) {
+				to = hits[end].to
+			}
+			end++
+		}
+		storms = append(storms, s.storm(hits[i:end], to, n))
+		i = end
+	}
+	slices.SortFunc(storms, func(a, b Storm) int {
+		return cmp.Or(cmp.Compare(b.Rate, a.Rate), strings.Compare(a.From, b.From), strings.Compare(a.Key, b.Key))
+	})
+	return storms[:min(len(storms), maxStorms)]
+}
+
+func (s Settings) storm(hits []hit, to time.Time, n noise) Storm {
+	first := hits[0]
+	storm := Storm{Kind: first.kind, From: stamp(first.from), To: stamp(to), Key: first.key, Index: first.index}
+	units, seconds, weight, rising := 0.0, 0.0, 0.0, 0
+	for _, h := range trimmed(hits, n) {
+		units += h.units
+		seconds += h.seconds
+		weight = max(weight, h.weight)
+		storm.Keys = max(storm.Keys, h.keys)
+		if h.kind == Rising {
+			rising++
+		}
+		if h.low > storm.Low {
+			storm.Rate, storm.Low, storm.High = h.low, h.low, h.high
+		}
+	}
+	if storm.Low == 0 { // a sample
+		storm.Rate = units / seconds
+		storm.Low, storm.High = n.interval(units, seconds, weight)
+	}
+	if storm.Kind == OneKey || storm.Kind == Rising {
+		storm.Kind = OneKey
+		if 2*rising > len(hits) {
+			storm.Kind = Rising
+		}
+	}
+	storm.Rate, storm.Low, storm.High = hundredths(storm.Rate), hundredths(storm.Low), hundredths(storm.High)
+	storm.Advice = s.advice(&storm)
+	return storm
+}
+
+// trimmed leaves out the first and the last hit if the storm began or ended within them, as
+// it seems: if they are below what is certain of the heaviest one.
+func trimmed(hits []hit, n noise) []hit {
+	heaviest := slices.MaxFunc(hits, func(a, b hit) int { return cmp.Compare(a.units/a.seconds, b.units/b.seconds) })
+	low, _ := n.interval(heaviest.units, heaviest.seconds, heaviest.weight)
+	below := func(h hit) bool { return h.low == 0 && h.units/h.seconds < low }
+	if len(hits) > 1 && below(hits[0]) {
+		hits = hits[1:]
+	}
+	if len(hits) > 1 && below(hits[len(hits)-1]) {
+		hits = hits[:len(hits)-1]
+	}
+	return hits
+}
+
+func hundredths(x float64) float64 { return float64(int64(x*100)) / 100 }
+
+// windowHits finds what was hot in a window of which all was counted.
+func (s Settings) windowHits(w []heat.Item) (hits []hit) {
+	for _, row := range heat.Merge(w) {
+		if row.Status < heat.Hot || row.Index != s.Index {
+			continue
+		}
+		hits = append(hits, hit{
+			kind: OneKey, key: row.Key, index: row.Index, keys: 1, from: row.FirstSeen, to: row.LastSeen,
+			low: row.WriteUnitsPerSecond, high: row.WriteUnitsPerSecond + row.Error,
+		})
+	}
+	for i := range w {
+		if crowd := w[i].Crowd(); crowd.Keys > 0 && s.Index == "" {
+			hits = append(hits, hit{
+				kind: Everything, key: w[i].StreamShard, keys: crowd.Keys, from: w[i].Start, to: w[i].End(), low: crowd.Rate, high: crowd.Rate,
+			})
+		}
+	}
+	return hits
+}
+
+// summary is what to read first.
+func (s Settings) summary(storms []Storm, rest string) []string {
+	if len(storms) == 0 {
+		return []string{"No storm was found: " + rest, fmt.Sprintf("A storm is a key, a prefix or a stream shard that takes over %.0f of the %.0f write units a second that a partition takes.", s.HotRate, s.Limit)}
+	}
+	kinds := map[Kind]int{}
+	for _, storm := range storms {
+		kinds[storm.Kind]++
+	}
+	var parts []string
+	for _, k := range []Kind{OneKey, Rising, APrefix, Everything} {
+		if kinds[k] > 0 {
+			parts = append(parts, fmt.Sprintf("%d of %s", kinds[k], k))
+		}
+	}
+	top := storms[0]
+	return []string{
+		fmt.Sprintf("%d storms were found (%s): %s", len(storms), strings.Join(parts, ", "), rest),
+		fmt.Sprintf("The heaviest, on %s from %s, took %.0f write units a second, which is %s.", quoted(top.Key), top.From, top.Rate, s.share(top.Rate)),
+	}
+}
+
+// todo is what the storms ask for, each thing once, the heaviest storm's first.
+func todo(storms []Storm) []string {
+	list, seen := []string{}, map[string]bool{}
+	for _, storm := range storms {
+		id := string(storm.Kind) + storm.Key
+		if storm.Kind == Everything {
+			id = string(storm.Kind)
+		}
+		if !seen[id] && len(list) < 20 {
+			seen[id] = true
+			list = append(list, quoted(storm.Key)+": "+storm.Advice)
+		}
+	}
+	return list
+}
