@@ -22,4 +22,3 @@ func (h *heatFrom) openStack(c aws.Config) (*watched, error) {
 		name: h.TablesPrefix + "*", where: h.where(c),
 	}, nil
 }
-
