@@ -210,9 +210,6 @@ func (l *lineage) fromNow(ctx context.Context) error {
 		return err
 	}
 	begin := time.Now().UTC().Truncate(time.Second).Add(time.Second)
-	if end := windowOf(begin).Add(Window); end.Sub(begin) < shortest {
-		begin = end
-	}
 	l.r.start(begin)
 	for i, b := range roots {
 		l.start(ctx, l.r.newShard(b.id, latest, iterators[i]))
@@ -246,9 +243,6 @@ func (l *lineage) fromThen(ctx context.Context) error {
 	l.startReady(ctx)
 	return nil
 }
-
-// shortest is the shortest first window: the rates of shorter ones say little.
-const shortest = 2 * time.Second
 
 // explain says what an error means that ends the reading.
 func explain(err error) error {

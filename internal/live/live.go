@@ -107,7 +107,7 @@ func (r *Reader) Run(ctx context.Context) error {
 }
 
 // closeInterval is how often windows are looked at whether they are over.
-const closeInterval = 500 * time.Millisecond
+const closeInterval = 200 * time.Millisecond
 
 // close puts windows into history when they are over.
 func (r *Reader) close(ctx context.Context) error {

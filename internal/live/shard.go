@@ -20,12 +20,12 @@ import (
 
 // Times of reading a stream shard.
 const (
-	pollInterval = time.Second      // between two polls, at least: another reader needs its share
-	grace        = 2 * time.Second  // so long after its end a window is over: records come that late
-	lagging      = 5 * time.Second  // a poll's newest record is so old: the reader is behind
-	farBehind    = time.Minute      // and can't come up any more
-	patience     = 30 * time.Second // so long may polls fail, one after the other
-	historyTime  = 30 * time.Second // so long may it take to read what was before now
+	pollInterval = time.Second         // between two polls, at least: another reader needs its share
+	grace        = 3 * time.Second / 2 // so long after its end a window is over: records come that late
+	lagging      = 5 * time.Second     // a poll's newest record is so old: the reader is behind
+	farBehind    = time.Minute         // and can't come up any more
+	patience     = 30 * time.Second    // so long may polls fail, one after the other
+	historyTime  = 30 * time.Second    // so long may it take to read what was before now
 )
 
 const (
