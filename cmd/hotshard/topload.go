@@ -62,7 +62,7 @@ func (l *looker) look(ctx context.Context, now time.Time) (look, error) {
 			return look{}, err
 		}
 		at := l.lookAt(w)
-		if end := w.Start.Truncate(live.Window).Add(live.Window); !end.After(settled) {
+		if end := w.Start.Add(live.Window); !end.After(settled) {
 			at.over, l.next = true, w.Start.Add(time.Millisecond)
 		}
 		list = append(list, at)

@@ -220,11 +220,7 @@ func (l *lineage) fromNow(ctx context.Context) error {
 // fromThen starts all stream shards at a time that is over, the first ones first. Where the
 // service can't find a time, they start at their oldest record.
 func (l *lineage) fromThen(ctx context.Context) error {
-	since := l.r.o.Since.UTC()
-	begin := windowOf(since)
-	if begin.Before(since) {
-		begin = begin.Add(Window)
-	}
+	since := l.r.o.Since.UTC().Truncate(time.Second)
 	from := atTime(since)
 	for id := range l.known { // any tells whether the service knows times
 		_, err := l.r.stream.iterator(ctx, id, from)
@@ -239,7 +235,7 @@ func (l *lineage) fromThen(ctx context.Context) error {
 	for _, b := range l.known {
 		b.from = from
 	}
-	l.r.start(begin)
+	l.r.start(since)
 	l.startReady(ctx)
 	return nil
 }
