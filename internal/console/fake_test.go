@@ -35,7 +35,7 @@ type fake struct {
 func serve(t *testing.T) *fake {
 	t.Helper()
 	f := &fake{asked: map[string]int{}, about: About{
-		Mode: "local", Where: "this machine", Command: "bin/hotshard shards set --target http://127.0.0.1:8080", Version: "test",
+		Mode: "local", Where: "this machine", Command: "bin/hotshard shards set --target http://127.0.0.1:8080", Version: "0.9.0",
 	}}
 	f.about.Pipeline = func(context.Context) []Reader {
 		lag := 0.4

@@ -63,6 +63,9 @@ func (m *Mapping) Drain(ctx context.Context) error {
 	return nil
 }
 
+// Name is the one that the options give it.
+func (m *Mapping) Name() string { return m.o.Name }
+
 // Stats say how a mapping gets on.
 type Stats struct {
 	Delivered int64 // records that the handler has done
