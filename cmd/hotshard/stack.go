@@ -1,14 +1,11 @@
 package main
 
 import (
-	"context"
-	"iter"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/heat/windows"
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -21,20 +18,7 @@ func (h *heatFrom) openStack(c aws.Config) (*watched, error) {
 	client := dynamodb.NewFromConfig(c, func(o *dynamodb.Options) { o.DisableValidateResponseChecksum = h.Endpoint != "" })
 	reader := windows.Reader{Client: client, Table: schema.NamesFor(h.TablesPrefix).Heat}
 	return &watched{
-		source: counted{reader}, settled: func() time.Time { return time.Now().Add(-heatLag) },
+		source: reader, settled: func() time.Time { return time.Now().Add(-heatLag) },
 		name: h.TablesPrefix + "*", where: h.where(c),
 	}, nil
-}
-
-// counted is the heat table as a source.
-type counted struct{ windows.Reader }
-
-func (c counted) Windows(ctx context.Context, from, to time.Time, _ time.Duration) iter.Seq2[heat.Window, error] {
-	return func(yield func(heat.Window, error) bool) {
-		for w, err := range c.All(ctx, from, to) {
-			if !yield(heat.Window{Start: w.Start, Items: w.Items, Unreadable: w.Unreadable}, err) {
-				return
-			}
-		}
-	}
 }

@@ -28,20 +28,12 @@ const (
 	maxPackedTop     = 30
 )
 
-// Stored returns the item as it is stored, to be deleted by TTL some time after
-// expires: the full item, and its highlights if it has keys. Of the keys the full one has
-// the heaviest: [MaxKeys], or as many as fit in about 100 KB, of indexes [MaxIndexKeys] in
-// 50 KB. The highlights are an item of the same form with fewer keys: the 20 heaviest of
-// the table and of its indexes, and besides those that take a tenth of a partition's limit, of
-// indexes a 64th of the hot rate.
-func (it *Item) Stored(expires time.Time) []map[string]types.AttributeValue {
-	pk, sk := it.key(prefix)
-	list := []map[string]types.AttributeValue{it.attributes(pk, sk, whole, expires)}
-	if len(it.Keys) > 0 {
-		pk, sk := it.key(highlightPrefix)
-		list = append(list, it.attributes(pk, sk, it.highlights(), expires))
-	}
-	return list
+// Stored returns the item of a window as it is stored, to be deleted by TTL some time
+// after expires. Of the keys it has the heaviest: [MaxKeys], or as many as fit in about 100
+// KB, of indexes [MaxIndexKeys] in 50 KB.
+func (it *Item) Stored(expires time.Time) map[string]types.AttributeValue {
+	pk, sk := it.key()
+	return it.attributes(pk, sk, whole, expires)
 }
 
 func (it *Item) attributes(pk, sk string, c cuts, expires time.Time) map[string]types.AttributeValue {

@@ -2,12 +2,9 @@
 // stream shard is stored in the heat table, where that is found, and what
 // many windows say together. It does no input or output.
 //
-// The detector puts two items a window and stream shard, a full one and its
-// highlights, which are the heaviest keys of it only:
+// The detector puts an item a window and stream shard:
 //
-//	for _, attributes := range item.Stored(item.End().Add(retention)) {
-//		put(attributes)
-//	}
+//	put(item.Stored(item.End().Add(retention)))
 //
 // A reader of the time from..to (starts of windows; from included, to not)
 // queries each of a fixed number of partitions for each hour, and merges:
@@ -21,8 +18,8 @@
 //	}
 //	rows := heat.Merge(items) // one for each partition key, hottest first
 //
-// The same with [Highlights] in the place of [Partitions] reads a tenth as much, and says
-// as much of those keys that are hot by themselves, with larger errors.
+// Items are folded over all stream shards, a minute and ten: see [Layer]. Folded items
+// merge to the same, and there are far fewer.
 package heat
 
 import (
@@ -170,19 +167,16 @@ func (it *Item) base() time.Duration {
 // writes to one of them: up to 310 write units each window, a few as a rule.
 const Salts = 8
 
-// Prefixes of the partition keys.
-const (
-	prefix          = "K#" // of full items
-	highlightPrefix = "H#"
-)
+// prefix is that of the partition keys of windows' items.
+const prefix = "K#"
 
-func partition(prefix, hour string, salt int) string { return shard.Hash.Join(prefix+hour, salt) }
+func partition(hour string, salt int) string { return shard.Hash.Join(prefix+hour, salt) }
 
-// key returns the primary key of the item, or of its highlights. It depends on the table,
-// the window's start, the stream shard and the part alone.
-func (it *Item) key(prefix string) (pk, sk string) {
+// key returns the primary key of a window's item. It depends on the table, the window's
+// start, the stream shard and the part alone.
+func (it *Item) key() (pk, sk string) {
 	source := it.source()
-	pk = partition(prefix, shard.Hour.Label(it.Start, 0), shard.Calculated(source, Salts))
+	pk = partition(shard.Hour.Label(it.Start, 0), shard.Calculated(source, Salts))
 	return pk, it.Start.UTC().Format(schema.TimeLayout) + "#" + source
 }
 
@@ -195,19 +189,13 @@ func (it *Item) source() string {
 	return source
 }
 
-// Partitions returns the partition keys that hold the full items of the windows that
+// Partitions returns the partition keys that hold the items of the windows that
 // start at from or later and before to: [Salts] for each hour begun. It is empty when to
 // is not after from. Bounding the range is the caller's part.
-func Partitions(from, to time.Time) []string { return partitions(prefix, from, to) }
-
-// Highlights are Partitions' counterparts with the highlights of windows.
-func Highlights(from, to time.Time) []string { return partitions(highlightPrefix, from, to) }
-
-func partitions(prefix string, from, to time.Time) []string {
-	var list []string
+func Partitions(from, to time.Time) (list []string) {
 	for _, hour := range shard.Hour.Labels(from, to, 0) {
 		for salt := range Salts {
-			list = append(list, partition(prefix, hour, salt))
+			list = append(list, partition(hour, salt))
 		}
 	}
 	return list
@@ -229,7 +217,7 @@ func bound(t time.Time) string {
 	return whole.Format(schema.TimeLayout)
 }
 
-// Bounds of a full item. Keys of indexes have bounds of their own, since they are
+// Bounds of a window's item. Keys of indexes have bounds of their own, since they are
 // as many for each of a board's periods.
 const (
 	MaxKeys       = 200
@@ -250,20 +238,6 @@ type cut struct {
 type cuts [2]cut
 
 var whole = cuts{{MaxKeys, math.Inf(1), maxBytes}, {MaxIndexKeys, math.Inf(1), maxIndexBytes}}
-
-// MaxHighlights is how many keys the highlights of a window have, besides those that take a
-// good part of a partition's limit. Of the keys that one stream shard counts the hottest so
-// many are among them.
-const MaxHighlights = 20
-
-// indexKeyShare is the part of the hot rate from which on a key of an index is among the
-// highlights. Each stream shard counts a part of what a partition of an index takes.
-const indexKeyShare = 1.0 / 64
-
-// highlights keeps the heaviest keys, and all that can be hot or in a [Crowd].
-func (it *Item) highlights() cuts {
-	return cuts{{MaxHighlights, crowdKey * it.Limit, maxBytes}, {MaxHighlights, indexKeyShare * it.HotRate, maxIndexBytes}}
-}
 
 // rest is the most that a key that is not listed can weigh.
 func (it *Item) rest(ofIndex bool) uint64 {

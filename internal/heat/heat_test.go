@@ -59,7 +59,7 @@ func genKeys(t *rapid.T, start time.Time, index string) (keys []heat.Key) {
 func TestStoredForm(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := genItem(t)
-		got, err := heat.Parse(want.Stored(noon)[0])
+		got, err := heat.Parse(want.Stored(noon))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +72,7 @@ func TestStoredForm(t *testing.T) {
 // TestKeyForm pins the keys, which are a stored form.
 func TestKeyForm(t *testing.T) {
 	item := heat.Item{Start: noon.Add(10 * time.Second), Window: 10 * time.Second, StreamShard: "shardId-1", Part: "77"}
-	attributes := item.Stored(item.End().Add(time.Hour))[0]
+	attributes := item.Stored(item.End().Add(time.Hour))
 	if pk, sk := str(t, attributes, "pk"), str(t, attributes, "sk"); pk != "K#2026-01-05T12#4" || sk != "2026-01-05T12:00:10.000Z#shardId-1#77" {
 		t.Errorf("keys are %s and %s", pk, sk)
 	}
@@ -88,7 +88,7 @@ func TestFound(t *testing.T) {
 		offset := rapid.SampledFrom([]time.Duration{0, 1, -1, time.Millisecond, -time.Millisecond, time.Hour, -time.Hour})
 		from := item.Start.Add(offset.Draw(rt, "from"))
 		to := item.Start.Add(offset.Draw(rt, "to")).In(time.FixedZone("east", 7200))
-		attributes := item.Stored(noon)[0]
+		attributes := item.Stored(noon)
 		pk, sk := str(t, attributes, "pk"), str(t, attributes, "sk")
 		low, high := heat.SortBounds(from, to)
 		found := slices.Contains(heat.Partitions(from, to), pk) && low <= sk && sk <= high
@@ -120,7 +120,7 @@ func TestTrim(t *testing.T) {
 			key := fmt.Sprintf("%0*d", c.keyBytes, i)
 			item.Keys = append(item.Keys, heat.Key{Key: key, Units: uint64(i), Err: 3, PeakAt: noon})
 		}
-		attributes := item.Stored(noon)[0]
+		attributes := item.Stored(noon)
 		got, err := heat.Parse(attributes)
 		wantRest := uint64(2)
 		if c.want < c.keys {
@@ -137,7 +137,7 @@ func TestTrim(t *testing.T) {
 
 func TestParseDamaged(t *testing.T) {
 	item := heat.Item{Start: noon, Window: time.Second, Limit: 1000, Keys: []heat.Key{{Key: "k", Units: 300, PeakAt: noon}}}
-	packed := item.Stored(noon)[0]["keys"].(*types.AttributeValueMemberB).Value
+	packed := item.Stored(noon)["keys"].(*types.AttributeValueMemberB).Value
 	number := func(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
 	cases := []struct {
 		name  string
@@ -166,7 +166,7 @@ func TestParseDamaged(t *testing.T) {
 		}{"keys", cut, "attribute keys"})
 	}
 	for _, c := range cases {
-		attributes := item.Stored(noon)[0]
+		attributes := item.Stored(noon)
 		attributes[c.name] = c.value
 		_, err := heat.Parse(attributes)
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "2026-01-05T12:00:00.000Z") {
@@ -180,10 +180,10 @@ func TestParseDamaged(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	item := heat.Item{Start: noon, Window: time.Second, Limit: 1000, Keys: []heat.Key{{Key: "k", Units: 300, PeakAt: noon}}}
-	f.Add(item.Stored(noon)[0]["keys"].(*types.AttributeValueMemberB).Value)
+	f.Add(item.Stored(noon)["keys"].(*types.AttributeValueMemberB).Value)
 	f.Add([]byte("\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01k"))
 	f.Fuzz(func(t *testing.T, packed []byte) {
-		attributes := item.Stored(noon)[0]
+		attributes := item.Stored(noon)
 		attributes["keys"] = &types.AttributeValueMemberB{Value: packed}
 		got, err := heat.Parse(attributes)
 		if err == nil && len(got.Keys) > len(packed)/7 {
@@ -303,44 +303,5 @@ func TestMergerIsBounded(t *testing.T) {
 	rows := m.Rows()
 	if len(rows) > 10 || rows[0].Key != "k0" || rows[4].Key != "k4" {
 		t.Errorf("%d rows: %+v", len(rows), rows)
-	}
-}
-
-// TestHighlights: the heaviest keys, and all that can be hot or in a crowd. What is left
-// out is accounted for, the crowd is the same, and the two items lie apart.
-func TestHighlights(t *testing.T) {
-	item := heat.Item{Start: noon, Window: 10 * time.Second, StreamShard: "s", Limit: 1000, HotRate: 700, Units: 32_000, Rest: 3, IndexRest: 4}
-	for i := range 60 {
-		units := uint64(900 - i)
-		if i < 30 {
-			units += 200 // a tenth of what a partition takes, and more
-		}
-		item.Keys = append(item.Keys, key(fmt.Sprintf("t%02d", i), units, 1, 1, 0))
-		index := key(fmt.Sprintf("i%02d", i), 150-uint64(i), 2, 1, 0)
-		index.Index = "by_x"
-		item.Keys = append(item.Keys, index)
-	}
-	stored := item.Stored(noon.Add(time.Hour))
-	if len(stored) != 2 {
-		t.Fatalf("%d items", len(stored))
-	}
-	got, err := heat.Parse(stored[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(got.Keys) != 30+41 || got.Keys[0].Key != "t00" || got.Keys[29].Key != "t29" || got.Keys[70].Key != "i40" { // 150-40 is the 64th of 7,000
-		t.Errorf("%d keys: %+v", len(got.Keys), got.Keys)
-	}
-	if got.Rest != 870+1 || got.IndexRest != 109+2 {
-		t.Errorf("rest %d, of indexes %d", got.Rest, got.IndexRest)
-	}
-	pk := stored[1]["pk"].(*types.AttributeValueMemberS).Value
-	to := noon.Add(time.Second)
-	if !slices.Contains(heat.Highlights(noon, to), pk) || slices.Contains(heat.Partitions(noon, to), pk) {
-		t.Errorf("they are in %q", pk)
-	}
-	empty := heat.Item{Start: noon, Window: time.Second, Limit: 1, HotRate: 1}
-	if n := len(empty.Stored(noon)); n != 1 {
-		t.Errorf("a window without keys is %d items", n)
 	}
 }

@@ -16,7 +16,7 @@ func TestPackedForm(t *testing.T) {
 	item := heat.Item{Start: noon, Window: time.Second, Limit: 1000, Rest: 3, IndexRest: 4, Keys: []heat.Key{
 		{Key: "k", Units: 300, Err: 1, Writes: 7, Peak: 2, PeakAt: noon.Add(time.Second)}, {Index: "i", Key: "k", Units: 5, PeakAt: noon},
 	}}
-	attributes := item.Stored(noon)[0]
+	attributes := item.Stored(noon)
 	if packed := attributes["keys"].(*types.AttributeValueMemberB).Value; string(packed) != "\x00\x01k\xac\x02\x01\x07\x02\x02"+"\x01i\x01k\x05\x00\x00\x00\x00" {
 		t.Errorf("keys are %q", packed)
 	}
@@ -32,7 +32,7 @@ func TestTrimIndexes(t *testing.T) {
 		for i := range c.keys {
 			item.Keys = append(item.Keys, heat.Key{Index: "i", Key: fmt.Sprintf("%0*d", c.keyBytes, i), Units: uint64(i), Err: 3, PeakAt: noon})
 		}
-		got, err := heat.Parse(item.Stored(noon)[0])
+		got, err := heat.Parse(item.Stored(noon))
 		if err != nil || len(got.Keys) != 1+c.want || got.Keys[1].Units != uint64(c.keys-1) || got.Rest != 7 || got.IndexRest != uint64(c.keys-c.want-1)+3 {
 			t.Errorf("%d keys: %v, %d kept, rest %d and %d", c.keys, err, len(got.Keys)-1, got.Rest, got.IndexRest)
 		}

@@ -32,8 +32,8 @@ type fakeTable struct {
 	byPK  map[string][]string // keys of items, in order
 	puts  int
 
-	highlights map[string]map[string]types.AttributeValue // of windows, apart
-	fail       func(put int) error
+	layers map[string]map[string]types.AttributeValue // what begins with H#, apart
+	fail   func(put int) error
 
 	failQuery error
 
@@ -80,15 +80,27 @@ func (f *fakeTable) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...f
 	}
 	pk := in.Item["pk"].(*types.AttributeValueMemberS).Value
 	key := pk + " " + in.Item["sk"].(*types.AttributeValueMemberS).Value
+	items := f.items
 	if strings.HasPrefix(pk, "H#") {
-		f.highlights[key] = in.Item
-		return &dynamodb.PutItemOutput{}, nil
+		items = f.layers
+	}
+	if old := items[key]; in.ConditionExpression != nil && old != nil && records(old) > records(in.Item) {
+		return nil, &types.ConditionalCheckFailedException{}
 	}
 	if at, found := slices.BinarySearch(f.byPK[pk], key); !found {
 		f.byPK[pk] = slices.Insert(f.byPK[pk], at, key)
 	}
-	f.items[key] = in.Item
+	items[key] = in.Item
 	return &dynamodb.PutItemOutput{}, nil
+}
+
+// records is what an item says that it is made of.
+func records(item map[string]types.AttributeValue) int {
+	n, err := strconv.Atoi(item["records"].(*types.AttributeValueMemberN).Value)
+	if err != nil {
+		panic(err)
+	}
+	return n
 }
 
 // Query returns what lies between the bounds, in pages of two items.
@@ -102,6 +114,9 @@ func (f *fakeTable) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(
 	var found []map[string]types.AttributeValue
 	for _, key := range f.byPK[text(in.ExpressionAttributeValues[":pk"])] {
 		item, kept := f.items[key]
+		if !kept {
+			item, kept = f.layers[key]
+		}
 		if !kept {
 			continue
 		}
@@ -139,7 +154,7 @@ func settings() hotkey.Settings {
 
 func newFixture(s hotkey.Settings) *fixture {
 	f := &fixture{
-		table:  &fakeTable{highlights: make(map[string]map[string]types.AttributeValue), items: make(map[string]map[string]types.AttributeValue), byPK: make(map[string][]string), names: make(map[string][][]byte)},
+		table:  &fakeTable{layers: make(map[string]map[string]types.AttributeValue), items: make(map[string]map[string]types.AttributeValue), byPK: make(map[string][]string), names: make(map[string][][]byte)},
 		shards: &fakeShards{entries: make(map[string]shardmap.Entry), partitions: 250},
 		sink:   metrics.NewMemory(10_000), logs: new(bytes.Buffer), now: start,
 	}

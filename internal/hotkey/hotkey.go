@@ -64,6 +64,7 @@ type Handler struct {
 	reporter   reporter
 	controller controller
 	shrinker   shrinker
+	folder     folder
 	ages       ages
 	decoders   sync.Pool // of *ddbstream.Decoder
 }
@@ -88,6 +89,7 @@ func New(settings Settings, deps Deps) (*Handler, error) {
 	}
 	h.controller.reader = windows.Reader{Client: deps.Heat, Table: settings.HeatTable, Consistent: true}
 	h.shrinker.controller, h.shrinker.heat = &h.controller, deps.Heat
+	h.folder = folder{settings: settings, heat: deps.Heat, reader: h.controller.reader, unreadable: h.controller.unreadable}
 	return h, nil
 }
 
@@ -103,7 +105,7 @@ func (d *Deps) check() error {
 }
 
 // Invoke counts one batch: Lambda's payload in, its answer out. It takes
-// [ShrinkTask] as well.
+// [LayersTask] and [ShrinkTask] as well.
 //
 // With a tumbling window the counts travel in the window's state, and are
 // reported when it ends. The counts depend on the payload alone, so a delivery
@@ -120,7 +122,7 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	if task, ok := schedule.Parse(payload); ok {
 		j := h.journal(h.deps.Source)
 		defer j.send(ctx, h.deps.Metrics, &h.ages)
-		return h.shrinker.task(ctx, j, task)
+		return h.task(ctx, j, task)
 	}
 	decoder := h.decoders.Get().(*ddbstream.Decoder)
 	defer h.decoders.Put(decoder)
@@ -136,6 +138,17 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 		return nil, err
 	}
 	return ddbstream.Answer(state)
+}
+
+// task runs a scheduled task.
+func (h *Handler) task(ctx context.Context, j *journal, name string) ([]byte, error) {
+	switch name {
+	case "layers":
+		return h.folder.task(ctx, j)
+	case "shrink":
+		return h.shrinker.task(ctx, j)
+	}
+	return nil, fmt.Errorf("hotkey: task %.40q is not known", name)
 }
 
 // deliver counts a batch, judges the windows that it is about, reports those that are

@@ -33,7 +33,7 @@ func (r *reporter) report(ctx context.Context, j *journal, reports []Report) err
 	group, puts := errgroup.WithContext(ctx)
 	group.SetLimit(maxPuts)
 	for i := range reports {
-		group.Go(func() error { return r.store(puts, &reports[i].Item) })
+		group.Go(func() error { return r.store(puts, j, &reports[i].Item) })
 	}
 	if err := group.Wait(); err != nil {
 		j.events("HeatItemFailures", 1)
@@ -52,14 +52,17 @@ func (r *reporter) report(ctx context.Context, j *journal, reports []Report) err
 	return nil
 }
 
-// store puts a window's heat item, and its highlights.
-func (r *reporter) store(ctx context.Context, item *heat.Item) error {
-	for _, stored := range item.Stored(item.End().Add(r.settings.HeatRetention)) {
-		_, err := r.heat.PutItem(ctx, &dynamodb.PutItemInput{TableName: &r.settings.HeatTable, Item: stored})
-		if err != nil {
-			return fmt.Errorf("hotkey: putting the heat item of window %s, stream shard %q: %w",
-				item.Start.Format(time.RFC3339), item.StreamShard, err)
-		}
+// store puts a window's heat item.
+func (r *reporter) store(ctx context.Context, j *journal, item *heat.Item) error {
+	_, err := r.heat.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName: &r.settings.HeatTable, Item: item.Stored(item.End().Add(r.settings.HeatRetention)),
+	})
+	if err == nil {
+		err = r.noteLate(ctx, item, j.now())
+	}
+	if err != nil {
+		return fmt.Errorf("hotkey: putting the heat item of window %s, stream shard %q: %w",
+			item.Start.Format(time.RFC3339), item.StreamShard, err)
 	}
 	return nil
 }

@@ -35,10 +35,7 @@ type shrinker struct {
 }
 
 // task runs a scheduled task.
-func (r *shrinker) task(ctx context.Context, j *journal, name string) ([]byte, error) {
-	if name != "shrink" {
-		return nil, fmt.Errorf("hotkey: task %.40q is not known", name)
-	}
+func (r *shrinker) task(ctx context.Context, j *journal) ([]byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var answer done

@@ -57,7 +57,7 @@ func (l *lineage) run(ctx context.Context) error {
 	defer tick.Stop()
 	relisted := time.Now()
 	for {
-		if l.active == 0 && len(l.childless()) == 0 {
+		if l.active == 0 && len(l.known) > 0 && len(l.childless()) == 0 {
 			return errOver
 		}
 		select {
@@ -100,7 +100,7 @@ func (l *lineage) look(ctx context.Context, all bool) (list []listed, err error)
 	for _, p := range parents {
 		p.asks++
 	}
-	if all || len(parents) > fewAsks {
+	if all || len(parents) > fewAsks || len(l.known) == 0 {
 		return l.r.stream.shards(ctx)
 	}
 	for _, p := range parents {

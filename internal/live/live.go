@@ -183,7 +183,9 @@ func (r *Reader) window(start time.Time, p *parts) heat.Window {
 	}
 	coverage := 1 - p.lost.Seconds()/(length.Seconds()*float64(max(1, len(r.reading))))
 	for i := range items {
-		items[i].Coverage = max(coverage, leastCoverage)
+		if coverage < 1 {
+			items[i].Coverage = max(coverage, leastCoverage)
+		}
 	}
 	return heat.Window{Start: start, Items: items}
 }

@@ -151,14 +151,15 @@ func (s *shard) locate(ctx context.Context) (err error) {
 
 // missed takes a poll that failed. It returns the error if that is final.
 func (s *shard) missed(ctx context.Context, err error) error {
-	s.iterator = ""
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if _, expired := errors.AsType[*types.ExpiredIteratorException](err); expired {
+		s.iterator = ""
 		return nil
 	}
 	if _, trimmed := errors.AsType[*types.TrimmedDataAccessException](err); trimmed {
+		s.iterator = ""
 		if s.after != "" { // it is a day behind
 			s.jump()
 		}

@@ -112,13 +112,32 @@ func (s *shelf) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
+// unfolded is how long ago the windows start, at the most, that are in no layer: the task runs
+// once a minute, and folds what ended 10 s before.
+const unfolded = 80 * time.Second
+
 // storm fills the shelf with windows of 10 s of the time before now: on each stream shard
 // 200 keys, of which some are write shards of a counter in a storm and one of a counter
 // with skew.
 func (s *shelf) storm(shards int, since time.Duration, now time.Time) {
 	random := rand.New(rand.NewPCG(1, uint64(shards)))
 	const window = 10 * time.Second
-	for start := now.Add(-since).Truncate(window); start.Add(window).Before(now); start = start.Add(window) {
+	first := now.Add(-since).Truncate(10 * time.Minute)
+	progress := heat.Progress{From: first, To: now.Add(-unfolded).Truncate(window), Late: now}
+	s.put(progress.Attributes())
+	var windows, minutes []heat.Item
+	fold := func(layer heat.Layer, items []heat.Item, start time.Time) []heat.Item {
+		folded := layer.Fold(items, start)
+		for _, it := range folded {
+			s.put(layer.Stored(&it, now.Add(time.Hour)))
+		}
+		return folded
+	}
+	for start := first; start.Add(window).Before(now); start = start.Add(window) {
+		if start.Equal(start.Truncate(10*time.Minute)) && start.After(first) && start.Before(now.Add(-40*time.Minute)) {
+			start = start.Add(10*time.Minute - window) // of which the last window stands for all
+		}
+		var items []heat.Item
 		for n := range shards {
 			item := heat.Item{Start: start, Window: window, StreamShard: fmt.Sprintf("shardId-%020d-%08x", n, n), Limit: 1000, HotRate: 700, Records: 9000, Rest: 12}
 			add := func(key string, units uint64) {
@@ -134,9 +153,23 @@ func (s *shelf) storm(shards int, since time.Duration, now time.Time) {
 			for i := range 198 {
 				add(fmt.Sprintf("C#page/item-%05d#0", (n*198+i*7)%20_000), 15+random.Uint64N(400)/uint64(i+1))
 			}
-			for _, stored := range item.Stored(now.Add(time.Hour)) {
-				s.put(stored)
+			if start.Add(10 * time.Minute).After(now) { // older ones are not read
+				s.put(item.Stored(now.Add(time.Hour)))
 			}
+			items = append(items, item)
+		}
+		end := start.Add(window)
+		if end.After(progress.To) {
+			continue
+		}
+		windows = append(windows, fold(heat.ByWindow, items, start)...)
+		if end.Equal(end.Truncate(time.Minute)) {
+			minutes = append(minutes, fold(heat.ByMinute, windows, end.Add(-time.Minute))...)
+			windows = nil
+		}
+		if end.Equal(end.Truncate(10 * time.Minute)) {
+			fold(heat.ByTenMinutes, minutes, end.Add(-10*time.Minute))
+			minutes = nil
 		}
 	}
 	s.sort()
@@ -155,33 +188,40 @@ func cpu() time.Duration {
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }
 
-// BenchmarkHotKeys is GET /v1/hot-keys over 15 minutes of a storm: CPU of the process,
-// which is all the client's, and read units of a call.
-func BenchmarkHotKeys(b *testing.B) {
+// BenchmarkHeat is GET /v1/hot-keys and /v1/heat in a storm: CPU of the process, which is
+// all the client's, and read units of a call.
+func BenchmarkHeat(b *testing.B) {
+	now := time.Date(2026, 1, 5, 12, 43, 25, 0, time.UTC)
 	for _, shards := range []int{4, 16, 64} {
-		b.Run(fmt.Sprintf("shards=%d", shards), func(b *testing.B) {
-			now := time.Date(2026, 1, 5, 12, 40, 0, 0, time.UTC)
+		for _, since := range []time.Duration{15 * time.Minute, 24 * time.Hour} {
 			s := &shelf{}
-			s.storm(shards, 15*time.Minute, now)
+			s.storm(shards, since, now)
 			service, err := New(Settings{ItemsTable: "i", RollupsTable: "r", HeatTable: "h", ShardMapTable: "m", Deadline: 25 * time.Second, DefaultSpan: time.Hour}, s.client())
 			if err != nil {
 				b.Fatal(err)
 			}
 			service.now = func() time.Time { return now }
 			handler := httpapi.New(slog.New(slog.DiscardHandler), Routes(service))
-			s.units = 0
-			b.ReportAllocs()
-			b.ResetTimer()
-			before := cpu()
-			for range b.N {
-				got := httptest.NewRecorder()
-				handler.ServeHTTP(got, httptest.NewRequestWithContext(b.Context(), http.MethodGet, "/v1/hot-keys", nil))
-				if got.Code != http.StatusOK || !strings.Contains(got.Body.String(), "page/viral") {
-					b.Fatal(got.Body)
-				}
+			for name, path := range map[string]string{
+				"hot-keys": fmt.Sprintf("/v1/hot-keys?since=%s", since),
+				"heat":     "/v1/heat?from=" + now.Add(-since).Format(time.RFC3339),
+			} {
+				b.Run(fmt.Sprintf("%s/shards=%d/since=%s", name, shards, since), func(b *testing.B) {
+					s.units = 0
+					b.ReportAllocs()
+					b.ResetTimer()
+					before := cpu()
+					for range b.N {
+						got := httptest.NewRecorder()
+						handler.ServeHTTP(got, httptest.NewRequestWithContext(b.Context(), http.MethodGet, path, nil))
+						if got.Code != http.StatusOK || !strings.Contains(got.Body.String(), "page/viral") {
+							b.Fatal(got.Body)
+						}
+					}
+					b.ReportMetric(float64((cpu()-before).Milliseconds())/float64(b.N), "cpu-ms/op")
+					b.ReportMetric(s.units/float64(b.N), "units/op")
+				})
 			}
-			b.ReportMetric(float64((cpu()-before).Milliseconds())/float64(b.N), "cpu-ms/op")
-			b.ReportMetric(s.units/float64(b.N), "units/op")
-		})
+		}
 	}
 }

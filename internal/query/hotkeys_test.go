@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -50,10 +51,14 @@ func TestHotBoards(t *testing.T) {
 // count stores what was counted in a window.
 func (r *rig) count(item heat.Item) {
 	r.t.Helper()
-	for _, stored := range item.Stored(item.End().Add(time.Hour)) {
-		if _, err := r.client.PutItem(r.t.Context(), &dynamodb.PutItemInput{TableName: &r.names.Heat, Item: stored}); err != nil {
-			r.t.Fatal(err)
-		}
+	r.putHeat(item.Stored(item.End().Add(time.Hour)))
+}
+
+// putHeat puts an item into the heat table.
+func (r *rig) putHeat(item map[string]types.AttributeValue) {
+	r.t.Helper()
+	if _, err := r.client.PutItem(r.t.Context(), &dynamodb.PutItemInput{TableName: &r.names.Heat, Item: item}); err != nil {
+		r.t.Fatal(err)
 	}
 }
 

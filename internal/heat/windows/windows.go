@@ -111,11 +111,6 @@ func (r Reader) Progress(ctx context.Context) (p heat.Progress, err error) {
 	return p, nil
 }
 
-// Highlights does the same with the highlights.
-func (r Reader) Highlights(ctx context.Context, from, to time.Time) iter.Seq2[heat.Window, error] {
-	return r.read(ctx, heat.Highlights(from, to), heat.Salts, from, to)
-}
-
 // Query is the query for the items of one partition.
 func (r Reader) Query(pk string, from, to time.Time) *dynamodb.QueryInput {
 	low, high := heat.SortBounds(from, to)

@@ -1,0 +1,336 @@
+package hotkey_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/internal/heat/windows"
+	"github.com/hotshard/hotshard/internal/hotkey"
+)
+
+type layersAnswer struct{ Windows, Late int }
+
+func (f *fixture) layersTask(t tester) (a layersAnswer) {
+	t.Helper()
+	raw, err := f.handler.Invoke(context.Background(), []byte(hotkey.LayersTask))
+	if err == nil {
+		err = json.Unmarshal(raw, &a)
+	}
+	if err != nil {
+		t.Fatalf("%s, %v", raw, err)
+	}
+	return a
+}
+
+func (f *fixture) reader() windows.Reader {
+	return windows.Reader{Client: f.table, Table: "heat"}
+}
+
+func (f *fixture) progress(t testing.TB) heat.Progress {
+	t.Helper()
+	p, err := f.reader().Progress(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// told merges what the layers and the windows since tell of a time.
+func (f *fixture) told(t testing.TB, from, to time.Time, step time.Duration) []heat.Row {
+	t.Helper()
+	var m heat.Merger
+	last := time.Time{}
+	for w, err := range f.reader().Windows(t.Context(), from, to, step) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, it := range w.Items {
+			if it.Start.Before(last) {
+				t.Fatalf("an item of %v comes when another ended at %v", it.Start, last)
+			}
+		}
+		last = w.Items[0].End()
+		m.Add(w.Items)
+	}
+	return m.Rows()
+}
+
+// sameRates leaves out what layers don't tell, or tell less finely.
+var sameRates = cmpopts.IgnoreFields(heat.Row{}, "FirstSeen", "LastSeen", "Folded", "UnitsPerWrite", "Siblings", "Crowd")
+
+// TestLayersTellWhatWasCounted: whatever came late, and however often the task did not run,
+// layers come to tell the same as all items.
+func TestLayersTellWhatWasCounted(t *testing.T) {
+	for seed := range uint64(6) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 6))
+			f := newFixture(settings())
+			type held struct {
+				at time.Time
+				w  writes
+			}
+			var late []held
+			off := start.Add(time.Duration(random.IntN(30)) * time.Minute)
+			end := off.Add(time.Duration(random.IntN(50)) * time.Minute)
+			for n := 0; f.now.Before(start.Add(70 * time.Minute)); n++ {
+				var w writes
+				for range random.IntN(4) {
+					w = append(w, units(f.now.Add(-time.Duration(random.IntN(3))*time.Second), fmt.Sprintf("C#%d#0", random.IntN(9)), 1+random.IntN(300))...)
+				}
+				switch {
+				case len(w) > 0 && random.IntN(10) == 0:
+					late = append(late, held{f.now.Add(time.Duration(random.IntN(30)) * time.Minute), w})
+				case len(w) > 0:
+					f.must(t, unwindowed(w, 1+n*10_000))
+				}
+				for i, h := range late {
+					if h.w != nil && f.now.After(h.at) {
+						f.must(t, unwindowed(h.w, 10_000_000+i*10_000))
+						late[i].w = nil
+					}
+				}
+				if f.now.Second() == 0 && (f.now.Before(off) || f.now.After(end)) {
+					f.layersTask(t)
+				}
+				f.now = f.now.Add(10 * time.Second)
+			}
+			for range 10 {
+				f.now = f.now.Add(time.Minute)
+				f.layersTask(t)
+			}
+			p := f.progress(t)
+			if behind := f.now.Sub(p.To); behind != 20*time.Second { // a window and the time to settle
+				t.Fatalf("the layers are %v behind", behind)
+			}
+			want := f.rows(t)
+			for _, step := range []time.Duration{time.Second, time.Minute, 10 * time.Minute} {
+				if diff := cmp.Diff(want, f.told(t, start.Add(-time.Hour), f.now, step), sameRates); diff != "" {
+					t.Fatalf("step %v: items -, layers +:\n%s", step, diff)
+				}
+				for range 5 {
+					from := start.Add(time.Duration(random.IntN(300)) * 10 * time.Second)
+					to := from.Add(time.Duration(random.IntN(300)) * 10 * time.Second)
+					var items []heat.Item
+					for w, err := range f.reader().All(t.Context(), from, to) {
+						if err != nil {
+							t.Fatal(err)
+						}
+						items = append(items, w.Items...)
+					}
+					if diff := cmp.Diff(heat.Merge(items), f.told(t, from, to, step), sameRates); diff != "" {
+						t.Fatalf("step %v, %v to %v: items -, layers +:\n%s", step, from, to, diff)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestLayersCatchUp: ten minutes and one a run.
+func TestLayersCatchUp(t *testing.T) {
+	f := newFixture(settings())
+	f.must(t, unwindowed(others(f.now), 1))
+	f.layersTask(t)
+	for n := range 25 * 6 {
+		f.must(t, unwindowed(others(f.now), 1000*(n+1)))
+		f.now = f.now.Add(10 * time.Second)
+	}
+	var runs []int
+	for range 4 {
+		runs = append(runs, f.layersTask(t).Windows)
+	}
+	if want := []int{58, 60, 30, 0}; !slices.Equal(runs, want) {
+		t.Errorf("windows of each run %v, want %v", runs, want)
+	}
+	f.now = f.now.Add(settings().HeatRetention + time.Hour)
+	f.layersTask(t)
+	f.layersTask(t)
+	if p := f.progress(t); p.From.Before(f.now.Add(-20*time.Minute)) || p.To.Before(f.now.Add(-21*time.Second)) {
+		t.Errorf("after a long outage %+v", p)
+	}
+}
+
+// TestLateItems are noted, and their windows folded again; what comes in time costs no note.
+func TestLateItems(t *testing.T) {
+	f := newFixture(settings())
+	f.layersTask(t)
+	f.must(t, unwindowed(units(f.now, "C#a#0", 100), 1))
+	f.now = start.Add(14 * time.Second)
+	f.must(t, unwindowed(units(start, "C#a#0", 20), 1000))
+	if len(f.notes()) != 0 {
+		t.Fatalf("notes %v", f.notes())
+	}
+	f.now = start.Add(time.Hour)
+	for range 7 {
+		f.layersTask(t)
+	}
+	f.must(t, unwindowed(units(start, "C#a#0", 300), 2000))
+	if n := len(f.notes()); n != 1 {
+		t.Fatalf("%d notes", n)
+	}
+	f.now = f.now.Add(time.Minute)
+	if got := f.layersTask(t); got.Late != 1 {
+		t.Errorf("%+v", got)
+	}
+	for _, step := range []time.Duration{time.Second, time.Minute, 10 * time.Minute} {
+		if rows := f.told(t, start, start.Add(10*time.Minute), step); len(rows) != 1 || rows[0].WriteUnitsPerSecond != 42 || !rows[0].Folded {
+			t.Errorf("step %v: %+v", step, rows)
+		}
+	}
+	f.now = f.now.Add(time.Minute)
+	if got := f.layersTask(t); got.Late != 0 {
+		t.Errorf("again %+v", got)
+	}
+}
+
+// notes are those of late items.
+func (f *fixture) notes() (list []string) {
+	for key := range f.table.layers {
+		if strings.HasPrefix(key, heat.LatePartition+" ") {
+			list = append(list, key)
+		}
+	}
+	return list
+}
+
+// TestManyLateItems: more than one run folds again are folded by the next.
+func TestManyLateItems(t *testing.T) {
+	f := newFixture(settings())
+	f.layersTask(t)
+	f.now = start.Add(time.Hour)
+	for range 7 {
+		f.layersTask(t)
+	}
+	for n := range 150 {
+		f.must(t, unwindowed(units(start.Add(time.Duration(n)*10*time.Second), "C#a#0", 20), 1000*n+1))
+		f.now = f.now.Add(100 * time.Millisecond)
+	}
+	var runs []int
+	for range 4 {
+		f.now = f.now.Add(time.Minute)
+		runs = append(runs, f.layersTask(t).Late)
+	}
+	if want := []int{60, 60, 30, 0}; !slices.Equal(runs, want) {
+		t.Errorf("windows that were folded again %v, want %v", runs, want)
+	}
+	if diff := cmp.Diff(f.rows(t), f.told(t, start, f.now, 10*time.Minute), sameRates); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestLayersOfWhatIsUnreadable: the others are folded, and the item is incomplete.
+func TestLayersOfWhatIsUnreadable(t *testing.T) {
+	f := newFixture(settings())
+	f.layersTask(t)
+	f.must(t, unwindowed(units(f.now, "C#a#0", 100), 1))
+	f.spoilWindow(start)
+	f.now = start.Add(2 * time.Minute)
+	f.layersTask(t)
+	for _, prefix := range []string{"H#w#", "H#1m#"} {
+		_, stored := f.layerItem(t, prefix)
+		if it, err := heat.Parse(stored); err != nil || !it.Incomplete || it.Units != 100 {
+			t.Errorf("%v, %+v", err, it)
+		}
+	}
+	if logs := f.logs.String(); !strings.Contains(logs, "not readable") {
+		t.Error(logs)
+	}
+}
+
+// TestLayersFail: what goes wrong is an error, and the next run does what this one did not.
+func TestLayersFail(t *testing.T) {
+	f := newFixture(settings())
+	f.layersTask(t)
+	f.must(t, unwindowed(units(f.now, "C#a#0", 100), 1))
+	f.now = start.Add(10*time.Minute + 20*time.Second)
+	f.table.failQuery = errors.New("no reads")
+	if _, err := f.handler.Invoke(t.Context(), []byte(hotkey.LayersTask)); err == nil || !strings.Contains(err.Error(), "no reads") {
+		t.Error(err)
+	}
+	f.table.failQuery = nil
+	for n := 0; f.progress(t).To.Before(start.Add(10 * time.Minute)); n++ {
+		puts := 0
+		f.table.fail = func(int) error {
+			if puts++; puts > n%4 {
+				return errors.New("no writes")
+			}
+			return nil
+		}
+		_, err := f.handler.Invoke(t.Context(), []byte(hotkey.LayersTask))
+		if n > 200 {
+			t.Fatalf("%v after %d runs, %+v", err, n, f.progress(t))
+		}
+	}
+	f.table.fail = nil
+	f.layersTask(t)
+	if diff := cmp.Diff(f.rows(t), f.told(t, start, f.now, 10*time.Minute), sameRates); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// layerItem returns the one item of a layer, and its key.
+func (f *fixture) layerItem(t *testing.T, prefix string) (key string, item map[string]types.AttributeValue) {
+	t.Helper()
+	n := 0
+	for k, it := range f.table.layers {
+		if strings.HasPrefix(k, prefix) {
+			key, item = k, it
+			n++
+		}
+	}
+	if n != 1 {
+		t.Fatalf("%d items of %s", n, prefix)
+	}
+	return key, item
+}
+
+// stalling is a heat table whose next conditional put waits for something.
+type stalling struct {
+	*fakeTable
+	wait func()
+}
+
+func (s *stalling) PutItem(ctx context.Context, in *dynamodb.PutItemInput, more ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	if wait := s.wait; in.ConditionExpression != nil && wait != nil {
+		s.wait = nil
+		wait()
+	}
+	return s.fakeTable.PutItem(ctx, in, more...)
+}
+
+// TestAnOlderFoldReplacesNoNewer: a run that stands still after it has read puts nothing over
+// what another has put meanwhile.
+func TestAnOlderFoldReplacesNoNewer(t *testing.T) {
+	f := newFixture(settings())
+	f.layersTask(t)
+	f.must(t, unwindowed(units(f.now, "C#a#0", 100), 1))
+	f.now = start.Add(30 * time.Second)
+	deps := f.deps()
+	deps.Heat = &stalling{f.table, func() {
+		f.must(t, unwindowed(units(start, "C#a#0", 300), 2000))
+		f.layersTask(t)
+	}}
+	slow, err := hotkey.New(settings(), deps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := slow.Invoke(t.Context(), []byte(hotkey.LayersTask)); err != nil {
+		t.Fatal(err)
+	}
+	if _, item := f.layerItem(t, "H#w#"); records(item) != 400 {
+		t.Errorf("%d records", records(item))
+	}
+}

@@ -1,0 +1,307 @@
+package query
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/internal/schema"
+)
+
+// matrix is an answer of GET /v1/heat, as callers read it.
+type matrix struct {
+	From, To, Step string
+	AsOf           string  `json:"as_of"`
+	PartitionWCU   float64 `json:"partition_wcu"`
+	HotWCU         float64 `json:"hot_wcu"`
+	Table          string
+	Indexes        []string
+	Rows           []matrixRow
+	Rest, Total    []uint64
+	Covered        []float64
+}
+
+type matrixRow struct {
+	Key, First, Last, Index, Type, Name, Status string
+	Keys                                        int
+	Rate                                        float64 `json:"write_units_per_second"`
+	Units, Error                                []uint64
+}
+
+// heat reads a heat map that is well formed.
+func (r *rig) heat(query string) (m matrix) {
+	r.t.Helper()
+	if got := r.get("/v1/heat"+query, &m); got != http.StatusOK {
+		r.t.Fatalf("%s: %d", query, got)
+	}
+	if fault := m.fault(); fault != "" {
+		r.t.Fatalf("%s: %s", query, fault)
+	}
+	return m
+}
+
+// fault is what is wrong with any such answer.
+func (m *matrix) fault() string {
+	from, err := time.Parse(time.RFC3339, m.From)
+	to, err2 := time.Parse(time.RFC3339, m.To)
+	step, err3 := time.ParseDuration(m.Step)
+	if err != nil || err2 != nil || err3 != nil || step < time.Second {
+		return fmt.Sprintf("from %q to %q by %q", m.From, m.To, m.Step)
+	}
+	columns := int(to.Sub(from) / step)
+	if len(m.Rest) != columns || len(m.Total) != columns || len(m.Covered) != columns || from.Add(time.Duration(columns)*step) != to {
+		return fmt.Sprintf("%d columns from %s to %s by %s", len(m.Total), m.From, m.To, m.Step)
+	}
+	sum := slices.Clone(m.Rest)
+	for i, row := range m.Rows {
+		if len(row.Units) != columns || len(row.Error) != columns || row.Keys < 1 || (row.Keys > 1) != (row.First != "") {
+			return fmt.Sprintf("row %d: %+v", i, row)
+		}
+		for c, n := range row.Units {
+			sum[c] += n
+		}
+	}
+	if !slices.Equal(sum, m.Total) {
+		return fmt.Sprintf("rows and rest add up to %v, not to %v", sum, m.Total)
+	}
+	return ""
+}
+
+func (m *matrix) row(key string) *matrixRow {
+	for i := range m.Rows {
+		if m.Rows[i].Key == key {
+			return &m.Rows[i]
+		}
+	}
+	return &matrixRow{}
+}
+
+// counted is a window of ten seconds that starts so many seconds before now.
+func (r *rig) counted(ago int, streamShard string, keys ...heat.Key) heat.Item {
+	it := heat.Item{
+		Start: r.now.Add(-time.Duration(ago) * time.Second), Window: 10 * time.Second, StreamShard: streamShard,
+		Limit: 1000, HotRate: 700, Keys: keys, Rest: 1, Records: 10, IndexUnits: map[string]uint64{},
+	}
+	for _, k := range keys {
+		if k.Index == "" {
+			it.Units += k.Units
+		} else {
+			it.IndexUnits[k.Index] += k.Units
+		}
+	}
+	it.Units += 5 // of keys that are not listed
+	return it
+}
+
+// TestHeat: the default is the last 15 minutes, by columns of 10 s.
+func TestHeat(t *testing.T) {
+	r := newRig(t)
+	r.now = r.now.Truncate(time.Minute)
+	add := func(ago int, streamShard string, keys ...heat.Key) { r.count(r.counted(ago, streamShard, keys...)) }
+	add(60, "s1", heat.Key{Key: "C#viral#0", Units: 8000, Err: 2}, heat.Key{Key: "C#cold-1#0", Units: 10}, heat.Key{Key: "E#x#2026-01-05#0", Units: 9600})
+	add(60, "s2", heat.Key{Key: "C#cold-2#0", Units: 20}, heat.Key{Key: "not a key of hotshard's", Units: 3}, heat.Key{Index: schema.ByRank, Key: "L#b#all#0", Units: 70})
+	add(50, "s1", heat.Key{Key: "C#viral#0", Units: 3000})
+	m := r.heat("")
+	if m.From != r.now.Add(-15*time.Minute).Format(schema.TimeLayout) || m.To != r.now.Format(schema.TimeLayout) || m.Step != "10s" || len(m.Total) != 90 ||
+		m.PartitionWCU != 1000 || m.HotWCU != 700 || m.AsOf != r.now.Add(-40*time.Second).Format(schema.TimeLayout) || m.Table != "" {
+		t.Errorf("%+v", m)
+	}
+	if diff := cmp.Diff([]string{"by_rank"}, m.Indexes); diff != "" {
+		t.Error(diff)
+	}
+	if m.Total[84] != 8000+10+9600+20+3+5+5 || m.Rest[84] != 10 || m.Covered[84] != 1 || m.Total[85] != 3005 || m.Total[86] != 0 || m.Covered[86] != 0 {
+		t.Errorf("total %v, rest %v, covered %v", m.Total, m.Rest, m.Covered)
+	}
+	viral, entity := m.row("C#viral#0"), m.row("E#x#2026-01-05#0")
+	if viral.Status != "hot" || viral.Rate != 800 || viral.Type != "counter" || viral.Name != "viral" || viral.Units[84] != 8000 || viral.Error[84] != 3 || viral.Units[85] != 3000 {
+		t.Errorf("%+v", viral)
+	}
+	if entity.Status != "saturated" || entity.Type != "entity" || entity.Name != "x" {
+		t.Errorf("%+v", entity)
+	}
+	if foreign := m.row("not a key of hotshard's"); foreign.Type != "" || foreign.Name != "" || foreign.Status != "warm" {
+		t.Errorf("%+v", foreign)
+	}
+	if m = r.heat("?rows=4"); len(m.Rows) != 4 || m.Rows[0].Key != "C#cold-" || m.Rows[0].Keys != 2 || m.Rows[0].First != "C#cold-1#0" || m.Rows[0].Last != "C#cold-2#0" || m.Rows[0].Name != "" || m.Rows[0].Units[84] != 30 {
+		t.Errorf("%+v", m.Rows)
+	}
+	if m = r.heat("?prefix=C%23cold"); len(m.Rows) != 2 || m.Rest[84] != m.Total[84]-30 || m.Total[84] != 17643 {
+		t.Errorf("rows %+v, rest %v", m.Rows, m.Rest)
+	}
+	if m = r.heat("?index=by_rank"); len(m.Rows) != 1 || m.Rows[0].Type != "board" || m.Rows[0].Name != "b" || m.Rows[0].Index != "by_rank" || m.Total[84] != 70 || m.Total[85] != 0 {
+		t.Errorf("%+v", m)
+	}
+	if m = r.heat("?index=none"); len(m.Rows) != 0 || m.Total[84] != 0 {
+		t.Errorf("%+v", m)
+	}
+}
+
+// TestHeatOfAnotherTable: its keys are shown as they are, and not beside hotshard's.
+func TestHeatOfAnotherTable(t *testing.T) {
+	r := newRig(t)
+	it := r.counted(60, "s1", heat.Key{Key: "C#a#0", Units: 7500})
+	it.Table = "orders"
+	r.count(it)
+	if m := r.heat(""); len(m.Rows) != 0 || slices.Max(m.Total) != 0 {
+		t.Errorf("%+v", m)
+	}
+	m := r.heat("?table=orders")
+	if len(m.Rows) != 1 || m.Rows[0].Key != "C#a#0" || m.Rows[0].Type != "" || m.Rows[0].Status != "hot" || m.Table != "orders" {
+		t.Errorf("%+v", m)
+	}
+}
+
+// TestHeatRanges: from is included and to is not; columns begin at multiples of the step, and what
+// is chosen suits the time.
+func TestHeatRanges(t *testing.T) {
+	r := newRig(t)
+	r.now = r.now.Truncate(time.Hour).Add(30 * time.Minute)
+	for ago := range 20 {
+		r.count(r.counted(10*ago+10, "s", heat.Key{Key: "k", Units: uint64(ago)}))
+	}
+	at := func(ago int) string { return r.now.Add(-time.Duration(ago) * time.Second).Format(time.RFC3339) }
+	for query, want := range map[string]struct {
+		step    string
+		columns int
+		total   []uint64 // of the first columns
+	}{
+		"?from=" + at(30) + "&to=" + at(10):                  {"10s", 2, []uint64{2 + 5, 1 + 5}},
+		"?from=" + at(33) + "&to=" + at(8):                   {"10s", 4, []uint64{3 + 5, 2 + 5, 1 + 5, 0 + 5}},
+		"?from=" + at(60) + "&step=30s":                      {"30s", 2, []uint64{5 + 4 + 3 + 15, 2 + 1 + 0 + 15}},
+		"?from=" + at(10) + "&step=1s":                       {"1s", 10, []uint64{0, 1, 0, 1, 0, 1, 0, 1, 0, 1}},
+		"?from=" + at(4*3600):                                {"1m", 240, nil},
+		"?to=" + at(60):                                      {"10s", 90, nil},
+		"?from=" + at(24*3600):                               {"10m", 144, nil},
+		"?from=" + at(7*24*3600):                             {"1h", 169, nil},
+		"?from=" + at(1440*10) + "&step=10s":                 {"10s", 1440, nil},
+		"?from=" + at(30) + "&step=1m30s":                    {"1m30s", 1, nil},
+		"?from=9999-01-01T00:00:00Z&to=9999-01-01T01:00:00Z": {"20s", 180, []uint64{0}},
+		"?from=1960-01-01T00:00:00Z&to=1960-01-01T01:00:00Z": {"20s", 180, []uint64{0}},
+	} {
+		m := r.heat(query)
+		if m.Step != want.step || len(m.Total) != want.columns || !slices.Equal(m.Total[:len(want.total)], want.total) {
+			t.Errorf("%s: step %s, %d columns %v; want %+v", query, m.Step, len(m.Total), m.Total[:min(10, len(m.Total))], want)
+		}
+	}
+}
+
+type problem struct {
+	Status int
+	Detail string
+	Errors []struct{ Location, Message string }
+}
+
+// TestHeatRefuses what breaks a rule, and names the parameter.
+func TestHeatRefuses(t *testing.T) {
+	r := newRig(t)
+	now := r.now.Format(time.RFC3339)
+	for query, want := range map[string]string{
+		"?from=yesterday":             "query.from",
+		"?to=2026":                    "query.to",
+		"?from=2999-01-01T00:00:00Z":  "query.from",
+		"?from=" + now + "&to=" + now: "query.to",
+		"?from=2020-01-01T00:00:00Z&to=2020-01-09T00:00:00Z": "query.from",
+		"?from=0001-01-02T00:00:00Z":                         "query.from",
+		"?step=0s":                                           "query.step",
+		"?step=11m":                                          "query.step",
+		"?step=1500ms":                                       "query.step",
+		"?step=soon":                                         "query.step",
+		"?from=2020-01-01T00:00:00Z&to=2020-01-01T01:00:00Z&step=2s": "query.step",
+		"?rows=0":                              "query.rows",
+		"?rows=257":                            "query.rows",
+		"?rows=x":                              "query.rows",
+		"?table=" + strings.Repeat("t", 256):   "query.table",
+		"?index=" + strings.Repeat("t", 256):   "query.index",
+		"?prefix=" + strings.Repeat("t", 2049): "query.prefix",
+	} {
+		var p problem
+		if got := r.get("/v1/heat"+query, &p); got != http.StatusUnprocessableEntity && got != http.StatusBadRequest || len(p.Errors) == 0 || p.Errors[0].Location != want {
+			t.Errorf("%.60s: %d %+v, want %s", query, got, p, want)
+		}
+	}
+}
+
+// TestHeatSaysWhatIsUnreadable: an item that can't be read is not left out in silence.
+func TestHeatSaysWhatIsUnreadable(t *testing.T) {
+	r := newRig(t)
+	stored := r.counted(60, "s1", heat.Key{Key: "k", Units: 1})
+	item := stored.Stored(r.now)
+	item["keys"] = &types.AttributeValueMemberB{Value: []byte{9}}
+	if _, err := r.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &r.names.Heat, Item: item}); err != nil {
+		t.Fatal(err)
+	}
+	var p problem
+	if got := r.get("/v1/heat", &p); got != http.StatusInternalServerError {
+		t.Errorf("%d %+v", got, p)
+	}
+	if m := r.heat("?to=" + r.now.Add(-5*time.Minute).Format(time.RFC3339)); len(m.Rows) != 0 {
+		t.Errorf("%+v", m)
+	}
+}
+
+// TestHeatTakesAnyParameters: whatever is asked for, the answer is well formed or names what is wrong.
+func TestHeatTakesAnyParameters(t *testing.T) {
+	r := newRig(t)
+	random := rand.New(rand.NewPCG(7, 7))
+	for ago := range 60 {
+		var keys []heat.Key
+		for i := range random.IntN(20) {
+			keys = append(keys, heat.Key{Key: fmt.Sprintf("C#%c%d#0", 'a'+random.IntN(5), i), Units: random.Uint64N(9000), Err: random.Uint64N(9)})
+		}
+		slices.SortFunc(keys, func(a, b heat.Key) int { return strings.Compare(a.Key, b.Key) })
+		r.count(r.counted(10*ago, "s", slices.CompactFunc(keys, func(a, b heat.Key) bool { return a.Key == b.Key })...))
+	}
+	value := map[string]*rapid.Generator[string]{
+		"from": rapid.OneOf(rapid.Just("x"), rapid.Map(rapid.Int64Range(0, 7_000_000), func(ms int64) string {
+			return r.now.Add(-time.Duration(ms) * time.Millisecond).Format(schema.TimeLayout)
+		})),
+		"to": rapid.OneOf(rapid.Just(""), rapid.Map(rapid.Int64Range(-9_000, 700_000), func(ms int64) string {
+			return r.now.Add(-time.Duration(ms) * time.Millisecond).Format(schema.TimeLayout)
+		})),
+		"step":   rapid.OneOf(rapid.SampledFrom([]string{"1s", "7s", "10s", "1m", "10m", "1h", "-1s", "10"}), rapid.String()),
+		"rows":   rapid.Map(rapid.IntRange(-1, 300), func(n int) string { return fmt.Sprint(n) }),
+		"table":  rapid.OneOf(rapid.Just(""), rapid.String()),
+		"index":  rapid.OneOf(rapid.Just(""), rapid.String()),
+		"prefix": rapid.OneOf(rapid.SampledFrom([]string{"C#", "C#a", "C#a1#0"}), rapid.String()),
+	}
+	names := slices.Sorted(maps.Keys(value))
+	rapid.Check(t, func(rt *rapid.T) {
+		query := url.Values{}
+		for _, name := range names {
+			if rapid.Bool().Draw(rt, name) {
+				query.Set(name, value[name].Draw(rt, name))
+			}
+		}
+		var raw json.RawMessage
+		status := r.get("/v1/heat?"+query.Encode(), &raw)
+		if status != http.StatusOK {
+			var p problem
+			if err := json.Unmarshal(raw, &p); err != nil || status != 422 && status != 400 || len(p.Errors) == 0 || !strings.HasPrefix(p.Errors[0].Location, "query.") {
+				rt.Fatalf("%v: %d %s", query, status, raw)
+			}
+			return
+		}
+		var m matrix
+		if err := json.Unmarshal(raw, &m); err != nil || m.fault() != "" {
+			rt.Fatalf("%v: %v, %s", query, err, m.fault())
+		}
+		for _, row := range m.Rows {
+			if !strings.HasPrefix(row.Key, query.Get("prefix")) && row.Keys == 1 {
+				rt.Fatalf("%v: row %q", query, row.Key)
+			}
+		}
+	})
+}
