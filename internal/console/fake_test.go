@@ -29,6 +29,7 @@ type fake struct {
 	shards object
 	status int // other than 0: of every call's problem
 	asked  map[string]int
+	seen   func(*http.Request) // may be nil
 }
 
 // serve starts a fake with a viral counter among cold keys.
@@ -76,6 +77,9 @@ func (f *fake) setN(counts ...int) {
 
 func (f *fake) answer(w http.ResponseWriter, r *http.Request) {
 	f.asked[r.URL.Path]++
+	if f.seen != nil {
+		f.seen(r)
+	}
 	if f.status != 0 {
 		w.Header().Set("Content-Type", "application/problem+json")
 		w.WriteHeader(f.status)

@@ -21,8 +21,8 @@ func (s *System) readers(context.Context) []console.Reader {
 	for _, m := range s.mappings {
 		stats := m.Stats()
 		reader := console.Reader{Name: m.Name(), GivenUp: stats.GivenUp}
-		if !stats.CaughtUp.IsZero() {
-			lag := max(0, time.Since(stats.CaughtUp).Seconds())
+		if !stats.Reached.IsZero() {
+			lag := max(0, time.Since(stats.Reached).Seconds())
 			reader.Lag = &lag
 		}
 		readers = append(readers, reader)

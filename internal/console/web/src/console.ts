@@ -124,7 +124,7 @@ function overview(): View {
     const nothing = heat.total.every((u) => u === 0);
     at("drawn").hidden = nothing;
     at("rows-panel").hidden = heat.rows.length === 0;
-    fill(at("notice"), nothing ? empty(heat, prefix) : freshness(heat));
+    fill(at("notice"), nothing ? empty(prefix) : freshness(heat));
     if (nothing) return;
     map.show(heat);
     list.show(heat);
@@ -153,17 +153,16 @@ function freshness(heat: Heat): HTMLElement | null {
 }
 
 /** empty says why there is nothing to see, and how to see something. */
-function empty(heat: Heat, prefix: string): HTMLElement {
+function empty(prefix: string): HTMLElement {
   if (prefix) {
     return h("div", { class: "notice" }, h("p", {}, h("strong", {}, "No heat here: "), "nothing was written in this time to keys that begin with ", h("bdi", { class: "key" }, visible(prefix)), "."),
       h("button", { type: "button", onclick: (() => go({ prefix: "" })) as EventListener }, "Show all keys"));
   }
-  const read = heat.covered?.some((c) => c > 0) ?? true;
-  const what = read ? "nothing was written in this time." : "nothing of this time was read yet; the first window ends within seconds.";
+  const what = "nothing was counted in this time. Writes show when their window has ended, some seconds later.";
   if (about.mode === "local") {
     return h("div", { class: "notice" }, h("p", {}, h("strong", {}, "No heat yet: "), what, " To make some:"), command(`${program(about)} load --workload viral --count 20000 --target ${quoted(location.origin)}`));
   }
-  return h("div", { class: "notice" }, h("p", {}, h("strong", {}, "No heat yet: "), what, " Writes to ", about.table ? visible(about.table) : "the tables", " show here some seconds later."), h("p", { class: "quiet" }, "A longer time may have some: ", h("button", { type: "button", class: "small", onclick: (() => go({ range: "24h" })) as EventListener }, "24 h")));
+  return h("div", { class: "notice" }, h("p", {}, h("strong", {}, "No heat yet: "), what, about.table ? ` They must be to ${visible(about.table)}.` : ""), h("p", { class: "quiet" }, "A longer time may have some: ", h("button", { type: "button", class: "small", onclick: (() => go({ range: "24h" })) as EventListener }, "24 h")));
 }
 
 /** steps tells a newcomer where to begin. */

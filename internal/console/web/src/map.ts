@@ -68,7 +68,7 @@ export class HeatMap {
     this.named = prominent(heat);
     this.pixels = pixels(this.scale);
     this.chart.draw();
-    this.place.dataset["rows"] = String(heat.rows.length);
+    this.place.dataset["columns"] = String(heat.total.length);
   }
 
   /** point shows where a row is; undefined ends that. */
@@ -162,7 +162,7 @@ export class HeatMap {
     scale.heat.rows.forEach((row, i) => {
       const [top, bottom] = [this.edges[i]!, this.edges[i + 1]!].map((w) => Math.round((api.coord([scale.from, w])[1]! - area.y) * ratio)) as [number, number];
       if (bottom <= 0 || top >= canvas.height) return;
-      const gap = bottom - top > 5 * ratio ? 1 : 0;
+      const gap = this.named.has(row) ? 1 : 0;
       c.drawImage(source, 0, i, source.width, 1, left, top, right - left, Math.max(1, bottom - top - gap));
       const high = (bottom - top) / ratio;
       const middle = area.y + (top + bottom) / 2 / ratio;
