@@ -112,7 +112,8 @@ func (h *heatFrom) open(ctx context.Context, std streams, since time.Time) (*wat
 	return h.openTable(ctx, std, c, since)
 }
 
-func (h *heatFrom) openTable(ctx context.Context, std streams, c aws.Config, since time.Time) (*watched, error) {
+// look finds a table's stream, says who reads it, and refuses to be one reader too many.
+func (h *heatFrom) look(ctx context.Context, std streams, c aws.Config) (live.Found, error) {
 	tables := dynamodb.NewFromConfig(c, func(o *dynamodb.Options) { o.DisableValidateResponseChecksum = h.Endpoint != "" })
 	var mappings live.Mappings
 	if h.Endpoint == "" {
@@ -124,14 +125,22 @@ func (h *heatFrom) openTable(ctx context.Context, std streams, c aws.Config, sin
 	}
 	found, err := live.Look(ctx, tables, mappings, h.Table)
 	if err != nil {
-		return nil, h.explain(err)
+		return found, h.explain(err)
 	}
 	fmt.Fprintln(std.err, visible(found.Line()))
 	if err := found.TooMany(); err != nil && !h.Force {
-		return nil, err
+		return found, err
 	}
 	for _, note := range found.Notes() {
 		fmt.Fprintln(std.err, visible(note))
+	}
+	return found, nil
+}
+
+func (h *heatFrom) openTable(ctx context.Context, std streams, c aws.Config, since time.Time) (*watched, error) {
+	found, err := h.look(ctx, std, c)
+	if err != nil {
+		return nil, err
 	}
 	reader := live.New(live.Options{
 		Streams: dynamodbstreams.NewFromConfig(c), Found: found, Since: since,

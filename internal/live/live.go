@@ -76,7 +76,7 @@ type parts struct {
 // New returns a reader that has not begun.
 func New(o Options) *Reader {
 	o.PartitionWCU = cmp.Or(o.PartitionWCU, plan.PartitionWriteUnits)
-	o.Threshold = cmp.Or(o.Threshold, defaultThreshold)
+	o.Threshold = cmp.Or(o.Threshold, DefaultThreshold)
 	if o.Tell == nil {
 		o.Tell = func(string) {}
 	}
@@ -90,7 +90,8 @@ func New(o Options) *Reader {
 	return r
 }
 
-const defaultThreshold = 0.7
+// DefaultThreshold is the part of a partition's write units from which on a key is hot.
+const DefaultThreshold = 0.7
 
 // MaxCalls bounds the polls under way, whose answers are in memory. Each takes some tens of
 // milliseconds from afar, so it bounds how many stream shards can be polled each second.

@@ -121,6 +121,9 @@ func (f Found) TooMany() error {
 		why, f.allowed())
 }
 
+// OfEngine tells whether the stream is DynamoDB Local's, which stamps records to the minute.
+func (f Found) OfEngine() bool { return (&stream{arn: f.Stream}).ofEngine() }
+
 // Notes are sentences on what the counts of this stream can't show.
 func (f Found) Notes() (notes []string) {
 	if f.View != types.StreamViewTypeNewAndOldImages {

@@ -9,13 +9,11 @@ import (
 	"sync"
 	"time"
 
-	tabletypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/hotshard/hotshard/internal/ddbstream"
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/heat/count"
-	"github.com/hotshard/hotshard/internal/local"
 )
 
 // Times of reading a stream shard.
@@ -189,7 +187,7 @@ func (s *shard) count(batch *ddbstream.Batch) {
 		s.after = string(records[n-1].Sequence)
 	}
 	if s.r.stream.ofEngine() {
-		records = s.ofEngine(records)
+		records = asDynamoDB(records, s.r.o.Found.View, s.polled)
 	}
 	for w := range count.Decode(records, s.r.o.Found.Source) {
 		s.add(&w)
@@ -342,21 +340,4 @@ func (s *shard) running() (items []heat.Item) {
 		items = append(items, s.item(window, ""))
 	}
 	return items
-}
-
-// ofEngine mends what DynamoDB Local does otherwise: it stamps to the minute, and writes a
-// record of a delete that found no item.
-func (s *shard) ofEngine(records []ddbstream.Record) []ddbstream.Record {
-	olds := s.r.o.Found.View == tabletypes.StreamViewTypeNewAndOldImages || s.r.o.Found.View == tabletypes.StreamViewTypeOldImage
-	kept := records[:0]
-	for _, record := range records {
-		if olds && record.Name == ddbstream.Remove && !record.Old.Present() {
-			continue
-		}
-		if !record.Created.IsZero() {
-			record.Created = local.Stamp(record.Created, s.polled.UTC().Truncate(time.Second))
-		}
-		kept = append(kept, record)
-	}
-	return kept
 }

@@ -206,9 +206,16 @@ func (s Settings) summary(storms []Storm, rest string) []string {
 	}
 	top := storms[0]
 	return []string{
-		fmt.Sprintf("%d storms were found (%s): %s", len(storms), strings.Join(parts, ", "), rest),
+		fmt.Sprintf("%s found (%s): %s", counted(len(storms)), strings.Join(parts, ", "), rest),
 		fmt.Sprintf("The heaviest, on %s from %s, took %.0f write units a second, which is %s.", quoted(top.Key), top.From, top.Rate, s.share(top.Rate)),
 	}
+}
+
+func counted(storms int) string {
+	if storms == 1 {
+		return "One storm was"
+	}
+	return fmt.Sprintf("%d storms were", storms)
 }
 
 // todo is what the storms ask for, each thing once, the heaviest storm's first.
