@@ -20,6 +20,7 @@ DIST        := dist
 SOURCES     := cmd examples functions internal pkg
 INFRA       := infra
 BENCH       := bench
+CONSOLE     := internal/console
 CDK         := node_modules/.bin/cdk
 APPROVAL    := any-change
 FUZZTIME    := 30s
@@ -44,7 +45,7 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 COMMIT := git describe --always --dirty --abbrev=40 --exclude='*' 2>/dev/null
 export GOFLAGS := $(filter-out -buildvcs=false,$(GOFLAGS)) -buildvcs=false
 
-.PHONY: help run test test-long test-infra test-clock build functions cli lint bench fuzz invoke bootstrap synth preflight deploy destroy check-extra clean need-go need-cc need-node need-cdk need-npm need-staticcheck need-engine
+.PHONY: help run test test-long test-infra test-clock build functions cli lint bench fuzz invoke bootstrap synth preflight deploy destroy check-extra console check-console clean need-go need-cc need-node need-cdk need-npm need-chromium need-staticcheck need-engine
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -143,6 +144,22 @@ $(INFRA)/node_modules/.package-lock.json: $(INFRA)/package-lock.json
 	@npm ci --prefix $(INFRA) --no-audit --no-fund --omit=optional --loglevel=error
 	@touch $@
 
+# What npm makes of the lock file is kept as long as that is.
+$(CONSOLE)/web/node_modules/.package-lock.json: $(CONSOLE)/web/package-lock.json
+	@npm ci --prefix $(CONSOLE)/web --no-audit --no-fund --loglevel=error
+	@touch $@
+
+console: need-node $(CONSOLE)/web/node_modules/.package-lock.json ## make the console's page from its source: internal/console/dist, which is committed
+	cd $(CONSOLE)/web && node_modules/.bin/tsc
+	cd $(CONSOLE)/web && node build.mjs
+	@cp $(CONSOLE)/web/node_modules/axe-core/axe.min.js $(CONSOLE)/testdata/axe.min.js
+
+check-console: need-node $(CONSOLE)/web/node_modules/.package-lock.json ## check that the committed page is what its source gives
+	cd $(CONSOLE)/web && node_modules/.bin/tsc
+	@made=$$(mktemp -d) && trap 'rm -rf "$$made"' EXIT && (cd $(CONSOLE)/web && node build.mjs "$$made") && \
+		diff -rq "$$made" $(CONSOLE)/dist && cmp $(CONSOLE)/web/node_modules/axe-core/axe.min.js $(CONSOLE)/testdata/axe.min.js || \
+		{ echo "internal/console/dist is not what internal/console/web gives: run make console and commit it" >&2; exit 1; }
+
 check-extra: need-cdk ## check the templates with the CDK's validator, and with cfn-lint and moto, where they are installed
 	go -C $(INFRA) test -count=1 -tags extra -v -run Extra .
 
@@ -161,11 +178,16 @@ need-cc: need-go
 	$(call need,$$(go env CC),a C compiler (gcc or clang)$(comma) which Go's race detector needs)
 
 need-node:
-	$(call need,node,Node 20 or newer with npm (https://nodejs.org)$(comma) which the CDK runs on)
+	$(call need,node,Node 20 or newer with npm (https://nodejs.org)$(comma) which the CDK runs on and which bundles the console)
 	$(call need,npm,npm$(comma) which comes with Node)
 
+# Debian's name is the usual one; the tests find others, too.
+need-chromium:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || command -v google-chrome-stable >/dev/null || command -v chrome >/dev/null || \
+		{ echo "Chromium was not found: install it (apt-get install chromium)$(comma) which the console's tests drive; go test -short does without" >&2; exit 1; }
+
 # What comes from npm, and the linter, on their own: for who wants to fetch all first.
-need-npm: need-node $(INFRA)/node_modules/.package-lock.json
+need-npm: need-node $(INFRA)/node_modules/.package-lock.json $(CONSOLE)/web/node_modules/.package-lock.json
 
 need-staticcheck: need-go
 	@go run $(STATICCHECK) -version

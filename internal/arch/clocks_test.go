@@ -10,6 +10,7 @@ var ownClocks = map[string]string{
 	"functions/":                         "functions take the machine's time",
 	"infra/":                             "so do deployed ones",
 	"internal/hotkey/source_test.go":     "records of a stream have the engine's time",
+	"internal/live/":                     "in bubbles, further up",
 	"internal/load/fakeboard_test.go":    "a stand-in for a service, which takes the machine's time",
 	"internal/local/":                    "records of a stream have the engine's time",
 	"internal/rollup/audit/":             "audits wait for folds, which take the machine's time",

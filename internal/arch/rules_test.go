@@ -83,6 +83,11 @@ var rules = []rule{
 		breach: edge{"internal/heat", sdk + "service/dynamodb"},
 	},
 	{
+		name: "the console knows the API by its answers only",
+		of:   []string{"internal/console"}, deny: []string{everything}, allow: []string{"std"}, deep: true,
+		breach: edge{"internal/console", "internal/query"},
+	},
+	{
 		name: "Lambda's event types stay in handler files",
 		of:   []string{everything}, but: []string{"internal/httpapi"}, deny: []string{lambdaModule + "events"},
 		breach: edge{"internal/ingest", lambdaModule + "events"},

@@ -18,6 +18,8 @@ type Batch struct {
 	ShardID         string            // the stream shard
 	Final           bool              // the window's last delivery
 	TerminatedEarly bool              // the window ends before its time and goes on with empty state
+
+	Next string // of an answer of GetRecords: the iterator to go on with; "" at the stream shard's end
 }
 
 // TableName returns the table's name out of SourceARN, or "" if it has none.

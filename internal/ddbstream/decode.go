@@ -78,6 +78,8 @@ func (d *Decoder) top(name []byte, at int) int {
 		return d.field(at, "shardId", func(raw []byte) (err error) { b.ShardID, err = textOf(raw); return err })
 	case "eventSourceARN":
 		return d.field(at, "eventSourceARN", func(raw []byte) (err error) { b.SourceARN, err = textOf(raw); return err })
+	case "NextShardIterator":
+		return d.field(at, "NextShardIterator", func(raw []byte) (err error) { b.Next, err = textOf(raw); return err })
 	case "isFinalInvokeForWindow":
 		return d.field(at, "isFinalInvokeForWindow", func(raw []byte) (err error) { b.Final, err = boolean(raw); return err })
 	case "isWindowTerminatedEarly":

@@ -89,6 +89,7 @@ func TestExpired(t *testing.T) {
 		{"MODIFY", service, false},
 		{"REMOVE", `{"type":"Service","principalId":"dynamodb.amazonaws.co\u006d"}`, true},
 		{"REMOVE", `{"type":"Service","principalId":"lambda.amazonaws.com"}`, false},
+		{"REMOVE", `{"Type":"Service","PrincipalId":"dynamodb.amazonaws.com"}`, true}, // in an answer of GetRecords
 		{"REMOVE", `{"type":"Service"}`, false},
 		{"REMOVE", `null`, false},
 	}
@@ -102,6 +103,27 @@ func TestExpired(t *testing.T) {
 		}
 		if units, err := rec.WriteUnits(); (units == 0) != c.want || err != nil {
 			t.Errorf("%s by %s: %d write units, %v", c.name, c.identity, units, err)
+		}
+	}
+}
+
+// TestNext: an answer of GetRecords has the iterator to go on with.
+func TestNext(t *testing.T) {
+	for payload, want := range map[string]string{
+		`{"Records":[],"NextShardIterator":"a\/b"}`: "a/b",
+		`{"NextShardIterator":"a","Records":[]}`:    "a",
+		`{"Records":[],"NextShardIterator":null}`:   "",
+		`{"Records":[]}`: "",
+	} {
+		if got := decode(t, payload).Next; got != want {
+			t.Errorf("%s: %q", payload, got)
+		}
+	}
+	var d ddbstream.Decoder
+	for _, payload := range []string{`{"Records":[],"NextShardIterator":"a"}`, `{"Records":[]}`} {
+		batch, err := d.Decode([]byte(payload))
+		if err != nil || batch.Next != "" && payload == `{"Records":[]}` {
+			t.Errorf("%s after another: %+v, %v", payload, batch, err)
 		}
 	}
 }

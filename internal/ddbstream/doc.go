@@ -8,6 +8,8 @@
 //	}
 //	return ddbstream.Answer(batch.State, failed...)
 //
+// The answer of GetRecords is a payload, too: its records have the same form.
+//
 // One pass over the payload checks its syntax, finds what a Record has, and adds up
 // the sizes of its images. What their attributes hold is looked up when somebody asks
 // for it. Keys, sequence numbers and images refer to the payload: what is to outlive

@@ -178,9 +178,9 @@ func (d *Decoder) identity(at int, rec *Record, by *identity) int {
 	for d.member(&o) {
 		var to *string
 		switch string(o.name) {
-		case "type":
+		case "type", "Type": // as Lambda writes it, and GetRecords
 			to = &by.kind
-		case "principalId":
+		case "principalId", "PrincipalId":
 			to = &by.principal
 		}
 		raw, next := d.value(o.at)

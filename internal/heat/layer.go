@@ -2,6 +2,7 @@ package heat
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -78,6 +79,15 @@ func (l Layer) Fold(items []Item, start time.Time) (folded []Item) {
 func (l Layer) Stored(it *Item, expires time.Time) map[string]types.AttributeValue {
 	pk, sk := l.key(it)
 	return it.attributes(pk, sk, l.cuts(it), expires)
+}
+
+// Heaviest returns a folded item with so many of the table's heaviest keys, and as many of
+// its indexes', and besides those that were hot, as many as fit in what is stored of one.
+func (it Item) Heaviest(keys int) Item {
+	table, rest := it.trim(false, cut{keys, it.HotRate, maxBytes})
+	ofIndexes, indexRest := it.trim(true, cut{keys, it.HotRate, maxIndexBytes})
+	it.Keys, it.Rest, it.IndexRest = append(slices.Clip(table), ofIndexes...), rest, indexRest
+	return it
 }
 
 // Progress says which windows are in the layers: all that start at From or later and before

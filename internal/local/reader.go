@@ -101,8 +101,9 @@ func (r *streamReader) fitPage(records []Record) {
 	r.page = int(max(1, min(maxPage, pageBytes*int64(len(records))/total)))
 }
 
-// engineRegion is what DynamoDB Local writes into records as their region.
-const engineRegion = "ddblocal"
+// EngineRegion is what DynamoDB Local writes into records, and its streams' ARNs, as their
+// region.
+const EngineRegion = "ddblocal"
 
 func (s *Stream) records(changes []types.Record) []Record {
 	now := s.now().UTC().Truncate(time.Second)
@@ -111,13 +112,13 @@ func (s *Stream) records(changes []types.Record) []Record {
 		if change.Dynamodb == nil {
 			continue // nothing that could be delivered
 		}
-		ofEngine := aws.ToString(change.AwsRegion) == engineRegion
+		ofEngine := aws.ToString(change.AwsRegion) == EngineRegion
 		if ofEngine && removedNothing(&change) {
 			continue
 		}
 		created := aws.ToTime(change.Dynamodb.ApproximateCreationDateTime).UTC()
 		if ofEngine {
-			created = stamp(created, now)
+			created = Stamp(created, now)
 		}
 		records = append(records, Record{Change: change, Created: created})
 	}
@@ -133,10 +134,10 @@ func removedNothing(change *types.Record) bool {
 	return olds && change.EventName == types.OperationTypeRemove && len(change.Dynamodb.OldImage) == 0
 }
 
-// stamp gives the second of a record that the engine has stamped to the minute:
+// Stamp gives the second of a record that the engine has stamped to the minute:
 // the second in which it is read, or, when it is read late, the last one of its
 // minute, so that a backlog does not look as if it had been written just now.
-func stamp(minute, read time.Time) time.Time {
+func Stamp(minute, read time.Time) time.Time {
 	if last := minute.Add(time.Minute - time.Second); read.After(last) {
 		return last
 	}

@@ -15,6 +15,7 @@ import (
 type Source struct {
 	Table        string
 	PartitionKey string // its attribute; of type S, N or B
+	SortKey      string // "" for none
 
 	// Indexes are the table's. A local one, which takes its writes from the table's
 	// own partitions, has no name.
@@ -35,7 +36,7 @@ type Source struct {
 
 // OwnSource is hotshard's items table.
 func OwnSource(table string) Source {
-	source := Source{Table: table, PartitionKey: schema.PK, Own: true}
+	source := Source{Table: table, PartitionKey: schema.PK, SortKey: schema.SK, Own: true}
 	for _, t := range schema.Tables(schema.Names{}) {
 		if !t.Stream {
 			continue
@@ -55,7 +56,7 @@ func (s Source) Of(table string) Source {
 	if table == "" || table == s.Table {
 		return s
 	}
-	return Source{Table: table, PartitionKey: s.PartitionKey}
+	return Source{Table: table, PartitionKey: s.PartitionKey, SortKey: s.SortKey}
 }
 
 // Describe returns the source that a table's description tells. A table without a stream is
@@ -65,7 +66,7 @@ func Describe(table *types.TableDescription) (s Source, err error) {
 		return s, errors.New("it has no stream")
 	}
 	s.Table = aws.ToString(table.TableName)
-	if s.PartitionKey, _ = keyNames(table.KeySchema); s.PartitionKey == "" {
+	if s.PartitionKey, s.SortKey = keyNames(table.KeySchema); s.PartitionKey == "" {
 		return s, errors.New("its description has no partition key")
 	}
 	for _, x := range table.GlobalSecondaryIndexes {

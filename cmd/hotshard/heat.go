@@ -1,0 +1,185 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	awscredentials "github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+
+	"github.com/hotshard/hotshard/internal/awscall"
+	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/internal/live"
+	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/system"
+	"github.com/hotshard/hotshard/internal/query"
+)
+
+// heatFrom says whose heat is shown: that of any table, from its stream, or what a deployment
+// of hotshard has counted.
+type heatFrom struct {
+	Table        string `placeholder:"NAME" help:"Any table, by the stream that it has. Nothing is deployed, and nothing of it is changed."`
+	Stack        bool   `help:"Instead: what a deployment of hotshard, or hotshard local, has counted."`
+	Region       string `placeholder:"NAME" help:"AWS Region. Default: the environment's."`
+	Endpoint     string `env:"HOTSHARD_ENDPOINT" placeholder:"URL" help:"DynamoDB-compatible engine instead of AWS."`
+	TablesPrefix string `default:"hotshard-" placeholder:"TEXT" help:"With --stack: of the names of its tables."`
+	Force        bool   `help:"With --table: read its stream even if that is one reader too many for it, until the first throttle."`
+}
+
+// Validate finds faults of the command line.
+func (h *heatFrom) Validate() error {
+	switch {
+	case (h.Table == "") != h.Stack:
+		return errors.New("want one of --table and --stack")
+	case h.Force && h.Stack:
+		return errors.New("--force is for --table")
+	case h.Endpoint != "":
+		return system.CheckEndpoint(h.Endpoint)
+	}
+	return nil
+}
+
+// config is that of the environment, or of the endpoint. An engine that tells databases apart
+// by access keys is called with the environment's, where there is one.
+func (h *heatFrom) config(ctx context.Context) (aws.Config, error) {
+	options := []func(*config.LoadOptions) error{config.WithHTTPClient(streamClient())}
+	if h.Region != "" {
+		options = append(options, config.WithRegion(h.Region))
+	}
+	if h.Endpoint != "" {
+		options = append(options, config.WithBaseEndpoint(h.Endpoint), config.WithEC2IMDSClientEnableState(imds.ClientDisabled))
+	}
+	c, err := config.LoadDefaultConfig(ctx, options...)
+	if err != nil {
+		return c, fmt.Errorf("reading the AWS configuration: %w", err)
+	}
+	if h.Endpoint != "" {
+		c.Region = cmp.Or(c.Region, local.Region)
+		if _, err := c.Credentials.Retrieve(ctx); err != nil {
+			c.Credentials = awscredentials.NewStaticCredentialsProvider(local.DefaultAccessKey, "local", "")
+		}
+	}
+	if c.Region == "" {
+		return c, errors.New("no AWS Region is set: give --region, set AWS_REGION, or give --endpoint for an engine on this machine")
+	}
+	return c, nil
+}
+
+// streamClient has a connection for each poll under way, and heeds AWS_CA_BUNDLE.
+func streamClient() aws.HTTPClient {
+	return awshttp.NewBuildableClient().WithTimeout(callTime).WithTransportOptions(func(t *http.Transport) {
+		t.MaxIdleConnsPerHost = live.MaxCalls
+	})
+}
+
+// where names what is read.
+func (h *heatFrom) where(c aws.Config) string {
+	if h.Endpoint != "" {
+		return "this machine"
+	}
+	return c.Region
+}
+
+// watched is heat that is looked at.
+type watched struct {
+	source  heat.Source
+	settled func() time.Time            // windows that end by then are over
+	run     func(context.Context) error // reads on; nil where others do
+	shards  query.ShardCounts           // nil where no key has write shards
+	notices *notices
+	name    string
+	where   string
+}
+
+// notices are sentences for the operator, which come while something is shown.
+type notices struct {
+	mu   sync.Mutex
+	tell func(string)
+}
+
+func (n *notices) to(tell func(string)) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.tell = tell
+}
+
+func (n *notices) take(sentence string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.tell(sentence)
+}
+
+// open finds the heat. Since is from when on it is wanted; zero is now.
+func (h *heatFrom) open(ctx context.Context, std streams, since time.Time) (*watched, error) {
+	c, err := h.config(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if h.Stack {
+		return h.openStack(c)
+	}
+	return h.openTable(ctx, std, c, since)
+}
+
+// look finds a table's stream, says who reads it, and refuses to be one reader too many.
+func (h *heatFrom) look(ctx context.Context, std streams, c aws.Config) (live.Found, error) {
+	tables := dynamodb.NewFromConfig(c, func(o *dynamodb.Options) { o.DisableValidateResponseChecksum = h.Endpoint != "" })
+	var mappings live.Mappings
+	if h.Endpoint == "" {
+		calls := &awscall.Client{Region: c.Region, Credentials: c.Credentials}
+		if c.BaseEndpoint != nil {
+			calls.Endpoint = func(string) string { return *c.BaseEndpoint }
+		}
+		mappings = live.EventSourceMappings(calls)
+	}
+	found, err := live.Look(ctx, tables, mappings, h.Table)
+	if err != nil {
+		return found, h.explain(err)
+	}
+	fmt.Fprintln(std.err, visible(found.Line()))
+	if err := found.TooMany(); err != nil && !h.Force {
+		return found, err
+	}
+	for _, note := range found.Notes() {
+		fmt.Fprintln(std.err, visible(note))
+	}
+	return found, nil
+}
+
+func (h *heatFrom) openTable(ctx context.Context, std streams, c aws.Config, since time.Time) (*watched, error) {
+	found, err := h.look(ctx, std, c)
+	if err != nil {
+		return nil, err
+	}
+	told := &notices{tell: func(sentence string) { fmt.Fprintln(std.err, visible(sentence)) }}
+	reader := live.New(live.Options{Streams: dynamodbstreams.NewFromConfig(c), Found: found, Since: since, Tell: told.take})
+	return &watched{source: reader, settled: reader.Settled, run: reader.Run, notices: told, name: h.Table, where: h.where(c)}, nil
+}
+
+// explain says in few words why a table can't be looked at.
+func (h *heatFrom) explain(err error) error {
+	if unsent, ok := errors.AsType[*url.Error](err); ok && h.Endpoint != "" {
+		return fmt.Errorf("no DynamoDB-compatible engine at %s: %w", h.Endpoint, unsent.Err)
+	}
+	if _, ok := errors.AsType[*types.ResourceNotFoundException](err); ok {
+		hint := ""
+		if h.Endpoint != "" && os.Getenv("AWS_ACCESS_KEY_ID") == "" {
+			hint = "; an engine may have a database for each access key and Region: set AWS_ACCESS_KEY_ID and AWS_REGION to those of the table's writers"
+		}
+		return fmt.Errorf("there is no table %s here%s", h.Table, hint)
+	}
+	return err
+}

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/aws/smithy-go/middleware"
+
+	"github.com/hotshard/hotshard/internal/console"
+	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/live"
+	"github.com/hotshard/hotshard/internal/report"
+	"github.com/hotshard/hotshard/pkg/shard/plan"
+)
+
+// ReportCmd writes one HTML file about the heat of a time.
+type ReportCmd struct {
+	heatFrom
+	Since  time.Duration `default:"24h" help:"How far back to look: 1m to 24h, with --stack to 168h."`
+	Output string        `short:"o" required:"" placeholder:"FILE.html" type:"path" help:"Where the report goes. What is there is replaced once the report is whole."`
+	Index  string        `placeholder:"NAME" help:"With --stack: of the partition keys of this index."`
+	Sample float64       `default:"0.02" help:"With --table: the share of the stream to read, 0.0005 to 1. A stream shard is asked once a second, so a share of 0.02 of 24h takes up to half an hour."`
+	Seed   uint64        `help:"With --table: draws which seconds are read. Default: another each time; the report tells it."`
+	JSON   bool          `name:"json" help:"Write the report's data as JSON, not as a page."`
+}
+
+// Bounds of --since.
+const (
+	minReport      = time.Minute
+	maxTableReport = 24 * time.Hour // so long a stream keeps its records
+	maxStackReport = 168 * time.Hour
+	reportRows     = 256
+)
+
+// Validate finds faults of the command line.
+func (c *ReportCmd) Validate() error {
+	most := maxTableReport
+	if c.Stack {
+		most = maxStackReport
+	}
+	switch {
+	case c.Since < minReport || c.Since > most:
+		return fmt.Errorf("--since %v: want %v to %v", durationText(c.Since), durationText(minReport), durationText(most))
+	case !(c.Sample >= report.MinShare && c.Sample <= 1):
+		return fmt.Errorf("--sample %v: want %v to 1", c.Sample, report.MinShare)
+	case c.Index != "" && !c.Stack:
+		return errors.New("--index needs --stack: a sample is of the table's own keys")
+	}
+	return c.heatFrom.Validate()
+}
+
+// Run makes the report. Nothing is written before it is whole.
+func (c *ReportCmd) Run(ctx context.Context, std streams) error {
+	if info, err := os.Stat(c.Output); err == nil && info.IsDir() {
+		return fmt.Errorf("--output %s is a folder: name a file", c.Output)
+	}
+	if _, err := os.Stat(filepath.Dir(c.Output)); err != nil {
+		return fmt.Errorf("the folder of --output: %w", err)
+	}
+	config, err := c.config(ctx)
+	if err != nil {
+		return err
+	}
+	calls := countCalls(&config)
+	settings := report.Settings{
+		Table: c.Table, Foreign: !c.Stack, Index: c.Index, Rows: reportRows,
+		Limit: plan.PartitionWriteUnits, HotRate: live.DefaultThreshold * plan.PartitionWriteUnits,
+	}
+	var data report.Data
+	if c.Stack {
+		data, err = c.ofStack(ctx, config, calls, settings)
+	} else {
+		data, err = c.ofTable(ctx, std, config, calls, settings)
+	}
+	if err != nil {
+		return err
+	}
+	data.Where, data.Made, data.Version = c.where(config), httpapi.FormatTime(time.Now()), thisVersion().Version
+	if err := c.write(data); err != nil {
+		return err
+	}
+	for _, line := range data.Summary {
+		fmt.Fprintln(std.out, visible(line))
+	}
+	fmt.Fprintln(std.out, visible("report: "+c.Output))
+	return nil
+}
+
+// ofStack reads what a deployment has counted.
+func (c *ReportCmd) ofStack(ctx context.Context, config aws.Config, calls *callCounts, s report.Settings) (report.Data, error) {
+	w, err := c.openStack(config)
+	if err != nil {
+		return report.Data{}, err
+	}
+	s.To = time.Now().UTC().Truncate(time.Second)
+	s.From, s.Table = s.To.Add(-c.Since), w.name
+	r := report.FromWindows(s)
+	for window, err := range w.source.Windows(ctx, s.From, s.To, r.Step()) {
+		if err != nil {
+			return report.Data{}, c.explain(err)
+		}
+		if len(window.Unreadable) > 0 {
+			return report.Data{}, window.Unreadable[0]
+		}
+		r.Add(window.Items)
+	}
+	return r.Data(calls.all()), nil
+}
+
+// ofTable reads a sample of a table's stream.
+func (c *ReportCmd) ofTable(ctx context.Context, std streams, config aws.Config, calls *callCounts, s report.Settings) (report.Data, error) {
+	found, err := c.look(ctx, std, config)
+	if err != nil {
+		return report.Data{}, err
+	}
+	to, share := time.Now().UTC().Truncate(time.Second), c.Sample
+	if found.OfEngine() { // it stamps records to the minute, and all is read
+		to, share = to.Truncate(time.Minute).Add(time.Minute), 1/time.Minute.Seconds()
+	}
+	p, err := report.NewPlan(to, c.Since, share, cmp.Or(c.Seed, rand.Uint64()>>1))
+	if err != nil {
+		return report.Data{}, err
+	}
+	s.From, s.To = p.From, p.To()
+	if !found.OfEngine() {
+		fmt.Fprintf(std.err, "reading up to %d slices of each stream shard, about one a second: some %s\n", p.Strata, durationText(time.Duration(p.Strata)*time.Second))
+	}
+	add, finish := func(int) {}, func() {}
+	defer func() { finish() }()
+	r := report.FromSample(s, p)
+	sampler := live.Sampler{
+		Streams: dynamodbstreams.NewFromConfig(config), Found: found, Plan: p,
+		Tell: func(sentence string) { fmt.Fprintln(std.err, visible(sentence)) },
+		Progress: func(done, of int) {
+			if done == 1 {
+				add, finish = newProgress(std.err, of, "slices")
+			}
+			add(1)
+		},
+	}
+	shards, err := sampler.Run(ctx, r.Add)
+	if err != nil {
+		return report.Data{}, err
+	}
+	return r.Data(shards, calls.all()), nil
+}
+
+// write replaces the file by the report.
+func (c *ReportCmd) write(data report.Data) (err error) {
+	file, err := os.CreateTemp(filepath.Dir(c.Output), ".hotshard-report-*")
+	if err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(file.Name())
+			err = fmt.Errorf("writing the report: %w", err)
+		}
+	}()
+	if err := errors.Join(c.render(file, data), file.Chmod(0o644), file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), c.Output)
+}
+
+func (c *ReportCmd) render(w io.Writer, data report.Data) error {
+	if c.JSON {
+		return printJSON(w, data)
+	}
+	page, err := console.Report(data)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(page)
+	return err
+}
+
+// callCounts are how many calls were made, by operation.
+type callCounts struct {
+	mu     sync.Mutex
+	counts map[string]int
+}
+
+func (c *callCounts) all() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.counts)
+}
+
+// countCalls counts the attempts of all clients that are made from a configuration.
+func countCalls(config *aws.Config) *callCounts {
+	c := &callCounts{counts: map[string]int{}}
+	counter := middleware.FinalizeMiddlewareFunc("CountCalls", func(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
+		c.mu.Lock()
+		c.counts[awsmiddleware.GetOperationName(ctx)]++
+		c.mu.Unlock()
+		return next.HandleFinalize(ctx, in)
+	})
+	config.APIOptions = append(config.APIOptions, func(stack *middleware.Stack) error {
+		return stack.Finalize.Add(counter, middleware.After)
+	})
+	return c
+}

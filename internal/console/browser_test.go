@@ -1,0 +1,183 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// TestMain ends the browser that tests share.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	browser.end()
+	os.Exit(code)
+}
+
+// browser is one for all tests; each has a tab of its own.
+var browser sharedBrowser
+
+type sharedBrowser struct {
+	once sync.Once
+	ctx  context.Context
+	stop []context.CancelFunc
+	err  error
+}
+
+// names are those of browsers that the tests know how to drive.
+var names = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"}
+
+var errNoBrowser = errors.New("no Chromium was found: apt-get install chromium (or go test -short, which leaves out what needs a browser)")
+
+// find returns the path of the first browser that there is.
+func find() (string, error) {
+	for _, name := range names {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", errNoBrowser
+}
+
+func (b *sharedBrowser) start() {
+	var path string
+	if path, b.err = find(); b.err != nil {
+		return
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.WSURLReadTimeout(30*time.Second),
+		chromedp.Flag("force-color-profile", "srgb"), chromedp.Flag("font-render-hinting", "none"))
+	if os.Geteuid() == 0 {
+		options = append(options, chromedp.NoSandbox) // Chromium's sandbox doesn't work for root
+	}
+	ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	// The browser is newer than what the driver knows; what it doesn't know is not ours.
+	ctx, stopFirst := chromedp.NewContext(ctx, chromedp.WithErrorf(func(string, ...any) {}))
+	b.stop = []context.CancelFunc{stopFirst, stop}
+	b.ctx, b.err = ctx, chromedp.Run(ctx)
+}
+
+func (b *sharedBrowser) end() {
+	for _, stop := range b.stop {
+		stop()
+	}
+}
+
+// tab is one of the browser's, and what went wrong in it.
+type tab struct {
+	t   *testing.T
+	ctx context.Context
+
+	mu     sync.Mutex
+	faults []string // exceptions, and what the console of the browser calls an error
+}
+
+// patience bounds each wait for the page.
+const patience = 15 * time.Second
+
+// open starts a tab of this size. Without a browser the test fails.
+func open(t *testing.T, width, height int64) *tab {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it needs a browser, which -short does without")
+	}
+	browser.once.Do(browser.start)
+	if browser.err != nil {
+		t.Fatal(browser.err)
+	}
+	ctx, stop := chromedp.NewContext(browser.ctx, chromedp.WithNewBrowserContext()) // a window of its own: a tab behind another is hidden, and does not poll
+	t.Cleanup(stop)
+	p := &tab{t: t, ctx: ctx}
+	chromedp.ListenTarget(ctx, func(event any) {
+		switch e := event.(type) {
+		case *runtime.EventExceptionThrown:
+			p.fault(e.ExceptionDetails.Error())
+		case *log.EventEntryAdded:
+			if e.Entry.Level == log.LevelError {
+				p.fault(fmt.Sprintf("%s %s", e.Entry.Text, e.Entry.URL))
+			}
+		}
+	})
+	clock := fmt.Sprintf("Date.now = () => %d + performance.now()", noon.UnixMilli())
+	p.do(log.Enable(), chromedp.ActionFunc(func(ctx context.Context) error {
+		_, err := page.AddScriptToEvaluateOnNewDocument(clock).Do(ctx)
+		return err
+	}), emulation.SetDeviceMetricsOverride(width, height, 1, false), prefers("light"))
+	return p
+}
+
+func (p *tab) fault(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.faults = append(p.faults, text)
+}
+
+// healthy fails the test if anything went wrong in the page but what is expected.
+func (p *tab) healthy(expected ...string) {
+	p.t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, fault := range p.faults {
+		known := false
+		for _, e := range expected {
+			known = known || strings.Contains(fault, e)
+		}
+		if !known {
+			p.t.Errorf("in the page: %s", fault)
+		}
+	}
+}
+
+func prefers(theme string) chromedp.Action {
+	return emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}})
+}
+
+func (p *tab) do(actions ...chromedp.Action) {
+	p.t.Helper()
+	ctx, stop := context.WithTimeout(p.ctx, patience)
+	defer stop()
+	if p.ctx.Err() == nil && chromedp.FromContext(p.ctx).Target == nil {
+		ctx = p.ctx // the first run makes the tab, which ends with its context
+	}
+	if err := chromedp.Run(ctx, actions...); err != nil {
+		p.t.Fatalf("%v; in the page: %q; it shows: %.900s", err, p.faults, p.text())
+	}
+}
+
+// text is what a person reads.
+func (p *tab) text() (text string) {
+	ctx, stop := context.WithTimeout(p.ctx, time.Second)
+	defer stop()
+	_ = chromedp.Run(ctx, chromedp.Evaluate("document.visibilityState + \" \" + document.body.innerText", &text)) // "" will do for an error's text
+	return text
+}
+
+// value is an expression's in the page.
+func value[T any](p *tab, expression string) (out T) {
+	p.t.Helper()
+	p.do(chromedp.Evaluate(expression, &out))
+	return out
+}
+
+// until waits for an expression to hold.
+func (p *tab) until(expression string) {
+	p.t.Helper()
+	var held bool
+	p.do(chromedp.Poll(expression, &held, chromedp.WithPollingInterval(30*time.Millisecond), chromedp.WithPollingTimeout(patience)))
+}
+
+// shows waits until the page has a text.
+func (p *tab) shows(text string) {
+	p.t.Helper()
+	p.until(fmt.Sprintf("document.body.innerText.includes(%q)", text))
+}

@@ -1,0 +1,42 @@
+// Bundles the console's page and the report's into the folder that is named, ../dist by
+// default: two scripts, two style sheets, the page, and the licences of what is bundled.
+import { build } from "esbuild";
+import { copyFile, mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const out = process.argv[2] ?? join(here, "../dist");
+await rm(out, { recursive: true, force: true });
+await mkdir(out, { recursive: true });
+
+const { metafile } = await build({
+  absWorkingDir: here,
+  entryPoints: ["src/console.ts", "src/report.ts", "src/console.css", "src/report.css"],
+  outdir: out,
+  bundle: true,
+  minify: true,
+  format: "iife",
+  target: ["es2022"],
+  charset: "ascii",
+  legalComments: "none", // LICENSES.txt has them whole
+  metafile: true,
+});
+await copyFile(join(here, "src/index.html"), join(out, "index.html"));
+await writeFile(join(out, "LICENSES.txt"), await licences(Object.keys(metafile.inputs)));
+
+// licences puts together the licence files of the packages that inputs come from.
+async function licences(inputs) {
+  const packages = new Set(inputs.map((path) => /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1]).filter(Boolean));
+  const parts = ["What the console's scripts are made of, beside hotshard's own source, and its licences.\n"];
+  for (const name of [...packages].sort()) {
+    const folder = join(here, "node_modules", name);
+    const { version, license } = JSON.parse(await readFile(join(folder, "package.json"), "utf8"));
+    parts.push(`\n${"=".repeat(72)}\n${name} ${version} (${license})\n${"=".repeat(72)}\n`);
+    const all = await readdir(folder, { recursive: true, withFileTypes: true });
+    const files = all.filter((e) => e.isFile() && !/node_modules/.test(relative(folder, e.parentPath)) && /^(licen[sc]e|copying|notice)/i.test(e.name)).map((e) => relative(folder, join(e.parentPath, e.name))).sort();
+    if (files.length === 0) throw new Error(`${name} has no licence file`);
+    for (const file of files) parts.push(await readFile(join(folder, file), "utf8"));
+  }
+  return parts.join("\n").replace(/\r\n/g, "\n");
+}

@@ -1,0 +1,157 @@
+package live
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/heat"
+)
+
+// history keeps what is over, in layers: the older, the coarser. With 1,000 keys a window or
+// more it takes some 30 MB for the first hour, 60 MB more after a day and 40 MB after a week,
+// and then no more.
+type history struct {
+	layers [len(kept)][]heat.Window // each in order of time, and without a gap
+}
+
+// kept says how long each layer is kept, and with how many keys.
+var kept = [...]struct {
+	layer  heat.Layer
+	length time.Duration
+	keys   int
+	keep   time.Duration
+}{
+	{heat.ByWindow, Window, 256, time.Hour},
+	{heat.ByMinute, heat.ByMinute.Length(), 128, 24 * time.Hour},
+	{heat.ByTenMinutes, heat.ByTenMinutes.Length(), 128, 7 * 24 * time.Hour},
+}
+
+// add takes the window that follows the last one.
+func (h *history) add(w heat.Window) {
+	end := w.Start.Add(Window)
+	h.put(0, w.Start, w.Items)
+	for i := 1; i < len(kept) && end.Equal(end.Truncate(kept[i].length)); i++ {
+		start := end.Add(-kept[i].length)
+		if finer := h.layers[i-1]; finer[0].Start.After(start) {
+			break // it began in between
+		}
+		var items []heat.Item
+		for _, w := range between(h.layers[i-1], start, end) {
+			items = append(items, w.Items...)
+		}
+		h.put(i, start, items)
+	}
+}
+
+// put folds a time's items into a layer, and drops what is too old.
+func (h *history) put(layer int, start time.Time, items []heat.Item) {
+	l := append(h.layers[layer], heat.Window{Start: start, Items: fold(layer, start, items)})
+	for l[0].Start.Add(kept[layer].keep).Before(start) {
+		l = l[1:]
+	}
+	h.layers[layer] = l
+}
+
+func fold(layer int, start time.Time, items []heat.Item) []heat.Item {
+	folded := kept[layer].layer.Fold(items, start)
+	for i := range folded {
+		folded[i] = folded[i].Heaviest(kept[layer].keys)
+	}
+	return folded
+}
+
+// amend adds to a window, and to the longer times that it is in, what came late.
+func (h *history) amend(start time.Time, items []heat.Item) {
+	late := heat.ByWindow.Fold(items, start)
+	for i, l := range h.layers {
+		for j := len(l) - 1; j >= 0; j-- {
+			if w := l[j]; !w.Start.After(start) {
+				if start.Before(w.Start.Add(kept[i].length)) {
+					l[j].Items = fold(i, w.Start, append(append([]heat.Item{}, w.Items...), late...))
+				}
+				break
+			}
+		}
+	}
+}
+
+// between are the windows that start at from or later and before to.
+func between(list []heat.Window, from, to time.Time) (found []heat.Window) {
+	for _, w := range list {
+		if !w.Start.Before(from) && w.Start.Before(to) {
+			found = append(found, w)
+		}
+	}
+	return found
+}
+
+// windows are those of a time that are over. Where the finest layer that may be used has no
+// more, a coarser one tells what was before, and a finer one what is newer.
+func (h *history) windows(from, to time.Time, step time.Duration) (list []heat.Window) {
+	coarsest := 0
+	for i := range kept {
+		if kept[i].length <= step {
+			coarsest = i
+		}
+	}
+	for i := len(kept) - 1; i > coarsest; i-- {
+		if finer := h.layers[i-1]; len(finer) > 0 && finer[0].Start.Before(to) {
+			list = append(list, endingBy(between(h.layers[i], from, to), kept[i].length, finer[0].Start)...)
+		} else {
+			list = append(list, between(h.layers[i], from, to)...)
+		}
+		from = after(list, kept[i].length, from)
+	}
+	for i := coarsest; i >= 0; i-- {
+		list = append(list, between(h.layers[i], from, to)...)
+		from = after(list, kept[i].length, from)
+	}
+	return list
+}
+
+// endingBy are the windows that end by a time.
+func endingBy(list []heat.Window, length time.Duration, by time.Time) []heat.Window {
+	for i, w := range list {
+		if w.Start.Add(length).After(by) {
+			return list[:i]
+		}
+	}
+	return list
+}
+
+// after is the end of the last window of a length, or at.
+func after(list []heat.Window, length time.Duration, at time.Time) time.Time {
+	if len(list) == 0 {
+		return at
+	}
+	if end := list[len(list)-1].Start.Add(length); end.After(at) {
+		return end
+	}
+	return at
+}
+
+// Windows implements [heat.Source]: those that are over, by 10 s for an hour, by the minute
+// for a day and by ten minutes for a week, and the running ones as far as they are counted.
+// An item's coverage is, of the stream shards that are read, the share of the window's time
+// that none of them skipped: reading all of 9 stream shards and half of a window of the
+// tenth is 0.95. What was before reading began is skipped, too.
+func (r *Reader) Windows(_ context.Context, from, to time.Time, step time.Duration) iter.Seq2[heat.Window, error] {
+	return func(yield func(heat.Window, error) bool) {
+		running := r.running()
+		r.mu.Lock()
+		over := r.over
+		list := r.history.windows(from, to, step)
+		r.mu.Unlock()
+		for _, w := range between(running, from, to) {
+			if !w.Start.Before(over) { // it may have ended meanwhile
+				list = append(list, w)
+			}
+		}
+		for _, w := range list {
+			if !yield(w, nil) {
+				return
+			}
+		}
+	}
+}
