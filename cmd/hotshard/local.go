@@ -99,7 +99,7 @@ func (c *LocalCmd) options() system.Options {
 			Burst: c.Burst, SplitAfter: c.SplitAfter, TransactionHold: c.TransactionHold,
 		},
 		Lambda:   system.Lambda{Containers: c.Containers, Concurrency: c.Concurrency, ColdStart: c.ColdStart},
-		Failures: c.Failures,
+		Failures: c.Failures, Version: thisVersion().Version,
 	}
 }
 
@@ -116,7 +116,7 @@ func (c *LocalCmd) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(std.out, "hotshard is ready\n  API       %s\n  API docs  %[1]s/docs\n  DynamoDB  %s\n", running.URL(), running.Endpoint())
+	fmt.Fprintf(std.out, "hotshard is ready\n  console   %s/\n  API       %[1]s\n  API docs  %[1]s/docs\n  DynamoDB  %s\n", running.URL(), running.Endpoint())
 	if limited := running.LimitedEndpoint(); limited != "" {
 		fmt.Fprintf(std.out, "  behind the partition limiter  %s\n", limited)
 	}

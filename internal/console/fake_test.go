@@ -29,13 +29,14 @@ type fake struct {
 	shards object
 	status int // other than 0: of every call's problem
 	asked  map[string]int
+	seen   func(*http.Request) // may be nil
 }
 
 // serve starts a fake with a viral counter among cold keys.
 func serve(t *testing.T) *fake {
 	t.Helper()
 	f := &fake{asked: map[string]int{}, about: About{
-		Mode: "local", Where: "this machine", Command: "bin/hotshard shards set --target http://127.0.0.1:8080", Version: "test",
+		Mode: "local", Where: "this machine", Command: "bin/hotshard shards set --target http://127.0.0.1:8080", Version: "0.9.0",
 	}}
 	f.about.Pipeline = func(context.Context) []Reader {
 		lag := 0.4
@@ -76,6 +77,9 @@ func (f *fake) setN(counts ...int) {
 
 func (f *fake) answer(w http.ResponseWriter, r *http.Request) {
 	f.asked[r.URL.Path]++
+	if f.seen != nil {
+		f.seen(r)
+	}
 	if f.status != 0 {
 		w.Header().Set("Content-Type", "application/problem+json")
 		w.WriteHeader(f.status)

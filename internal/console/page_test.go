@@ -189,6 +189,50 @@ func TestZoomAndRange(t *testing.T) {
 	p.healthy()
 }
 
+// TestIndexAndEarlierTimes: the keys of an index are asked for by name; time before anything
+// was known takes no room.
+func TestIndexAndEarlierTimes(t *testing.T) {
+	t.Parallel()
+	f := serve(t)
+	var asked string
+	f.with(func() {
+		f.heat = func(from time.Time, _ string) object {
+			heat := viral(from, noon, 90)
+			for i := range 60 {
+				heat["covered"].([]float64)[i] = 0
+			}
+			heat["indexes"] = []string{"by_rank", hostile[0]}
+			return heat
+		}
+		f.seen = func(r *http.Request) {
+			if r.URL.Path == "/v1/heat" {
+				asked = r.URL.Query().Get("index")
+			}
+		}
+	})
+	p := open(t, 1360, 1000)
+	p.do(chromedp.Navigate(f.URL))
+	p.until(rowsShown + " > 50")
+	if columns := value[string](p, "document.getElementById('map').dataset.columns"); columns != "31" {
+		t.Errorf("%s columns are shown, of 30 that are known", columns)
+	}
+	p.do(chromedp.Evaluate("{ const s = document.getElementById('index'); s.value = 'by_rank'; s.dispatchEvent(new Event('change')) }", nil))
+	p.until("location.hash == '#/?index=by_rank'")
+	p.until("document.getElementById('index')?.value == 'by_rank'")
+	waitFor(t, func() (held bool) {
+		f.with(func() { held = asked == "by_rank" })
+		return held
+	})
+	p.do(chromedp.Navigate(f.URL + "/#/key?type=board&name=weekly"))
+	p.until("!!document.querySelector('[data-stat=N]')")
+	f.with(func() {
+		if asked != "by_rank" {
+			t.Errorf("a board's heat was asked for in the index %q", asked)
+		}
+	})
+	p.healthy()
+}
+
 // TestHostileKeys: whatever a key is, no script of it runs, it is read as text, and it can be
 // opened; also as a name in a command to copy.
 func TestHostileKeys(t *testing.T) {

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -15,10 +16,9 @@ func sampleReport() object {
 	to := noon
 	from := to.Add(-24 * time.Hour)
 	heat := viral(from, to, 144)
-	for i := range heat["covered"].([]float64) {
-		heat["covered"].([]float64)[i] = 0.02
+	for i, covered := range heat["covered"].([]float64) {
+		heat["covered"].([]float64)[i] = 0.02 * math.Ceil(covered)
 	}
-	heat["covered"].([]float64)[20] = 0
 	storm := func(kind, key string, at time.Duration, rate float64) object {
 		return object{
 			"kind": kind, "from": stamp(from.Add(at)), "to": stamp(from.Add(at + 4*time.Minute)), "key": key, "keys": 1, "write_units_per_second": rate, "low": rate * 0.94, "high": rate * 1.07,

@@ -131,11 +131,17 @@ func (s *stream) iterator(ctx context.Context, shard string, p place) (string, e
 // maxRecords is what one call of GetRecords returns at most.
 const maxRecords = 1000
 
-// records makes a poll, and leaves the answer as it came in body.
+// records makes a poll, and leaves the answer as it came in body. DynamoDB Local has no bound
+// for the bytes of an answer, and fails where its memory has one: then it is asked for less.
 func (s *stream) records(ctx context.Context, iterator string, body *bytes.Buffer) error {
-	body.Reset()
-	_, err := s.client.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: &iterator, Limit: aws.Int32(maxRecords)}, once, raw(body))
-	return err
+	for limit := int32(maxRecords); ; limit /= 8 {
+		body.Reset()
+		_, err := s.client.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: &iterator, Limit: &limit}, once, raw(body))
+		answer, ok := errors.AsType[*smithyhttp.ResponseError](err)
+		if !ok || answer.HTTPStatusCode() < http.StatusInternalServerError || !s.ofEngine() || limit < 8 {
+			return err
+		}
+	}
 }
 
 // raw hands the body of an answer to the caller, and an empty object to the SDK in its place:

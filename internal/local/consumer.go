@@ -33,10 +33,15 @@ type consumer struct {
 	payload     []byte    // reused: a handler may not keep it
 
 	caughtUp atomic.Int64 // Unix nanoseconds; 0 for never
+	reached  atomic.Int64 // likewise: of the newest record delivered, or of the stream shard's being empty
 }
 
-func (c *consumer) caughtUpAt() time.Time {
-	if at := c.caughtUp.Load(); at != 0 {
+func (c *consumer) caughtUpAt() time.Time { return timeOf(&c.caughtUp) }
+
+func (c *consumer) reachedAt() time.Time { return timeOf(&c.reached) }
+
+func timeOf(nanoseconds *atomic.Int64) time.Time {
+	if at := nanoseconds.Load(); at != 0 {
 		return time.Unix(0, at).UTC()
 	}
 	return time.Time{}
@@ -119,6 +124,7 @@ func (c *consumer) idle(ctx context.Context, at time.Time, drained bool) error {
 		}
 	}
 	c.caughtUp.Store(at.UnixNano())
+	c.reached.Store(at.UnixNano())
 	return nil
 }
 
@@ -139,6 +145,7 @@ func (c *consumer) flush(ctx context.Context) error {
 		if err := c.deliver(ctx, c.queue[:n]); err != nil {
 			return err
 		}
+		c.reached.Store(c.queue[n-1].created.UnixNano())
 		c.queue = c.queue[n:]
 	}
 	c.queue, c.queueBytes = nil, 0

@@ -63,6 +63,9 @@ func (m *Mapping) Drain(ctx context.Context) error {
 	return nil
 }
 
+// Name is the one that the options give it.
+func (m *Mapping) Name() string { return m.o.Name }
+
 // Stats say how a mapping gets on.
 type Stats struct {
 	Delivered int64 // records that the handler has done
@@ -71,20 +74,25 @@ type Stats struct {
 	// delivered or given up; zero when the mapping does not run, or has not yet
 	// come so far. An engine shows a change some milliseconds after its write.
 	CaughtUp time.Time
+	// Reached is when the newest change was made that has been delivered or given up, to
+	// the second, or when nothing was left: under a steady load it advances, and
+	// CaughtUp does not. Of the stream shard that is furthest behind; zero likewise.
+	Reached time.Time
 }
 
 // Stats returns the figures since NewMapping. It may be called at any time.
 func (m *Mapping) Stats() Stats {
-	return Stats{Delivered: m.delivered.Load(), GivenUp: m.givenUp.Load(), CaughtUp: m.caughtUp()}
+	return Stats{Delivered: m.delivered.Load(), GivenUp: m.givenUp.Load(), CaughtUp: m.oldest((*consumer).caughtUpAt), Reached: m.oldest((*consumer).reachedAt)}
 }
 
-func (m *Mapping) caughtUp() time.Time {
+// oldest is the earliest of the running consumers' times.
+func (m *Mapping) oldest(of func(*consumer) time.Time) time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var oldest time.Time
 	first := true
 	for _, c := range m.consumers {
-		if at := c.caughtUpAt(); first || at.Before(oldest) {
+		if at := of(c); first || at.Before(oldest) {
 			oldest, first = at, false
 		}
 	}

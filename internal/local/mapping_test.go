@@ -316,3 +316,39 @@ func TestATableWithoutAStream(t *testing.T) {
 		t.Errorf("error is %v", err)
 	}
 }
+
+// endless is a stream shard that always has one more record, made at this time.
+type endless struct {
+	*script
+	created time.Time
+	n       int
+}
+
+func (e *endless) Open(string, string) local.Reader { return e }
+
+func (e *endless) Next(context.Context, int) ([]local.Record, bool, error) {
+	e.n++
+	return []local.Record{record(e.n, e.created)}, false, nil
+}
+
+// TestReachedUnderASteadyLoad: a mapping that never finds the stream empty tells how far it is.
+func TestReachedUnderASteadyLoad(t *testing.T) {
+	b := newBench(t, &recorder{})
+	created := time.Date(2026, time.November, 23, 12, 0, 0, 0, time.UTC)
+	b.options.Source = &endless{script: &script{arn: "arn:endless", shards: []scriptShard{{StreamShard: local.StreamShard{ID: "s"}}}}, created: created}
+	m := b.mapping(t)
+	if at := m.Stats().Reached; !at.IsZero() {
+		t.Errorf("before it ran it had reached %v", at)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- m.Run(ctx) }()
+	eventually(t, "the first batch", func() bool { return m.Stats().Reached.Equal(created) })
+	if s := m.Stats(); !s.CaughtUp.IsZero() {
+		t.Errorf("it has caught up: %+v", s)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}

@@ -30,6 +30,7 @@ type Options struct {
 	Failures string        // file for the records that a function gave up; its folder is made
 	Notices  io.Writer     // progress and the engine's licence line
 	Log      *slog.Logger
+	Version  string // of this program, which the console tells
 }
 
 // Validate reports all faults at once, in one line.

@@ -32,7 +32,7 @@ func (s *System) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.server.Handler = httpapi.ForHostsOf(s.options.Addr, withFrontPage(api, s.URL()))
+	s.server.Handler = httpapi.ForHostsOf(s.options.Addr, s.withConsole(api))
 	source, err := local.OpenStream(ctx, local.Streams(s.endpoint, ""), s.names.Items)
 	if err != nil {
 		return fmt.Errorf("opening the stream of %s: %w", s.names.Items, err)
@@ -50,13 +50,13 @@ func (s *System) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for name, handler := range map[string]local.Handler{
-		aggregatorName: aggregator,
-		detectorName:   detector,
-	} {
-		m, err := s.mapping(name, source, handler)
+	for _, of := range []struct {
+		name    string
+		handler local.Handler
+	}{{aggregatorName, aggregator}, {detectorName, detector}} {
+		m, err := s.mapping(of.name, source, of.handler)
 		if err != nil {
-			return fmt.Errorf("event source mapping of %s: %w", name, err)
+			return fmt.Errorf("event source mapping of %s: %w", of.name, err)
 		}
 		s.mappings = append(s.mappings, m)
 	}
@@ -78,7 +78,7 @@ func (s *System) detector() (*hotkey.Handler, error) {
 		deps.Partitions = func(context.Context, string) (int, error) { return s.limiter.Partitions(s.names.Items), nil }
 	}
 	detector, err := hotkey.New(o, deps)
-	s.schedules = append(s.schedules, shrinkSchedule(detector, o))
+	s.schedules = append(s.schedules, layersSchedule(detector), shrinkSchedule(detector, o))
 	return detector, err
 }
 

@@ -1,3 +1,4 @@
+import { quoted } from "./text";
 import type { About } from "./types";
 
 /** Problem is an answer that is no success; status 0 is no answer. */
@@ -34,10 +35,15 @@ export async function get<T>(path: string, parameters: Record<string, string> = 
   throw new Problem(answer.status, said.title ?? answer.statusText, [said.detail, ...faults].filter(Boolean).join("; "));
 }
 
+/** program is how the command line is called where shards set is called like this. */
+export function program(about: About): string {
+  return about.command.split(" shards set")[0] || "hotshard";
+}
+
 /** remedy says in a sentence or two what went wrong, and what a person does about it. */
 export function remedy(fault: unknown, about: About): { what: string; then: string; line?: string } {
   if (!(fault instanceof Problem)) return { what: "This page failed.", then: String(fault) };
-  const start = about.mode === "local" ? "bin/hotshard local" : about.mode === "table" ? `bin/hotshard console --table ${about.table ?? "TABLE"}` : "bin/hotshard console --stack";
+  const start = program(about) + (about.mode === "local" ? " local" : about.mode === "table" ? ` console --table ${quoted(about.table ?? "TABLE")}` : " console --stack");
   switch (fault.status) {
     case 0:
       return { what: `No answer from ${location.origin}.`, then: (fault.detail ? fault.detail + ". " : "") + "Is it still running? This page tries again by itself. To start it:", line: start };

@@ -1,7 +1,7 @@
 // The console: a heat map with panels beside it, and a page for each key.
-import { get, remedy } from "./api";
+import { get, program, remedy } from "./api";
 import { at, command, fill, h } from "./dom";
-import { address, link, Scale } from "./heat";
+import { address, crop, link, Scale } from "./heat";
 import { KeyPage } from "./key";
 import { legend } from "./legend";
 import { HeatMap } from "./map";
@@ -87,6 +87,7 @@ function overview(): View {
   element.append(at<HTMLTemplateElement>("overview").content.cloneNode(true));
   fill(at("main"), element); // the charts need their place
   const prefix = address().query.get("prefix") ?? "";
+  const index = address().query.get("index") ?? "";
   const panels: Panel[] = [hotKeys(about)];
   if (about.mode !== "table") panels.push(counter(), board(), pipeline());
   at("side").append(...panels.map((p) => p.element));
@@ -113,12 +114,17 @@ function overview(): View {
     });
   }
   let explained = "";
-  const draw = (heat: Heat) => {
-    last = heat;
+  const pick = at<HTMLSelectElement>("index");
+  pick.addEventListener("change", () => go({ index: pick.value }));
+  const draw = (whole: Heat) => {
+    const heat = (last = crop(whole));
+    const names = [...new Set([...(heat.indexes ?? []), ...(index ? [index] : [])])];
+    at("indexes").hidden = names.length === 0;
+    if (pick.options.length !== names.length + 1) fill(pick, h("option", { value: "" }, "the table's own keys"), ...names.map((n) => h("option", { value: n, selected: n === index }, `index ${visible(n)}`)));
     const nothing = heat.total.every((u) => u === 0);
     at("drawn").hidden = nothing;
     at("rows-panel").hidden = heat.rows.length === 0;
-    fill(at("notice"), nothing ? empty(heat, prefix) : freshness(heat));
+    fill(at("notice"), nothing ? empty(prefix) : freshness(heat));
     if (nothing) return;
     map.show(heat);
     list.show(heat);
@@ -131,7 +137,7 @@ function overview(): View {
     element,
     async poll(signal) {
       const beside = panels.map((p) => p.poll(signal));
-      draw(await get<Heat>("/v1/heat", { ...time(), ...(prefix ? { prefix } : {}) }, signal));
+      draw(await get<Heat>("/v1/heat", { ...time(), ...(prefix ? { prefix } : {}), ...(index ? { index } : {}) }, signal));
       await Promise.all(beside);
     },
     end: () => map.end(),
@@ -142,22 +148,21 @@ function overview(): View {
 function freshness(heat: Heat): HTMLElement | null {
   const scale = new Scale(heat);
   const read = heat.total.reduce((s, _, i) => s + scale.covered(i), 0) / Math.max(1, scale.columns);
-  const parts = [heat.as_of ? `newest window: ${ago(heat.as_of)}` : "", read < 0.98 ? `${percent(read)} of this time was read` : ""].filter(Boolean);
+  const parts = [heat.as_of ? `newest window: ${ago(heat.as_of)}` : "", read < 0.98 ? `${percent(read)} of this time is known` : ""].filter(Boolean);
   return parts.length ? h("p", { class: "quiet fresh" }, parts.join(" · ")) : null;
 }
 
 /** empty says why there is nothing to see, and how to see something. */
-function empty(heat: Heat, prefix: string): HTMLElement {
+function empty(prefix: string): HTMLElement {
   if (prefix) {
     return h("div", { class: "notice" }, h("p", {}, h("strong", {}, "No heat here: "), "nothing was written in this time to keys that begin with ", h("bdi", { class: "key" }, visible(prefix)), "."),
       h("button", { type: "button", onclick: (() => go({ prefix: "" })) as EventListener }, "Show all keys"));
   }
-  const read = heat.covered?.some((c) => c > 0) ?? true;
-  const what = read ? "nothing was written in this time." : "nothing of this time was read yet; the first window ends within seconds.";
+  const what = "nothing was counted in this time. Writes show when their window has ended, some seconds later.";
   if (about.mode === "local") {
-    return h("div", { class: "notice" }, h("p", {}, h("strong", {}, "No heat yet: "), what, " To make some:"), command(`bin/hotshard load --workload viral --count 20000 --target ${quoted(location.origin)}`));
+    return h("div", { class: "notice" }, h("p", {}, h("strong", {}, "No heat yet: "), what, " To make some:"), command(`${program(about)} load --workload viral --count 20000 --target ${quoted(location.origin)}`));
   }
-  return h("div", { class: "notice" }, h("p", {}, h("strong", {}, "No heat yet: "), what, " Writes to ", about.table ? visible(about.table) : "the tables", " show here some seconds later."), h("p", { class: "quiet" }, "A longer time may have some: ", h("button", { type: "button", class: "small", onclick: (() => go({ range: "24h" })) as EventListener }, "24 h")));
+  return h("div", { class: "notice" }, h("p", {}, h("strong", {}, "No heat yet: "), what, about.table ? ` They must be to ${visible(about.table)}.` : ""), h("p", { class: "quiet" }, "A longer time may have some: ", h("button", { type: "button", class: "small", onclick: (() => go({ range: "24h" })) as EventListener }, "24 h")));
 }
 
 /** steps tells a newcomer where to begin. */
@@ -236,7 +241,7 @@ async function start(): Promise<void> {
 
 function begin(): void {
   const what = about.mode === "table" ? `table ${visible(about.table ?? "")}` : about.mode === "local" ? "local" : "deployment";
-  at("where").textContent = [what, visible(about.where), about.version].filter(Boolean).join(" · ");
+  at("where").textContent = [what, visible(about.where), /^\d|^v\d/.test(about.version) ? about.version : ""].filter(Boolean).join(" · ");
   addEventListener("hashchange", show);
   show();
 }

@@ -73,11 +73,36 @@ export function address(): { path: string; query: URLSearchParams } {
   return { path, query: new URLSearchParams(query) };
 }
 
+/** prominent are the rows that have their name beside the map: those that are hot, and of the warm keys the heaviest, if they are not far from it. */
+export function prominent(heat: Heat): Set<Row> {
+  const named = heat.rows.filter(hot);
+  const warm = heat.rows.filter((row) => !hot(row) && row.keys === 1 && row.write_units_per_second >= 0.05 * heat.partition_wcu);
+  warm.sort((a, b) => b.write_units_per_second - a.write_units_per_second);
+  return new Set([...named, ...warm.slice(0, Math.max(0, most - named.length))]);
+}
+
+const most = 16; // names, unless more keys are hot
+
+/** crop leaves out the time before anything was counted, but for the shortest span that makes a picture. */
+export function crop(heat: Heat): Heat {
+  const first = heat.covered?.findIndex((c) => c > 0) ?? 0;
+  const n = Math.min(first - 1, heat.total.length - shortest);
+  if (n <= 0) return heat;
+  const later = <T>(list: T[]) => list.slice(n);
+  return {
+    ...heat, from: new Date(Date.parse(heat.from) + n * duration(heat.step)).toISOString(), total: later(heat.total), rest: later(heat.rest), covered: later(heat.covered!),
+    rows: heat.rows.map((row) => ({ ...row, units: later(row.units), error: later(row.error) })),
+  };
+}
+
+const shortest = 12; // columns
+
 /** link is where a row leads: a key to its page, a range to the map of its keys, both of the time shown now. */
-export function link(row: { key: string; keys?: number; type?: string; name?: string }): string {
+export function link(row: { key: string; keys?: number; index?: string; type?: string; name?: string }): string {
   const range = address().query.get("range");
   const base = row.type && row.type !== "other" && row.name !== undefined;
   const what: Record<string, string> = (row.keys ?? 1) > 1 ? { prefix: row.key } : base ? { type: row.type!, name: row.name! } : { key: row.key };
+  if (row.index && !what["type"]) what["index"] = row.index;
   return ((row.keys ?? 1) > 1 ? "#/?" : "#/key?") + new URLSearchParams(range ? { ...what, range } : what);
 }
 
@@ -92,7 +117,7 @@ export function cellLines(scale: Scale, row: Row, column: number): string[] {
   const lines = [`${figure(scale.rate(units))} write units/s · ${percent(scale.share(units))} of a partition's limit`];
   if (error > 0) lines.push(`at most ${figure(scale.rate(units + error))}/s (error ${figure(scale.rate(error))})`);
   const covered = scale.covered(column);
-  if (covered <= 0) return ["not read"];
+  if (covered <= 0) return ["nothing was counted: not read, or nothing written"];
   if (covered < 1) lines.push(`${percent(covered)} of this time was read`);
   return lines;
 }

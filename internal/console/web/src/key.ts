@@ -1,18 +1,21 @@
 import { get } from "./api";
 import { Chart, rateAxis, timeAxis, tip, type Option } from "./chart";
 import { copier, fill, h } from "./dom";
-import { hot, mark, Scale, sum } from "./heat";
+import { crop, hot, mark, Scale, sum } from "./heat";
 import { colour } from "./theme";
 import { cut, figure, moment, percent, quoted, visible } from "./text";
 import type { About, Heat, HotKey, Row, Shards } from "./types";
 
+// What partition keys of a base key begin with, and the index that has those of two types.
 const prefixes: Record<string, string> = { entity: "E#", counter: "C#", board: "L#", sessions: "S#", limit: "R#" };
+const indexes: Record<string, string> = { board: "by_rank", sessions: "by_group" };
 
 /** KeyPage is one key's: its rate, its N and why, how its write shards share the load, what to do. */
 export class KeyPage {
   readonly element: HTMLElement;
   private readonly base: { type: string; name: string } | undefined;
   private readonly key: string;
+  private readonly index: string;
   private readonly facts = h("div", { class: "stats" });
   private readonly advice = h("p", { class: "advice" });
   private readonly spread = h("div", {});
@@ -28,8 +31,9 @@ export class KeyPage {
     const [type, name] = [query.get("type"), query.get("name")];
     this.base = type && name !== null && prefixes[type] && about.mode !== "table" ? { type, name } : undefined;
     this.key = this.base ? prefixes[this.base.type]! + this.base.name : query.get("key") ?? name ?? "";
+    this.index = this.base ? indexes[this.base.type] ?? "" : query.get("index") ?? "";
     const shown = this.base?.name ?? this.key;
-    const title = h("h2", { title: visible(shown), class: "title" }, h("bdi", { class: "key" }, cut(visible(shown), 120)), " ", h("span", { class: "quiet" }, this.base ? this.base.type : "partition key"));
+    const title = h("h2", { title: visible(shown), class: "title" }, h("bdi", { class: "key" }, cut(visible(shown), 120)), " ", h("span", { class: "quiet" }, this.base ? this.base.type : this.index ? `partition key of the index ${visible(this.index)}` : "partition key"));
     const rate = h("div", { class: "chart" });
     const count = h("div", { class: "chart" });
     const part = (name: string, ...body: HTMLElement[]) => h("section", { class: "panel", "aria-label": name }, h("h3", {}, name), ...body);
@@ -54,17 +58,17 @@ export class KeyPage {
   async poll(time: Record<string, string>, signal: AbortSignal): Promise<void> {
     const prefix = this.base ? this.key + "#" : this.key;
     const [heat, hotKeys, shards] = await Promise.all([
-      get<Heat>("/v1/heat", { ...time, prefix }, signal),
+      get<Heat>("/v1/heat", { ...time, prefix, ...(this.index ? { index: this.index } : {}) }, signal),
       get<{ keys: HotKey[] }>("/v1/hot-keys", { since: "15m", limit: "20" }, signal),
       this.base ? get<Shards>("/v1/shards", this.base, signal) : undefined,
     ]);
-    this.heat = heat;
+    this.heat = crop(heat);
     this.shards = shards;
-    this.mine = heat.rows.filter((r) => (this.base ? r.keys > 1 || (r.type === this.base.type && r.name === this.base.name) : r.key === this.key && r.keys === 1));
-    const now = hotKeys.keys.find((k) => (this.base ? k.type === this.base.type && k.name === this.base.name : k.key === this.key));
+    this.mine = this.heat.rows.filter((r) => (this.base ? r.keys > 1 || (r.type === this.base.type && r.name === this.base.name) : r.key === this.key && r.keys === 1));
+    const now = hotKeys.keys.find((k) => (this.base ? k.type === this.base.type && k.name === this.base.name : k.key === this.key && (k.index ?? "") === this.index));
     this.say(now);
     for (const c of this.charts) c.draw();
-    this.rowsOf(new Scale(heat));
+    this.rowsOf(new Scale(this.heat));
     if (shards) this.changes(shards);
   }
 

@@ -24,5 +24,5 @@ export function legend(heat: Heat, estimates = false): HTMLElement {
     h("span", { class: "quiet" }, `of the ${figure(heat.partition_wcu)} write units a second that a partition takes`),
     h("span", {}, h("b", { class: "hot" }, mark.hot), ` hot: ${figure(heat.hot_wcu)}/s or more`),
     h("span", {}, h("b", { class: "saturated" }, mark.saturated), " saturated: at the limit"),
-    h("span", {}, h("i", { class: "hatch" }), estimates ? " not read" : " not read, or in part"));
+    h("span", {}, h("i", { class: "hatch" }), estimates ? " not read" : " not read, or in part; or nothing written at all"));
 }

@@ -1,6 +1,6 @@
 import { Chart, rateAxis, timeAxis, tip, type Option } from "./chart";
 import { h } from "./dom";
-import { cellLines, ground, hot, label, mark, paint, Scale } from "./heat";
+import { cellLines, ground, hot, label, mark, paint, prominent, Scale } from "./heat";
 import { colour } from "./theme";
 import { clock, visible } from "./text";
 import type { Heat, Row } from "./types";
@@ -25,12 +25,12 @@ export interface Events {
 }
 
 const total = 58; // height of the strip above the map, in pixels
-const tall = 15; // of a hot row, if there is room
+const tall = 15; // of a row that is named, if there is room
 const legible = 11; // from which height on a row has its name beside it
 
 /**
  * HeatMap draws the matrix: time across, keys down, brightness for write units a second.
- * Hot rows are taller than cold ones, so that a name fits beside them.
+ * Rows that stand out are taller, so that a name fits beside them.
  */
 export class HeatMap {
   private readonly chart: Chart;
@@ -39,6 +39,7 @@ export class HeatMap {
   private readonly brush = h("div", { class: "brush", hidden: true });
   private readonly said = h("div", { class: "unseen", "aria-live": "polite" });
   private scale: Scale | undefined;
+  private named = new Set<Row>();
   private edges: number[] = [0]; // rows' upper edges, and the last one's lower
   private pixels: HTMLCanvasElement | undefined; // one for each cell
   private cursor: Place = { row: 0, column: -1 };
@@ -64,10 +65,10 @@ export class HeatMap {
   /** show draws a matrix; what is zoomed stays zoomed. */
   show(heat: Heat): void {
     this.scale = new Scale(heat);
-    this.edges = edges(heat.rows, this.height());
+    this.named = prominent(heat);
     this.pixels = pixels(this.scale);
     this.chart.draw();
-    this.place.dataset["rows"] = String(heat.rows.length);
+    this.place.dataset["columns"] = String(heat.total.length);
   }
 
   /** point shows where a row is; undefined ends that. */
@@ -103,14 +104,14 @@ export class HeatMap {
   /** gutter is the room for names: as much as the hot ones need, if they have no more than that. */
   private gutter(): number {
     if (this.place.clientWidth < 600) return 96;
-    const longest = Math.max(0, ...this.scale!.heat.rows.filter(hot).map((row) => label(row, 40).length));
-    return Math.min(250, Math.max(120, 34 + 6.7 * longest));
+    const longest = Math.max(0, ...[...this.named].map((row) => label(row, 40).length));
+    return Math.min(250, Math.max(100, 38 + 6.7 * longest));
   }
 
   private options(): Option | undefined {
     const { scale } = this;
     if (!scale || this.place.clientWidth === 0) return undefined;
-    this.edges = edges(scale.heat.rows, this.height());
+    this.edges = edges(scale.heat.rows, this.named, this.height());
     const left = this.gutter();
     const right = this.place.clientWidth < 600 ? 12 : 30;
     const line = (units: number[]) => units.map((u, i) => [scale.start(i) + scale.step / 2, scale.covered(i) > 0 ? scale.rate(u) : null]);
@@ -161,12 +162,13 @@ export class HeatMap {
     scale.heat.rows.forEach((row, i) => {
       const [top, bottom] = [this.edges[i]!, this.edges[i + 1]!].map((w) => Math.round((api.coord([scale.from, w])[1]! - area.y) * ratio)) as [number, number];
       if (bottom <= 0 || top >= canvas.height) return;
-      const gap = bottom - top > 5 * ratio ? 1 : 0;
+      const gap = this.named.has(row) ? 1 : 0;
       c.drawImage(source, 0, i, source.width, 1, left, top, right - left, Math.max(1, bottom - top - gap));
       const high = (bottom - top) / ratio;
       const middle = area.y + (top + bottom) / 2 / ratio;
+      if (hot(row)) names.push(bar(row, area.x, area.y + Math.max(0, top) / ratio, (Math.min(bottom, canvas.height) - Math.max(0, top)) / ratio));
       if (high < legible - 1 || middle < area.y || middle > area.y + area.height) return;
-      names.push(...this.name(row, area.x - 6, middle));
+      names.push(...this.name(row, area.x - 10, middle));
     });
     this.unread(c, left, (right - left) / scale.columns, ratio);
     return { type: "group", children: [{ type: "image", style: { image: canvas, ...area }, silent: true }, ...names] };
@@ -174,7 +176,7 @@ export class HeatMap {
 
   /** name is a row's, left of the map: its sign, and its text. */
   private name(row: Row, x: number, y: number): unknown[] {
-    const room = this.gutter() - (hot(row) ? 26 : 12);
+    const room = this.gutter() - (hot(row) ? 30 : 16);
     const fit = Math.floor(room / 6.7);
     const style = { x, y, text: label(row, fit), font: `11px ${colour("--mono")}`, fill: colour(hot(row) ? "--text" : "--quiet"), textAlign: "right", textVerticalAlign: "middle" };
     const sign = { ...style, x: 4, text: mark[row.status], textAlign: "left", fill: colour(row.status === "saturated" ? "--saturated" : "--hot"), font: `12px ${colour("--font")}` };
@@ -344,14 +346,20 @@ export class HeatMap {
   }
 }
 
-/** edges are the rows' upper edges. A cold row is 1 high; a hot one as much more as a name needs. */
-function edges(rows: Row[], height: number): number[] {
-  const n = rows.filter(hot).length;
+/** edges are the rows' upper edges. A row is 1 high; one of those that are named as much more as a name needs. */
+function edges(rows: Row[], named: Set<Row>, height: number): number[] {
+  const n = named.size;
   const each = Math.min(tall, (0.6 * height) / Math.max(1, n));
   const weight = n === rows.length ? 1 : Math.max(1, (each * (rows.length - n)) / (height - each * n));
   const list = [0];
-  for (const row of rows) list.push(list.at(-1)! + (hot(row) ? weight : 1));
+  for (const row of rows) list.push(list.at(-1)! + (named.has(row) ? weight : 1));
   return list;
+}
+
+/** bar marks a hot row at the map's edge, however low the row is: half as wide as a saturated one's. */
+function bar(row: Row, right: number, y: number, height: number): unknown {
+  const width = row.status === "saturated" ? 6 : 3;
+  return { type: "rect", shape: { x: right - 1 - width, y, width, height }, style: { fill: colour(row.status === "saturated" ? "--saturated" : "--hot") }, silent: true };
 }
 
 /** pixels is a picture with a pixel for each cell. */

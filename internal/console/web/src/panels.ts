@@ -11,6 +11,7 @@ export interface Panel {
 }
 
 const shown = 50; // hot keys, at most: more would be a list that nobody reads
+const warm = 5; // of those that are not hot
 
 function panel(title: string, ...body: HTMLElement[]): HTMLElement {
   const id = "panel-" + title.replace(/\W+/g, "-").toLowerCase();
@@ -31,9 +32,12 @@ export function hotKeys(about: About): Panel {
     async poll(signal) {
       try {
         const { keys } = await get<{ keys: HotKey[] }>("/v1/hot-keys", { since: "15m", limit: "20" }, signal);
-        if (keys.length === 0) return fill(list, h("p", { class: "quiet" }, "None in the last 15 minutes."));
-        fill(list, h("ol", { class: "hot-list" }, ...keys.slice(0, shown).map((k) => hotKey(k, about))),
-          keys.length > shown && h("p", { class: "quiet" }, `and ${figure(keys.length - shown)} more, less hot`));
+        const burning = keys.filter(hot);
+        const heavy = keys.filter((k) => !hot(k)).slice(0, Math.max(0, warm - burning.length));
+        fill(list,
+          burning.length === 0 && h("p", { class: "quiet" }, "None in the last 15 minutes." + (heavy.length ? " The heaviest:" : "")),
+          h("ol", { class: "hot-list" }, ...[...burning.slice(0, shown), ...heavy].map((k) => hotKey(k, about))),
+          burning.length > shown && h("p", { class: "quiet" }, `and ${figure(burning.length - shown)} more, less hot`));
       } catch (fault) {
         if (!signal.aborted) failed(list, fault);
       }

@@ -53,7 +53,7 @@ fill(at("main"),
   section("Storms", (data.storms ?? []).length > 0
     ? table(["what", "key", "from", "for", "write units", "95 % interval", "advice"], data.storms!.map(storm), "Storms") : h("p", { class: "quiet" }, "None was found in what was read.")),
   section("Stream shards that split", (data.splits ?? []).length > 0
-    ? table(["time", "stream shard", "children"], data.splits!.map((s) => [moment(s.time), key(s.parent), String(s.children)]), "Splits") : h("p", { class: "quiet" }, "None.")),
+    ? table(["time", "stream shard", "children"], data.splits!.map((s) => [s.time ? moment(s.time) : "not known", key(s.parent), String(s.children)]), "Splits") : h("p", { class: "quiet" }, "None.")),
   nothing ? null : h("section", { class: "panel wide", "aria-label": "Rows of the map" }, h("div", { class: "head" }, h("h2", {}, "Rows of the map"), orders), rows),
   section("What was read, and what it cost",
     h("p", {}, `${percent(data.read.share)} of the stream: ${figure(data.read.records)} records in ${figure(data.read.slices)} slices of ${figure(data.read.stream_shards)} stream shards, by ${figure(data.read.calls)} calls. ${visible(data.read.note)}`),

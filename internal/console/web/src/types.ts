@@ -24,10 +24,11 @@ export interface Heat {
   hot_wcu: number;
   as_of?: string;
   table?: string;
+  indexes?: string[]; // that took writes in this time
   rows: Row[];
   rest: number[];
   total: number[];
-  covered?: number[]; // share of the column that was read
+  covered?: number[]; // share of the column that is known, 0 where nothing was counted
 }
 
 export interface HotKey {
