@@ -36,6 +36,7 @@ type fake struct {
 	pageLimit  int           // records of a page; 0 is 1,000
 	emptyPages int           // of a stream shard, every so many pages one is empty though there are records; 0 is never
 	fail       func(operation, shard string) *fault
+	gotRecords int // polls that were answered
 }
 
 type fault struct {
@@ -213,6 +214,7 @@ func (f *fake) Do(request *http.Request) (*http.Response, error) {
 			return answer(400, `{"__type":"x#TrimmedDataAccessException","message":"trimmed"}`), nil
 		}
 		s.polls++
+		f.gotRecords++
 		limit := min(in.Limit, 1000)
 		if f.pageLimit > 0 {
 			limit = min(limit, f.pageLimit)
