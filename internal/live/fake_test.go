@@ -316,3 +316,15 @@ func (f *fake) checkCalls(t *testing.T) {
 		}
 	}
 }
+
+// made is how often a call was made.
+func (f *fake) made(operation string) (n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range f.calls {
+		if c.operation == operation {
+			n++
+		}
+	}
+	return n
+}
