@@ -3,6 +3,7 @@ package console
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"os"
 	"strings"
@@ -166,6 +167,14 @@ func TestZoomAndRange(t *testing.T) {
 	}
 	if at := value[string](p, "location.hash"); at != "" {
 		t.Errorf("the frame led to %s", at)
+	}
+	polls := f.calls("/v1/heat")
+	waitFor(t, func() bool { return f.calls("/v1/heat") > polls })
+	p.until("!!document.getElementById('state').textContent.includes('Live')")
+	p.do(chromedp.Click("#zoom-in", chromedp.ByQuery))
+	var from2, to2 float64
+	if _, err := fmt.Sscanf(value[string](p, "document.getElementById('map').dataset.zoom"), "%f-%f", &from2, &to2); err != nil || math.Abs((to2-from2)-(to-from)/2) > 2 || from2 < from-3 || to2 > to+3 {
+		t.Errorf("after a poll, half of %v to %v %% is %v to %v: %v", from, to, from2, to2, err)
 	}
 	p.do(chromedp.Click("#zoom-all", chromedp.ByQuery))
 	p.until("!document.getElementById('map').dataset.zoom")
