@@ -47,7 +47,7 @@ func TestAlarms(t *testing.T) {
 		"items-limit", "items-by-rank-limit", "items-by-group-limit", "rollups-limit", "shard-map-limit", "heat-limit", "hotkeys-behind", "aggregator-behind",
 		"hotkeys-gave-up", "aggregator-gave-up", "hotkeys-not-polling", "aggregator-not-polling", "summaries-to-replay",
 		"detector-state", "detector-errors", "detector-windows", "metrics-not-sent", "shard-changes", "shard-change-failures", "partitions-are-the-limit", "conflicts",
-		"shrink-not-done", "compact-not-done", "boards-not-done", "hotkeys-tasks-dropped", "aggregator-tasks-dropped",
+		"layers-not-done", "shrink-not-done", "compact-not-done", "boards-not-done", "hotkeys-tasks-dropped", "aggregator-tasks-dropped",
 		"ingest-errors", "hotkeys-errors", "aggregator-errors", "query-errors", "ingest-throttles", "hotkeys-throttles", "aggregator-throttles", "query-throttles",
 		"api-errors", "api-slow", "account-concurrency",
 	}

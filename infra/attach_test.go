@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hotshard/hotshard/internal/hotkey"
 )
 
 const sourceStream = "arn:aws:dynamodb:eu-central-1:123456789012:table/orders/stream/2026-01-05T12:00:00.000"
@@ -41,10 +43,11 @@ func TestAttached(t *testing.T) {
 		t.Errorf("%d tables, %d functions", len(tables), len(functions))
 	}
 	heat := table(t, tm, "heat")
-	for _, kind := range []string{"AWS::ApiGatewayV2::Api", "AWS::Scheduler::Schedule"} {
-		if strings.Contains(string(tm.text), `"`+kind+`"`) {
-			t.Errorf("there is an %s", kind)
-		}
+	if strings.Contains(string(tm.text), `"AWS::ApiGatewayV2::Api"`) {
+		t.Error("there is an API")
+	}
+	if list := tm.of(t, "AWS::Scheduler::Schedule"); len(list) != 1 || list["LayersSchedule"].Properties.object("Target").text("Input") != hotkey.LayersTask {
+		t.Errorf("schedules %v", list)
 	}
 	_, function := tm.named(t, "AWS::Lambda::Function", "FunctionName", "hotshard-hotkeys")
 	variables := function.Properties.object("Environment").object("Variables")
@@ -77,12 +80,12 @@ func TestAttached(t *testing.T) {
 func TestAttachedAlarms(t *testing.T) {
 	got := alarms(t, with(t, attached))
 	for _, name := range []string{"hot-keys", "source-hot-partition", "source-limit", "heat-hot-partition", "heat-limit", "hotkeys-behind", "hotkeys-gave-up", "hotkeys-not-polling",
-		"hotkeys-errors", "hotkeys-throttles", "detector-state", "detector-errors", "detector-windows", "metrics-not-sent"} {
+		"hotkeys-errors", "hotkeys-throttles", "detector-state", "detector-errors", "detector-windows", "metrics-not-sent", "layers-not-done", "hotkeys-tasks-dropped"} {
 		if got["hotshard-"+name] == nil {
 			t.Errorf("there is no alarm %s", name)
 		}
 	}
-	if len(got) != 14 {
+	if len(got) != 16 {
 		t.Errorf("alarms %q", sorted(got))
 	}
 	for _, of := range []map[string]object{got, alarms(t, with(t, unnamed()))} {

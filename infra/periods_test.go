@@ -44,10 +44,10 @@ func periodOf(t *testing.T, a object) float64 {
 func TestPeriods(t *testing.T) {
 	for context, want := range map[string]map[string]string{
 		"": {
-			"shard-changes": "50 1 300", "shrink-not-done": "1 6 300", "compact-not-done": "1 3 3600", "boards-not-done": "1 6 300",
+			"shard-changes": "50 1 300", "layers-not-done": "1 6 300", "shrink-not-done": "1 6 300", "compact-not-done": "1 3 3600", "boards-not-done": "1 6 300",
 			"hotkeys-tasks-dropped": "3 1 3600", "aggregator-tasks-dropped": "3 1 3600", "hotkeys-not-polling": "1 6 300", "aggregator-not-polling": "1 6 300",
 		},
-		"other": {"shard-changes": "7 1 300", "shrink-not-done": "1 6 300", "boards-not-done": "1 3 1200"},
+		"other": {"shard-changes": "7 1 300", "layers-not-done": "1 6 300", "shrink-not-done": "1 6 300", "boards-not-done": "1 3 1200"},
 	} {
 		tm := deployed(t)
 		if context != "" {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -24,6 +25,7 @@ import (
 	"github.com/hotshard/hotshard/internal/live"
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/system"
+	"github.com/hotshard/hotshard/internal/query"
 )
 
 // heatFrom says whose heat is shown: that of any table, from its stream, or what a deployment
@@ -96,8 +98,28 @@ type watched struct {
 	source  heat.Source
 	settled func() time.Time            // windows that end by then are over
 	run     func(context.Context) error // reads on; nil where others do
+	shards  query.ShardCounts           // nil where no key has write shards
+	notices *notices
 	name    string
 	where   string
+}
+
+// notices are sentences for the operator, which come while something is shown.
+type notices struct {
+	mu   sync.Mutex
+	tell func(string)
+}
+
+func (n *notices) to(tell func(string)) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.tell = tell
+}
+
+func (n *notices) take(sentence string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.tell(sentence)
 }
 
 // open finds the heat. Since is from when on it is wanted; zero is now.
@@ -142,11 +164,9 @@ func (h *heatFrom) openTable(ctx context.Context, std streams, c aws.Config, sin
 	if err != nil {
 		return nil, err
 	}
-	reader := live.New(live.Options{
-		Streams: dynamodbstreams.NewFromConfig(c), Found: found, Since: since,
-		Tell: func(sentence string) { fmt.Fprintln(std.err, visible(sentence)) },
-	})
-	return &watched{source: reader, settled: reader.Settled, run: reader.Run, name: h.Table, where: h.where(c)}, nil
+	told := &notices{tell: func(sentence string) { fmt.Fprintln(std.err, visible(sentence)) }}
+	reader := live.New(live.Options{Streams: dynamodbstreams.NewFromConfig(c), Found: found, Since: since, Tell: told.take})
+	return &watched{source: reader, settled: reader.Settled, run: reader.Run, notices: told, name: h.Table, where: h.where(c)}, nil
 }
 
 // explain says in few words why a table can't be looked at.

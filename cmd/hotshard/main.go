@@ -43,6 +43,7 @@ type cli struct {
 	Plan    PlanCmd    `cmd:"" help:"Write shards, partitions, read cost and monthly cost for a peak."`
 	Prove   ProveCmd   `cmd:"" help:"Experiment on a system of its own, on an AWS account or here, and remove it."`
 	Top     TopCmd     `cmd:"" help:"Hot keys of any table, or of a deployment, as they are written."`
+	Console ConsoleCmd `cmd:"" help:"A page with the heat of any table, or of a deployment, on this machine."`
 	Report  ReportCmd  `cmd:"" help:"Write one HTML file about the heat of the last hours: storms, what to do, the map."`
 	Version VersionCmd `cmd:"" help:"Print the version, the commit and Go's version."`
 

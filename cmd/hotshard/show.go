@@ -80,17 +80,19 @@ func message(text string) string {
 }
 
 // cut leaves the begin and the end of a name that is too wide.
-func cut(text string) string {
-	if pretty.StringWidth(text) <= nameWidth {
+func cut(text string) string { return cutTo(text, nameWidth) }
+
+func cutTo(text string, most int) string {
+	if pretty.StringWidth(text) <= most {
 		return text
 	}
-	const end = nameWidth / 3
+	end := most / 3
 	runes := []rune(text)
 	to, from, width := 0, len(runes), 1
 	for ; width+pretty.RuneWidth(runes[from-1]) <= end; from-- {
 		width += pretty.RuneWidth(runes[from-1])
 	}
-	for ; width+pretty.RuneWidth(runes[to]) <= nameWidth; to++ {
+	for ; width+pretty.RuneWidth(runes[to]) <= most; to++ {
 		width += pretty.RuneWidth(runes[to])
 	}
 	return string(runes[:to]) + "…" + string(runes[from:])

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/term"
 
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/httpapi"
@@ -64,6 +66,9 @@ func (c *TopCmd) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return err
 	}
+	if file, ok := std.out.(*os.File); ok && !c.JSON && term.IsTerminal(int(file.Fd())) && term.IsTerminal(int(os.Stdin.Fd())) {
+		return c.view(ctx, file, w, since)
+	}
 	err = c.watch(ctx, std, w, since)
 	if ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
 		return nil
@@ -82,7 +87,7 @@ func (c *TopCmd) watch(ctx context.Context, std streams, w *watched, since time.
 }
 
 // lookInterval is how often it is looked whether a window is over.
-const lookInterval = 500 * time.Millisecond
+const lookInterval = 200 * time.Millisecond
 
 // print writes each window once it is over.
 func (c *TopCmd) print(ctx context.Context, out io.Writer, w *watched, from time.Time) error {
@@ -137,7 +142,7 @@ func (c *TopCmd) shown(w heat.Window) shownWindow {
 			s.Coverage = min(s.Coverage, hundredths(it.Coverage))
 		}
 	}
-	for _, row := range c.filter(heat.Merge(w.Items)) {
+	for _, row := range c.filtered(heat.Merge(w.Items)) {
 		if len(s.Keys) == maxShown {
 			break
 		}
@@ -164,7 +169,7 @@ func durationText(d time.Duration) string {
 	return text
 }
 
-func (c *TopCmd) filter(rows []heat.Row) (kept []heat.Row) {
+func (c *TopCmd) filtered(rows []heat.Row) (kept []heat.Row) {
 	for _, row := range rows {
 		if strings.HasPrefix(row.Key, c.Prefix) && (c.Index == "" || row.Index == c.Index) {
 			kept = append(kept, row)

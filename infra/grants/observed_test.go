@@ -213,6 +213,7 @@ func TestGrantsAreEnough(t *testing.T) {
 	catchUp := s.deliver()
 	s.write(at)
 	catchUp()
+	s.invoke(Hotkeys, hotkey.LayersTask)
 	s.invoke(Hotkeys, hotkey.ShrinkTask)
 	s.invoke(Aggregator, compact.Task)
 	s.invoke(Aggregator, rollup.BoardsTask)

@@ -30,10 +30,10 @@ func (d *deployment) makeAlarms() {
 	list = append(list, d.detectorAlarms()...)
 	list = append(list, d.functionAlarms()...)
 	list = append(list, d.tableAlarms()...)
+	list = append(list, d.taskAlarms()...)
 	if !d.config.Attached() {
 		list = append(list, d.streamAlarms(grants.Aggregator)...)
 		list = append(list, d.summaryAlarms()...)
-		list = append(list, d.taskAlarms()...)
 		list = append(list, d.shardAlarms()...)
 		list = append(list, d.apiAlarms()...)
 		list = append(list, d.accountAlarm())

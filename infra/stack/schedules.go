@@ -22,7 +22,12 @@ type task struct {
 }
 
 func (d *deployment) tasks() []task {
+	layers := task{"layers", grants.Hotkeys, hotkey.LayersTask, "layers task done", hotkey.LayersInterval}
+	if d.config.Attached() {
+		return []task{layers}
+	}
 	return []task{
+		layers,
 		{"shrink", grants.Hotkeys, hotkey.ShrinkTask, "shrink task done", d.config.Hotkeys.TaskInterval()},
 		{"compact", grants.Aggregator, compact.Task, "compaction task done", compact.Interval},
 		{"boards", grants.Aggregator, rollup.BoardsTask, "boards task done", d.config.Aggregator.BoardRecheck},

@@ -71,8 +71,8 @@ func New(scope constructs.Construct, c *config.Config, dist string) awscdk.Stack
 	if !c.Attached() {
 		d.makeMapping(grants.Aggregator)
 		d.makeAPI()
-		d.makeSchedules()
 	}
+	d.makeSchedules()
 	d.makeTopic()
 	d.makeAlarms()
 	d.makeRollouts()

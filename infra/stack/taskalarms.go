@@ -2,9 +2,8 @@ package stack
 
 import (
 	"fmt"
+	"slices"
 	"time"
-
-	"github.com/hotshard/hotshard/infra/grants"
 )
 
 // Tasks are given up at the first failure, since the next run does what one did not:
@@ -14,7 +13,11 @@ const maxTasksDropped = 3
 // taskAlarms are about the work that schedules ask for, of which no caller would see
 // that it does not happen.
 func (d *deployment) taskAlarms() (list []alarm) {
+	var functions []string
 	for _, t := range d.tasks() {
+		if !slices.Contains(functions, t.function) {
+			functions = append(functions, t.function)
+		}
 		metric := *id(t.name) + "TasksDone"
 		d.count(t.function, metric, t.done, "1")
 		minutes, periods := patience(t.every)
@@ -24,7 +27,7 @@ func (d *deployment) taskAlarms() (list []alarm) {
 				t.name, t.function, wholeMinutes(t.every), minutes*periods),
 		})
 	}
-	for _, f := range []string{grants.Hotkeys, grants.Aggregator} {
+	for _, f := range functions {
 		list = append(list, alarm{
 			name: f + "-tasks-dropped", section: "tasks", metric: over(60, d.ofFunction(f, "AsyncEventsDropped", sum)), from: maxTasksDropped, periods: 1,
 			text: fmt.Sprintf("%d or more of the tasks of %s failed in an hour. One that fails is no harm, as the next does its work; the function's log has the reason.", maxTasksDropped, f),

@@ -16,6 +16,7 @@ func TestUnreadableState(t *testing.T) {
 	cut := good["window"][:len(good["window"])-8]
 	for name, state := range map[string]map[string]string{
 		"bad indexes":   {"v": good["v"], "window": good["window"], "indexes": "AAAB"},
+		"bad units":     {"v": good["v"], "window": good["window"], "index_units": "{"},
 		"no indexes":    {"v": good["v"], "window": good["window"], "indexes": "?"},
 		"of the future": {"v": "99", "window": good["window"]},
 		"of no release": {"v": "0", "window": good["window"]},
@@ -32,6 +33,34 @@ func TestUnreadableState(t *testing.T) {
 		}
 		if v := f.values("WindowStatesDropped")["hotshard-items"]; len(v) != 1 || !strings.Contains(f.logs.String(), "window state dropped") {
 			t.Errorf("%s: not reported: %v", name, f.sink.Data())
+		}
+	}
+}
+
+// TestIndexUnits: what each index took goes with the window, listed keys or not; a state of
+// an earlier release has none of it.
+func TestIndexUnits(t *testing.T) {
+	for n, earlier := range map[int]bool{1000: false, 7: false, 8: true} {
+		f := newFixture(settings())
+		all := slices.Concat(renewals("g", 0, 20, 1), repeat("C#a#0", 5, 2))
+		var state map[string]string
+		first := 1
+		for part := range slices.Chunk(all, n) {
+			state = f.must(t, batch{writes: part, first: first, state: state}.payload())
+			if first += len(part); earlier {
+				delete(state, "index_units")
+			}
+		}
+		f.must(t, batch{state: state, final: true}.payload())
+		want := map[string]uint64{"by_group": 20}
+		for _, item := range parsed(t, f) {
+			got := item.IndexUnits
+			if earlier {
+				want = nil
+			}
+			if !maps.Equal(got, want) || item.Units != 25 {
+				t.Errorf("batches of %d: %v and %d", n, got, item.Units)
+			}
 		}
 	}
 }

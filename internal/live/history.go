@@ -29,7 +29,7 @@ var kept = [...]struct {
 
 // add takes the window that follows the last one.
 func (h *history) add(w heat.Window) {
-	end := windowOf(w.Start).Add(Window)
+	end := w.Start.Add(Window)
 	h.put(0, w.Start, w.Items)
 	for i := 1; i < len(kept) && end.Equal(end.Truncate(kept[i].length)); i++ {
 		start := end.Add(-kept[i].length)
@@ -125,7 +125,7 @@ func after(list []heat.Window, length time.Duration, at time.Time) time.Time {
 	if len(list) == 0 {
 		return at
 	}
-	if end := list[len(list)-1].Start.Truncate(length).Add(length); end.After(at) {
+	if end := list[len(list)-1].Start.Add(length); end.After(at) {
 		return end
 	}
 	return at
@@ -135,7 +135,7 @@ func after(list []heat.Window, length time.Duration, at time.Time) time.Time {
 // for a day and by ten minutes for a week, and the running ones as far as they are counted.
 // An item's coverage is, of the stream shards that are read, the share of the window's time
 // that none of them skipped: reading all of 9 stream shards and half of a window of the
-// tenth is 0.95.
+// tenth is 0.95. What was before reading began is skipped, too.
 func (r *Reader) Windows(_ context.Context, from, to time.Time, step time.Duration) iter.Seq2[heat.Window, error] {
 	return func(yield func(heat.Window, error) bool) {
 		running := r.running()

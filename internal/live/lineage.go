@@ -210,9 +210,6 @@ func (l *lineage) fromNow(ctx context.Context) error {
 		return err
 	}
 	begin := time.Now().UTC().Truncate(time.Second).Add(time.Second)
-	if end := windowOf(begin).Add(Window); end.Sub(begin) < shortest {
-		begin = end
-	}
 	l.r.start(begin)
 	for i, b := range roots {
 		l.start(ctx, l.r.newShard(b.id, latest, iterators[i]))
@@ -223,11 +220,7 @@ func (l *lineage) fromNow(ctx context.Context) error {
 // fromThen starts all stream shards at a time that is over, the first ones first. Where the
 // service can't find a time, they start at their oldest record.
 func (l *lineage) fromThen(ctx context.Context) error {
-	since := l.r.o.Since.UTC()
-	begin := windowOf(since)
-	if begin.Before(since) {
-		begin = begin.Add(Window)
-	}
+	since := l.r.o.Since.UTC().Truncate(time.Second)
 	from := atTime(since)
 	for id := range l.known { // any tells whether the service knows times
 		_, err := l.r.stream.iterator(ctx, id, from)
@@ -242,13 +235,10 @@ func (l *lineage) fromThen(ctx context.Context) error {
 	for _, b := range l.known {
 		b.from = from
 	}
-	l.r.start(begin)
+	l.r.start(since)
 	l.startReady(ctx)
 	return nil
 }
-
-// shortest is the shortest first window: the rates of shorter ones say little.
-const shortest = 2 * time.Second
 
 // explain says what an error means that ends the reading.
 func explain(err error) error {

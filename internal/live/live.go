@@ -32,8 +32,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/plan"
 )
 
-// Window is the length of the windows that are counted. They are aligned with the Unix epoch.
-// The one in which reading began starts then, at a whole second.
+// Window is the length of the windows that are counted. They are aligned with the Unix epoch;
+// the one in which reading began is covered in part.
 const Window = 10 * time.Second
 
 // Options say what is read.
@@ -108,7 +108,7 @@ func (r *Reader) Run(ctx context.Context) error {
 }
 
 // closeInterval is how often windows are looked at whether they are over.
-const closeInterval = 500 * time.Millisecond
+const closeInterval = 200 * time.Millisecond
 
 // close puts windows into history when they are over.
 func (r *Reader) close(ctx context.Context) error {
@@ -125,7 +125,7 @@ func (r *Reader) closeWindows() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for !r.over.IsZero() {
-		end := windowOf(r.over).Add(Window)
+		end := r.over.Add(Window)
 		if end.After(settled) {
 			break
 		}
@@ -177,12 +177,12 @@ func (r *Reader) window(start time.Time, p *parts) heat.Window {
 	if p == nil {
 		p = &parts{}
 	}
-	length := windowOf(start).Add(Window).Sub(start)
 	items := p.items
 	if len(items) == 0 { // it was read, and there was nothing
-		items = []heat.Item{r.item(start, length)}
+		items = []heat.Item{r.item(start)}
 	}
-	coverage := 1 - p.lost.Seconds()/(length.Seconds()*float64(max(1, len(r.reading))))
+	read := Window - max(0, r.begin.Sub(start))
+	coverage := (read.Seconds() - p.lost.Seconds()/float64(max(1, len(r.reading)))) / Window.Seconds()
 	for i := range items {
 		if coverage < 1 {
 			items[i].Coverage = max(coverage, leastCoverage)
@@ -194,8 +194,8 @@ func (r *Reader) window(start time.Time, p *parts) heat.Window {
 // leastCoverage stands for nothing, since 0 stands for all.
 const leastCoverage = 1e-9
 
-func (r *Reader) item(start time.Time, length time.Duration) heat.Item {
-	return heat.Item{Table: r.o.Found.Source.Table, Start: start, Window: length, Limit: r.o.PartitionWCU, HotRate: r.hotRate()}
+func (r *Reader) item(start time.Time) heat.Item {
+	return heat.Item{Table: r.o.Found.Source.Table, Start: start, Window: Window, Limit: r.o.PartitionWCU, HotRate: r.hotRate()}
 }
 
 func (r *Reader) hotRate() float64 { return r.o.Threshold * r.o.PartitionWCU }
@@ -204,7 +204,7 @@ func (r *Reader) hotRate() float64 { return r.o.Threshold * r.o.PartitionWCU }
 func (r *Reader) start(begin time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.begin, r.over = begin, begin
+	r.begin, r.over = begin, windowOf(begin)
 }
 
 func (r *Reader) add(s *shard) {

@@ -18,12 +18,12 @@ import (
 
 // Times of reading a stream shard.
 const (
-	pollInterval = time.Second      // between two polls, at least: another reader needs its share
-	grace        = 2 * time.Second  // so long after its end a window is over: records come that late
-	lagging      = 5 * time.Second  // a poll's newest record is so old: the reader is behind
-	farBehind    = time.Minute      // and can't come up any more
-	patience     = 30 * time.Second // so long may polls fail, one after the other
-	historyTime  = 30 * time.Second // so long may it take to read what was before now
+	pollInterval = time.Second         // between two polls, at least: another reader needs its share
+	grace        = 3 * time.Second / 2 // so long after its end a window is over: records come that late
+	lagging      = 5 * time.Second     // a poll's newest record is so old: the reader is behind
+	farBehind    = time.Minute         // and can't come up any more
+	patience     = 30 * time.Second    // so long may polls fail, one after the other
+	historyTime  = 30 * time.Second    // so long may it take to read what was before now
 )
 
 const (
@@ -74,8 +74,15 @@ func (r *Reader) newShard(id string, from place, iterator string) *shard {
 	defer r.mu.Unlock()
 	return &shard{
 		r: r, id: id, from: from, iterator: iterator, live: r.o.Since.IsZero(),
-		open: make(map[int64]*count.Window), read: r.over, newest: r.over, passed: r.over,
+		open: make(map[int64]*count.Window), read: later(r.over, r.begin), newest: later(r.over, r.begin), passed: r.over,
 	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // run polls until the stream shard's end.
@@ -221,12 +228,8 @@ func (s *shard) add(w *count.Write) {
 // window is the one that a time is in. The caller holds mu.
 func (s *shard) window(at time.Time) *count.Window {
 	start := windowOf(at)
-	end := start.Add(Window)
-	if start.Before(s.r.begin) {
-		start = s.r.begin
-	}
 	if s.open[start.Unix()] == nil {
-		s.open[start.Unix()] = count.NewWindow(start, end.Sub(start), topKeys)
+		s.open[start.Unix()] = count.NewWindow(start, Window, topKeys)
 	}
 	return s.open[start.Unix()]
 }
@@ -294,9 +297,6 @@ func (s *shard) handGaps(to time.Time) {
 			end := start.Add(Window)
 			if end.After(to) {
 				break
-			}
-			if start.Before(s.r.begin) {
-				start = s.r.begin
 			}
 			upTo := end
 			if g.to.Before(end) {

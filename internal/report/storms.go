@@ -33,11 +33,11 @@ func (s Settings) hits(sl *Slice, p Plan) (hits []hit) {
 	base := hit{from: begin, to: begin.Add(time.Duration(seconds) * time.Second), seconds: seconds, streamShard: sl.StreamShard}
 	for key, t := range sl.Keys {
 		weight := float64(t.Units) / float64(t.Writes)
-		if low, _ := (noise{}).interval(float64(t.Units), seconds, weight); low < s.HotRate {
-			continue
-		}
 		h := base
 		h.kind, h.key, h.index, h.keys, h.units, h.weight = OneKey, key, s.Index, 1, float64(t.Units), weight
+		if !h.hot(s, sl.Whole) {
+			continue
+		}
 		if t.rises() {
 			h.kind = Rising
 		}
@@ -52,10 +52,21 @@ func (s Settings) hits(sl *Slice, p Plan) (hits []hit) {
 	if prefix, units, keys := commonPrefix(sl.Keys, prefixShare*float64(sl.Units)); prefix != "" && keys > 1 {
 		h.kind, h.key, h.units, h.keys = APrefix, prefix, float64(units), keys
 	}
-	if low, _ := (noise{}).interval(h.units, seconds, h.weight); low >= s.HotRate {
+	if h.hot(s, sl.Whole) {
 		hits = append(hits, h)
 	}
 	return hits
+}
+
+// hot tells whether the hit's mean rate is over the threshold for certain. Where all was read
+// it is known.
+func (h *hit) hot(s Settings, whole bool) bool {
+	low, _ := noise{}.interval(h.units, h.seconds, h.weight)
+	if whole {
+		low = h.units / h.seconds
+		h.low, h.high = low, low
+	}
+	return low >= s.HotRate
 }
 
 // commonPrefix is the longest text with which keys begin that took at least so many units

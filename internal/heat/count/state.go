@@ -3,20 +3,24 @@ package count
 import (
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/topk"
 )
 
 // The window's state: its version, in base64 the counts and, where there are any, the
-// counts of indexes; and the last record's sequence number.
+// counts of indexes and, as JSON, the units of each index; and the last record's sequence
+// number.
 const (
 	stateVersion = "1"
 	versionField = "v"
 	windowField  = "window"
 	indexesField = "indexes"
+	unitsField   = "index_units"
 	lastField    = "last"
 )
 
@@ -33,6 +37,8 @@ func (w *Window) State() map[string]string {
 	state := map[string]string{versionField: stateVersion, windowField: base64.StdEncoding.EncodeToString(b)}
 	if w.indexes.Len() > 0 {
 		state[indexesField] = base64.StdEncoding.EncodeToString(w.indexes.AppendBinary(nil))
+		units, _ := json.Marshal(w.indexUnits) // in order of names
+		state[unitsField] = string(units)
 	}
 	if w.last != "" {
 		state[lastField] = w.last
@@ -67,6 +73,13 @@ func Resume(state map[string]string, start time.Time, length time.Duration, topK
 	}
 	if w.indexes, err = resumeIndexes(state[indexesField], indexLimits(topK)); err != nil {
 		return nil, fmt.Errorf("count: window state: indexes: %w", err)
+	}
+	if units := state[unitsField]; units != "" { // which an earlier release did not write
+		var counted map[string]uint64
+		if err := json.Unmarshal([]byte(units), &counted); err != nil {
+			return nil, fmt.Errorf("count: window state: units of indexes: %w", err)
+		}
+		maps.Copy(w.indexUnits, counted)
 	}
 	w.last = state[lastField]
 	return w, nil

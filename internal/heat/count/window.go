@@ -15,6 +15,7 @@
 package count
 
 import (
+	"maps"
 	"strings"
 	"time"
 
@@ -44,12 +45,14 @@ type Window struct {
 	table   *topk.Sketch // write units by partition key of the table
 	indexes *topk.Sketch // by index and its partition key, with a NUL between
 	text    []byte       // room for such a text
+
+	indexUnits map[string]uint64 // write units by index
 }
 
 // NewWindow returns a window that tells apart so many keys of the table at a time, and as
 // many of its indexes.
 func NewWindow(start time.Time, length time.Duration, topK int) *Window {
-	return &Window{Start: start.UTC(), Length: length, table: topk.New(limits(topK)), indexes: topk.New(indexLimits(topK))}
+	return &Window{Start: start.UTC(), Length: length, table: topk.New(limits(topK)), indexes: topk.New(indexLimits(topK)), indexUnits: make(map[string]uint64)}
 }
 
 func limits(topK int) topk.Limits { return topk.Limits{Entries: topK, Bytes: maxKeyBytes} }
@@ -83,6 +86,7 @@ func (w *Window) Add(made *Write) {
 		if x.Index != "" {
 			w.text = append(append(append(w.text[:0], x.Index...), 0), x.Key...) // no index has a NUL in its name
 			w.indexes.AddBytes(w.text, uint64(x.Units), second)
+			w.indexUnits[x.Index] += uint64(x.Units)
 		}
 	}
 }
@@ -102,6 +106,9 @@ func (w *Window) Item(streamShard, part string, limit, hotRate float64) heat.Ite
 		Start: w.Start, Window: w.Length, StreamShard: streamShard, Part: part,
 		Records: w.Records, Units: w.table.Total(), Incomplete: w.Incomplete,
 		Limit: limit, HotRate: hotRate,
+	}
+	if len(w.indexUnits) > 0 {
+		it.IndexUnits = maps.Clone(w.indexUnits)
 	}
 	it.Rest = list(&it, w.table, false, heat.MaxKeys)
 	it.IndexRest = list(&it, w.indexes, true, heat.MaxIndexKeys)

@@ -24,6 +24,14 @@ func shrinkSchedule(detector *hotkey.Handler, settings hotkey.Settings) *schedul
 	return &schedule{function: detectorName, handler: detector, payload: hotkey.ShrinkTask, every: settings.TaskInterval()}
 }
 
+// layersEvery is how often heat is folded here: more often than schedules of a deployment run.
+const layersEvery = 10 * time.Second
+
+// layersSchedule is that of the task that folds heat items.
+func layersSchedule(detector *hotkey.Handler) *schedule {
+	return &schedule{function: detectorName, handler: detector, payload: hotkey.LayersTask, every: layersEvery}
+}
+
 // compactSchedule is that of the task that keeps summaries small.
 func compactSchedule(aggregator local.Handler) *schedule {
 	return &schedule{function: aggregatorName, handler: aggregator, payload: compact.Task, every: compact.Interval}

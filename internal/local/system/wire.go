@@ -78,7 +78,7 @@ func (s *System) detector() (*hotkey.Handler, error) {
 		deps.Partitions = func(context.Context, string) (int, error) { return s.limiter.Partitions(s.names.Items), nil }
 	}
 	detector, err := hotkey.New(o, deps)
-	s.schedules = append(s.schedules, shrinkSchedule(detector, o))
+	s.schedules = append(s.schedules, layersSchedule(detector), shrinkSchedule(detector, o))
 	return detector, err
 }
 
