@@ -15,6 +15,8 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/hotshard/hotshard/internal/lane"
 )
 
 const rowsShown = "document.querySelectorAll('#rows a').length"
@@ -69,6 +71,32 @@ func TestViralRow(t *testing.T) {
 	}
 	f.with(func() { f.setN(1, 2, 4, 16) })
 	p.until("document.querySelector('[data-stat=N]')?.textContent == '16'")
+	p.healthy()
+}
+
+// StartViral runs the whole system with a viral counter on it. It is set from outside this
+// package, which the system imports.
+var StartViral func(*testing.T) (url, counter string)
+
+// TestViralRowOfTheSystem is the same with the system itself: from the map to the key's page,
+// on which N grows.
+func TestViralRowOfTheSystem(t *testing.T) {
+	lane.NeedsEngine(t)
+	t.Parallel()
+	url, counter := StartViral(t)
+	p := openTab(t, 1360, 1000, "")
+	p.do(chromedp.Navigate(url))
+	key := "C#" + counter + "#0"
+	p.until(fmt.Sprintf("[...document.querySelectorAll('#rows a')].some((a) => a.innerText.includes(%q))", key))
+	p.do(chromedp.Click("#pause", chromedp.ByQuery)) // the row keeps its place
+	x, y := p.rowAt(key)
+	p.do(chromedp.MouseClickXY(x, y))
+	p.until("location.hash.startsWith('#/key?type=counter')")
+	p.do(chromedp.Click("#pause", chromedp.ByQuery))
+	p.until("Number(document.querySelector('[data-stat=N]')?.textContent) > 1")
+	p.shows("write shards")
+	p.until("document.querySelectorAll('.spread tbody tr').length > 1")
+	t.Logf("N is %s", value[string](p, "document.querySelector('[data-stat=N]').textContent"))
 	p.healthy()
 }
 
