@@ -34,10 +34,9 @@ type fake struct {
 	listDelay  time.Duration // until a stream shard that begins is listed
 	expiry     time.Duration // of iterators; 0 is 15 minutes
 	pageLimit  int           // records of a page; 0 is 1,000
-	emptyPages int           // every so many pages one is empty though there are records; 0 is never
+	emptyPages int           // of a stream shard, every so many pages one is empty though there are records; 0 is never
 	fail       func(operation, shard string) *fault
-	status     string
-	gotRecords int
+	gotRecords int // polls that were answered
 }
 
 type fault struct {
@@ -55,6 +54,7 @@ type fakeShard struct {
 	begun      time.Time
 	closed     bool
 	trimmed    int // records that are gone
+	polls      int
 	records    []fakeRecord
 }
 
@@ -213,12 +213,13 @@ func (f *fake) Do(request *http.Request) (*http.Response, error) {
 		if at < s.trimmed {
 			return answer(400, `{"__type":"x#TrimmedDataAccessException","message":"trimmed"}`), nil
 		}
+		s.polls++
 		f.gotRecords++
 		limit := min(in.Limit, 1000)
 		if f.pageLimit > 0 {
 			limit = min(limit, f.pageLimit)
 		}
-		if f.emptyPages > 0 && f.gotRecords%f.emptyPages == 0 {
+		if f.emptyPages > 0 && s.polls%f.emptyPages == 0 {
 			limit = 0
 		}
 		var b bytes.Buffer
@@ -314,4 +315,16 @@ func (f *fake) checkCalls(t *testing.T) {
 			t.Errorf("the call %s is made", c.operation)
 		}
 	}
+}
+
+// made is how often a call was made.
+func (f *fake) made(operation string) (n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range f.calls {
+		if c.operation == operation {
+			n++
+		}
+	}
+	return n
 }

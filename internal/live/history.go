@@ -67,6 +67,9 @@ func (h *history) amend(start time.Time, items []heat.Item) {
 	for i, l := range h.layers {
 		for j := len(l) - 1; j >= 0; j-- {
 			if w := l[j]; !w.Start.After(start) {
+				for k := range late {
+					late[k].Coverage = w.Items[0].Coverage
+				}
 				if start.Before(w.Start.Add(kept[i].length)) {
 					l[j].Items = fold(i, w.Start, append(append([]heat.Item{}, w.Items...), late...))
 				}

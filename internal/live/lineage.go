@@ -232,6 +232,9 @@ func (l *lineage) fromThen(ctx context.Context) error {
 		}
 		break
 	}
+	if l.r.stream.ofEngine() {
+		l.r.tell("DynamoDB Local stamps records to the minute: those of the past are spread evenly over theirs")
+	}
 	for _, b := range l.known {
 		b.from = from
 	}

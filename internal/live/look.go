@@ -34,6 +34,7 @@ type Found struct {
 	// Unlisted is why they are not known; nil where they are.
 	Mappings []string
 	Unlisted error
+	noLambda bool // there is none to ask
 }
 
 // Readers that a stream shard takes, from
@@ -57,7 +58,7 @@ func Look(ctx context.Context, tables Describer, mappings Mappings, table string
 	if f.Source, err = count.Describe(t); err != nil {
 		return Found{}, fmt.Errorf("table %s: %w", table, err)
 	}
-	if mappings != nil {
+	if f.noLambda = mappings == nil; !f.noLambda {
 		f.Mappings, f.Unlisted = mappings(ctx, f.Stream)
 	}
 	return f, nil
@@ -80,6 +81,8 @@ func (f Found) Line() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "stream of %s: ", f.Source.Table)
 	switch n := len(f.Mappings); {
+	case f.noLambda:
+		b.WriteString("there is no Lambda here to ask who reads it")
 	case f.Unlisted != nil:
 		fmt.Fprintf(&b, "which Lambda functions read it is not known (%s)", reason(f.Unlisted))
 	case n == 0:

@@ -199,7 +199,7 @@ func (r *sampling) fail(err error) error {
 // count files records under their strata.
 func (r *sampling) count(records []ddbstream.Record) {
 	if r.stream.ofEngine() {
-		records = asDynamoDB(records, r.s.Found.View, r.polled)
+		records = asDynamoDB(records, r.s.Found.View, readAt(r.polled))
 	}
 	i := 0
 	for w := range count.Decode(records, r.s.Found.Source) {
@@ -338,9 +338,9 @@ func (r *sampling) give(whole bool) {
 	}
 }
 
-// asDynamoDB mends what DynamoDB Local does otherwise: it stamps to the minute, and writes a
-// record of a delete that found no item.
-func asDynamoDB(records []ddbstream.Record, view tabletypes.StreamViewType, polled time.Time) []ddbstream.Record {
+// asDynamoDB mends what DynamoDB Local does otherwise: it stamps to the minute, of which second
+// makes a second, and writes a record of a delete that found no item.
+func asDynamoDB(records []ddbstream.Record, view tabletypes.StreamViewType, second func(ddbstream.Record) time.Time) []ddbstream.Record {
 	olds := view == tabletypes.StreamViewTypeNewAndOldImages || view == tabletypes.StreamViewTypeOldImage
 	kept := records[:0]
 	for _, record := range records {
@@ -348,9 +348,29 @@ func asDynamoDB(records []ddbstream.Record, view tabletypes.StreamViewType, poll
 			continue
 		}
 		if !record.Created.IsZero() {
-			record.Created = local.Stamp(record.Created, polled.UTC().Truncate(time.Second))
+			record.Created = second(record)
 		}
 		kept = append(kept, record)
 	}
 	return kept
+}
+
+// readAt takes the second in which a record was read, or the last one of its minute.
+func readAt(at time.Time) func(ddbstream.Record) time.Time {
+	return func(record ddbstream.Record) time.Time {
+		return local.Stamp(record.Created, at.UTC().Truncate(time.Second))
+	}
+}
+
+// spread gives records of the past a second each: over their minute, or as much of it as was
+// over then, they are spread evenly.
+func spread(then time.Time) func(ddbstream.Record) time.Time {
+	return func(record ddbstream.Record) time.Time {
+		seconds := max(1, min(60, 1+int(then.Sub(record.Created)/time.Second)))
+		number := 0
+		for _, digit := range record.Sequence[max(0, len(record.Sequence)-6):] {
+			number = 10*number + int(digit-'0')
+		}
+		return record.Created.Add(time.Duration(number%seconds) * time.Second)
+	}
 }

@@ -194,7 +194,11 @@ func (s *shard) count(batch *ddbstream.Batch) {
 		s.after = string(records[n-1].Sequence)
 	}
 	if s.r.stream.ofEngine() {
-		records = asDynamoDB(records, s.r.o.Found.View, s.polled)
+		second := spread(s.polled)
+		if s.live {
+			second = readAt(s.polled)
+		}
+		records = asDynamoDB(records, s.r.o.Found.View, second)
 	}
 	for w := range count.Decode(records, s.r.o.Found.Source) {
 		s.add(&w)
@@ -246,12 +250,14 @@ func (s *shard) keepUp(some bool) {
 	if !s.live && (some && s.lag <= lagging || s.empty >= emptyPages) {
 		s.live = true
 	}
+	upTo := s.newest
 	switch {
 	case s.live && s.lag <= grace:
-		s.read = s.polled
-	case s.newest.After(s.read):
-		s.read = s.newest
+		upTo = s.polled
+	case !s.live && s.r.stream.ofEngine(): // more of the same minute may come
+		upTo = s.newest.Truncate(time.Minute)
 	}
+	s.read = later(s.read, upTo)
 	switch {
 	case !s.live && s.polled.Sub(s.began) > historyTime, s.live && s.lag > farBehind:
 		s.jump()

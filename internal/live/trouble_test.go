@@ -1,0 +1,250 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+
+	"github.com/hotshard/hotshard/internal/ddbstream"
+)
+
+// TestStopsAtTheFirstThrottle, of whichever call.
+func TestStopsAtTheFirstThrottle(t *testing.T) {
+	for _, operation := range []string{"DescribeStream", "GetShardIterator", "GetRecords"} {
+		for _, code := range []string{"LimitExceededException", "ThrottlingException"} {
+			synctest.Test(t, func(t *testing.T) {
+				f := &fake{}
+				for range 5 {
+					f.open("")
+				}
+				throttles := 0
+				f.fail = func(o, _ string) *fault {
+					if o == operation && time.Since(f.shards[0].begun) >= 0 {
+						throttles++
+						return &fault{400, code}
+					}
+					return nil
+				}
+				o := Options{Streams: f.client(), Found: found()}
+				err := New(o).Run(t.Context())
+				if err == nil || !strings.Contains(err.Error(), "DynamoDB throttles the readers of this stream, so reading stops") {
+					t.Errorf("%s, %s: %v", operation, code, err)
+				}
+				if throttles > 5 { // those that were under way
+					t.Errorf("%s, %s: called on after a throttle: %d", operation, code, throttles)
+				}
+				synctest.Wait()
+			})
+		}
+	}
+}
+
+// TestOutages: a service that is out of order for a while is waited for, one that says no is not.
+func TestOutages(t *testing.T) {
+	for _, c := range []struct {
+		code   string
+		status int
+		down   time.Duration
+		want   string
+	}{
+		{"InternalServerError", 500, 20 * time.Second, ""},
+		{"InternalServerError", 500, time.Hour, "no poll was answered for 30s"},
+		{"AccessDeniedException", 400, time.Hour, "AccessDenied"},
+		{"ResourceNotFoundException", 400, time.Hour, "is not there any more"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &fake{}
+			s := f.open("")
+			begun := time.Now()
+			f.fail = func(o, _ string) *fault {
+				if since := time.Since(begun); o == "GetRecords" && since > 12*time.Second && since < 12*time.Second+c.down {
+					return &fault{c.status, c.code}
+				}
+				return nil
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 80*time.Second)
+			defer cancel()
+			r := New(Options{Streams: f.client(), Found: found()})
+			result := make(chan error, 1)
+			go func() { result <- r.Run(ctx) }()
+			seconds(60, func(int) { f.write(s, "key", 1) })
+			time.Sleep(5 * time.Second)
+			if got := counted(t, r)["key"]; c.want == "" && got != 59 && got != 60 {
+				t.Errorf("%s for %v: %d records of 60 are counted", c.code, c.down, got)
+			}
+			if err := <-result; c.want == "" && ctx.Err() == nil || c.want != "" && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s for %v: %v", c.code, c.down, err)
+			}
+			f.checkCalls(t)
+		})
+	}
+}
+
+// TestExpiredIterator: after a laptop has slept, reading goes on behind the last record.
+func TestExpiredIterator(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		s := f.open("")
+		r, stop := f.reading(t, Options{})
+		seconds(40, func(second int) {
+			f.write(s, "key", 1)
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.expiry = 0
+			if second == 15 || second == 25 {
+				f.expiry = time.Millisecond // none that was given is good any more
+			}
+		})
+		time.Sleep(10 * time.Second)
+		if got := counted(t, r)["key"]; got != 39 && got != 40 {
+			t.Errorf("%d records of 40 are counted", got)
+		}
+		if n := f.made("GetShardIterator"); n != 3 {
+			t.Errorf("%d iterators", n)
+		}
+		f.checkCalls(t)
+		stop()
+	})
+}
+
+// TestTrimmedAtTheBegin: DynamoDB Local refuses an iterator of an empty stream shard once.
+func TestTrimmedAtTheBegin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		s := f.open("")
+		first := true
+		f.fail = func(o, _ string) *fault {
+			if o == "GetRecords" && first {
+				first = false
+				return &fault{400, "TrimmedDataAccessException"}
+			}
+			return nil
+		}
+		began := time.Now()
+		f.write(s, "key", 1)
+		r, stop := f.reading(t, Options{Since: began})
+		time.Sleep(20 * time.Second)
+		if got := counted(t, r)["key"]; got != 1 {
+			t.Errorf("counted %d", got)
+		}
+		stop()
+	})
+}
+
+// TestFallsBehind: a stream shard that takes more than a poll a second brings is read in part,
+// its windows say which part, and what is said of keys stays a lower bound.
+func TestFallsBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{pageLimit: 100}
+		for range 4 {
+			f.open("")
+		}
+		r, stop := f.reading(t, Options{})
+		var written [60]int
+		begun := time.Now()
+		seconds(60, func(second int) {
+			for range 200 {
+				f.write(f.shards[0], "much", 1)
+			}
+			f.write(f.shards[1], "little", 1)
+			written[second] = 200
+		})
+		time.Sleep(5 * time.Second)
+		var sampled int
+		for w := range r.Windows(t.Context(), time.Time{}, r.Settled(), Window) {
+			coverage := w.Items[0].Coverage
+			if coverage == 0 {
+				coverage = 1
+			}
+			var units uint64
+			for _, it := range w.Items {
+				for _, k := range it.Keys {
+					if k.Key == "much" {
+						units += k.Units
+					}
+				}
+			}
+			if units > 2000 {
+				t.Errorf("%v: %d units of 2000", w.Start, units)
+			}
+			if w.Start.After(begun) && w.Start.Add(Window).Before(begun.Add(time.Minute)) {
+				if coverage < 0.75 || coverage > 1 {
+					t.Errorf("%v: coverage %.3f, with one of four stream shards not wholly read", w.Start, coverage)
+				}
+				if coverage < 1 {
+					sampled++
+				}
+				// What it says of the one stream shard is no more than what was read of it.
+				if share := 1 - 4*(1-coverage); float64(units) < 2000*share-201 {
+					t.Errorf("%v: %d units of 2000 were read, and coverage claims %.2f of its stream shard", w.Start, units, share)
+				}
+			}
+		}
+		if sampled == 0 {
+			t.Error("no window tells that it was not wholly read")
+		}
+		if got := counted(t, r)["little"]; got < 59 {
+			t.Errorf("the other stream shards suffer: %d of 60", got)
+		}
+		f.checkCalls(t)
+		stop()
+	})
+}
+
+// TestRawBodies: what is read past the SDK is what the SDK reads.
+func TestRawBodies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		s := f.open("")
+		for i := range 50 {
+			f.write(s, fmt.Sprint("key \"\\u00e9", i%7), 1+i%5)
+		}
+		client := f.client()
+		st := &stream{client: client, arn: fakeARN}
+		iterator, err := st.iterator(t.Context(), s.id, horizon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stock, err := client.GetRecords(t.Context(), &dynamodbstreams.GetRecordsInput{ShardIterator: &iterator, Limit: aws.Int32(1000)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var body bytes.Buffer
+		if err := st.records(t.Context(), iterator, &body); err != nil {
+			t.Fatal(err)
+		}
+		batch, err := ddbstream.Decode(body.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(batch.Records) != 50 || len(stock.Records) != 50 || batch.Next != aws.ToString(stock.NextShardIterator) {
+			t.Fatalf("%d and %d records, next %q and %q", len(batch.Records), len(stock.Records), batch.Next, aws.ToString(stock.NextShardIterator))
+		}
+		for i, record := range batch.Records {
+			other := stock.Records[i].Dynamodb
+			key, _ := record.Keys.String("pk")
+			units, err := record.WriteUnits()
+			size := 0
+			for name, value := range other.NewImage {
+				size += len(name) + len(value.(*streamtypes.AttributeValueMemberS).Value)
+			}
+			if err != nil || key != other.Keys["pk"].(*streamtypes.AttributeValueMemberS).Value || string(record.Sequence) != aws.ToString(other.SequenceNumber) ||
+				!record.Created.Equal(*other.ApproximateCreationDateTime) || units != max(1, (size+1023)/1024) || record.Name.String() != string(stock.Records[i].EventName) {
+				t.Errorf("record %d: %q, %d units of %d bytes, %v", i, key, units, size, err)
+			}
+		}
+		f.fail = func(string, string) *fault { return &fault{400, "ExpiredIteratorException"} }
+		if err := st.records(t.Context(), iterator, &body); err == nil || !strings.Contains(err.Error(), "ExpiredIterator") {
+			t.Errorf("an error is read as %v", err)
+		}
+	})
+}
