@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -103,7 +104,10 @@ func byWeight(a, b Key) int {
 		}
 		return -1
 	}
-	return cmp.Or(cmp.Compare(b.weight(), a.weight()), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Index, b.Index))
+	if a, b := a.weight(), b.weight(); a != b {
+		return cmp.Compare(b, a)
+	}
+	return cmp.Or(strings.Compare(a.Key, b.Key), strings.Compare(a.Index, b.Index))
 }
 
 // weight is 0 of a key with no certain units.
