@@ -8,6 +8,7 @@ import (
 	"github.com/hotshard/hotshard/bench/foldcost"
 	"github.com/hotshard/hotshard/bench/folds"
 	"github.com/hotshard/hotshard/bench/freshness"
+	"github.com/hotshard/hotshard/bench/live"
 	"github.com/hotshard/hotshard/bench/patterns"
 	"github.com/hotshard/hotshard/bench/ranks"
 	"github.com/hotshard/hotshard/bench/rig"
@@ -27,6 +28,7 @@ var programs = []rig.Program{
 	foldcost.Program,
 	folds.Program,
 	freshness.Program,
+	live.Program,
 	patterns.Program,
 	ranks.Program,
 	sampling.Program,
