@@ -7,6 +7,8 @@
 #   FUZZTIME          for fuzz: how long for each target
 #   CLOCKS            for test-clock: the moments, as RFC 3339
 #   ROUNDS            for bench: turns of each decoder on each payload
+#   VERSION           for release and image: what `hotshard version` says, such as v1.2.3
+#   BUILDER           for image: docker or buildah, whichever is there
 #   FN, EVENT         for invoke: a function's name and an event's file
 #   CONTEXT           for bootstrap, synth, preflight, deploy and destroy: settings, as -c key=value,
 #                     beside those of infra/cdk.context.json
@@ -45,7 +47,7 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 COMMIT := git describe --always --dirty --abbrev=40 --exclude='*' 2>/dev/null
 export GOFLAGS := $(filter-out -buildvcs=false,$(GOFLAGS)) -buildvcs=false
 
-.PHONY: help run test test-long test-infra test-clock build functions cli lint bench fuzz invoke bootstrap synth preflight deploy destroy check-extra console check-console clean need-go need-cc need-node need-cdk need-npm need-chromium need-staticcheck need-engine
+.PHONY: help run test test-long test-infra test-clock build functions cli release image lint bench fuzz invoke bootstrap synth preflight deploy destroy check-extra console check-console clean need-go need-cc need-node need-cdk need-npm need-chromium need-staticcheck need-engine
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -75,7 +77,7 @@ test-infra: need-node ## run the CDK app's tests, which are part of test-long
 test-clock: need-engine ## run what reckons with time as if it were the moments of CLOCKS
 	$(WITH_ENGINE) go run ./internal/clocktest $(CLOCKS)
 
-build: functions cli ## build dist/<function>/bootstrap (arm64; amd64 below dist/amd64) and bin/hotshard
+build: functions cli ## build dist/<function>/bootstrap (arm64; amd64 below dist/amd64) and bin/hotshard, one static file
 
 # What is deployed is arm64, so that has the short path; DIST and ARCHS may be set.
 functions: need-go
@@ -86,9 +88,36 @@ functions: need-go
 		chmod 755 "$$out/bootstrap" && echo "$$out/bootstrap" || exit 1; \
 	done; done
 
+# The command line is one static file. Its page, the console, is in it, as built from
+# internal/console/web and committed.
+CLI_BUILD = CGO_ENABLED=0 GOAMD64=v1 GOARM64=v8.0 go build -trimpath -buildvcs=false \
+	-ldflags "-s -w -buildid= -X main.commit=$$($(COMMIT)) -X main.release=$(VERSION)"
+
 cli: need-go
 	@echo "building bin/hotshard, which takes a minute or two the first time" >&2
-	@go build -ldflags "-X main.commit=$$($(COMMIT))" -o bin/hotshard ./cmd/hotshard
+	@$(CLI_BUILD) -o bin/hotshard ./cmd/hotshard
+
+RELEASE  := $(DIST)/release
+SYSTEMS  := linux-amd64 linux-arm64 darwin-amd64 darwin-arm64
+MAX_SIZE := 30000000
+
+release: need-go ## build the command line for linux and macOS, amd64 and arm64: dist/release, with checksums
+	@mkdir -p $(RELEASE) && rm -f $(RELEASE)/*
+	@for s in $(SYSTEMS); do \
+		GOOS=$${s%-*} GOARCH=$${s#*-} $(CLI_BUILD) -o $(RELEASE)/hotshard-$$s ./cmd/hotshard || exit 1; \
+		size=$$(wc -c < $(RELEASE)/hotshard-$$s); echo "$(RELEASE)/hotshard-$$s $$size bytes"; \
+		test $$size -le $(MAX_SIZE) || { echo "$$s: more than $(MAX_SIZE) bytes" >&2; exit 1; }; \
+	done
+	@cd $(RELEASE) && sha256sum hotshard-* > SHA256SUMS
+
+BUILDER := $(shell command -v docker || command -v buildah)
+CERTS   := /etc/ssl/certs/ca-certificates.crt
+
+image: release ## build the container image hotshard for linux/amd64, without Java: docker or buildah
+	@test -n "$(BUILDER)" || { echo "neither docker nor buildah was found: install one (https://docs.docker.com/engine/install)" >&2; exit 1; }
+	@test -f $(CERTS) || { echo "$(CERTS) was not found: install ca-certificates" >&2; exit 1; }
+	@mkdir -p $(DIST)/image && cp $(CERTS) $(DIST)/image/
+	$(BUILDER) build -t hotshard -f Dockerfile .
 
 lint: need-go ## check the form of the code: gofmt, go vet, staticcheck
 	@unformatted=$$(gofmt -l $(SOURCES) $(BENCH) $$(find $(INFRA) -name node_modules -prune -o -name '*.go' -print)) && test -z "$$unformatted" || \

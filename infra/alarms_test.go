@@ -132,7 +132,7 @@ func TestOwnMetricsAreSent(t *testing.T) {
 			t.Errorf("%s of %s", name, namespace)
 		}
 	}
-	if own < 12 || len(filters) != 7 {
+	if own < 12 || len(filters) != 8 {
 		t.Errorf("%d of our metrics, %d filters", own, len(filters))
 	}
 }

@@ -12,12 +12,12 @@ type VersionCmd struct {
 	JSON bool `name:"json" help:"Print it as JSON."`
 }
 
-// commit is what `make` builds from: -ldflags "-X main.commit=...".
-var commit string
+// What `make` builds, and from what: -ldflags "-X main.commit=... -X main.release=...".
+var commit, release string
 
 // version says what this program is.
 type version struct {
-	Version  string `json:"version"` // of the module, "(devel)" for a checkout
+	Version  string `json:"version"` // of the release or the module, "(devel)" for a checkout
 	Commit   string `json:"commit"`  // with -dirty if there were changes, "unknown" without git
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
@@ -39,7 +39,7 @@ func thisVersion() version {
 	if !ok {
 		info = &debug.BuildInfo{}
 	}
-	v.Version = cmp.Or(info.Main.Version, v.Version)
+	v.Version = cmp.Or(release, info.Main.Version, v.Version)
 	stamped := map[string]string{}
 	for _, s := range info.Settings {
 		stamped[s.Key] = s.Value

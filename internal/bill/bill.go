@@ -80,12 +80,13 @@ const (
 	foldUnits       = 0.3    // a record, in batches of 1,000
 	itemOverhead    = 100    // bytes that DynamoDB counts beside names and values
 	logLine         = 450    // bytes
-	standingAlarms  = 79     // metrics of alarms
-	logMetrics      = 3      // of tasks' log lines
+	standingAlarms  = 80     // metrics of alarms
+	logMetrics      = 4      // of tasks' log lines
 	mappingMetrics  = 14     // of event source mappings
-	scheduleRuns    = 1752   // of tasks, a day
+	scheduleRuns    = 3192   // of tasks, a day
 	taskGBSeconds   = 0.068  // a run's
-	standingUnits   = 15_000 // read by tasks and polls a day
+	standingUnits   = 44_000 // read by tasks and polls a day
+	layerUnits      = 96_000 // a day: an item of 8 KB each window, of 17 a minute, of 18 ten minutes
 	detectorMetrics = 6
 	utilization     = 0.7 // of provisioned capacity
 )
@@ -195,8 +196,13 @@ func (w work) requests(p Prices) (usd float64) {
 // watching is what it costs to know the heat, and the calls.
 func (w work) watching(p Prices) []Line {
 	reports := w.shards * windows
+	layerReads := (reports*10 + layerUnits) / 4 // consistent ones
 	lines := []Line{
-		{"heat items", fmt.Sprintf("%.0f of assumed 10 KB, with highlights of 2", reports), reports * (10 + 2) * p.Tables.OnDemandWrite / million},
+		{"heat items", fmt.Sprintf("%.0f of assumed 10 KB", reports), reports * 10 * p.Tables.OnDemandWrite / million},
+		{
+			"layers of heat", fmt.Sprintf("%d write units, %.2f million read units", layerUnits, layerReads/million),
+			(layerUnits*p.Tables.OnDemandWrite + layerReads*p.Tables.OnDemandRead) / million,
+		},
 		{"metrics", fmt.Sprintf("%.0f PutMetricData, %d metrics", reports, detectorMetrics), reports/1000*p.PutMetrics + detectorMetrics*p.Metric/daysAMonth},
 		{"metrics of hot keys", fmt.Sprintf("%d names, with their alarm", w.HotKeys), float64(w.HotKeys) * (p.Metric + p.Alarm) / daysAMonth},
 	}

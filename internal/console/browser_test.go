@@ -85,8 +85,14 @@ type tab struct {
 // patience bounds each wait for the page.
 const patience = 15 * time.Second
 
-// open starts a tab of this size. Without a browser the test fails.
+// open starts a tab of this size, for which it is noon. Without a browser the test fails.
 func open(t *testing.T, width, height int64) *tab {
+	t.Helper()
+	return openTab(t, width, height, fmt.Sprintf("Date.now = () => %d + performance.now()", noon.UnixMilli()))
+}
+
+// openTab is the same with a script that runs before those of its pages.
+func openTab(t *testing.T, width, height int64, first string) *tab {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("it needs a browser, which -short does without")
@@ -108,9 +114,8 @@ func open(t *testing.T, width, height int64) *tab {
 			}
 		}
 	})
-	clock := fmt.Sprintf("Date.now = () => %d + performance.now()", noon.UnixMilli())
 	p.do(log.Enable(), chromedp.ActionFunc(func(ctx context.Context) error {
-		_, err := page.AddScriptToEvaluateOnNewDocument(clock).Do(ctx)
+		_, err := page.AddScriptToEvaluateOnNewDocument(first).Do(ctx)
 		return err
 	}), emulation.SetDeviceMetricsOverride(width, height, 1, false), prefers("light"))
 	return p

@@ -3,6 +3,7 @@ package console
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"os"
 	"strings"
@@ -14,6 +15,8 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/hotshard/hotshard/internal/lane"
 )
 
 const rowsShown = "document.querySelectorAll('#rows a').length"
@@ -68,6 +71,32 @@ func TestViralRow(t *testing.T) {
 	}
 	f.with(func() { f.setN(1, 2, 4, 16) })
 	p.until("document.querySelector('[data-stat=N]')?.textContent == '16'")
+	p.healthy()
+}
+
+// StartViral runs the whole system with a viral counter on it. It is set from outside this
+// package, which the system imports.
+var StartViral func(*testing.T) (url, counter string)
+
+// TestViralRowOfTheSystem is the same with the system itself: from the map to the key's page,
+// on which N grows.
+func TestViralRowOfTheSystem(t *testing.T) {
+	lane.NeedsEngine(t)
+	t.Parallel()
+	url, counter := StartViral(t)
+	p := openTab(t, 1360, 1000, "")
+	p.do(chromedp.Navigate(url))
+	key := "C#" + counter + "#0"
+	p.until(fmt.Sprintf("[...document.querySelectorAll('#rows a')].some((a) => a.innerText.includes(%q))", key))
+	p.do(chromedp.Click("#pause", chromedp.ByQuery)) // the row keeps its place
+	x, y := p.rowAt(key)
+	p.do(chromedp.MouseClickXY(x, y))
+	p.until("location.hash.startsWith('#/key?type=counter')")
+	p.do(chromedp.Click("#pause", chromedp.ByQuery))
+	p.until("Number(document.querySelector('[data-stat=N]')?.textContent) > 1")
+	p.shows("write shards")
+	p.until("document.querySelectorAll('.spread tbody tr').length > 1")
+	t.Logf("N is %s", value[string](p, "document.querySelector('[data-stat=N]').textContent"))
 	p.healthy()
 }
 
@@ -166,6 +195,14 @@ func TestZoomAndRange(t *testing.T) {
 	}
 	if at := value[string](p, "location.hash"); at != "" {
 		t.Errorf("the frame led to %s", at)
+	}
+	polls := f.calls("/v1/heat")
+	waitFor(t, func() bool { return f.calls("/v1/heat") > polls })
+	p.until("!!document.getElementById('state').textContent.includes('Live')")
+	p.do(chromedp.Click("#zoom-in", chromedp.ByQuery))
+	var from2, to2 float64
+	if _, err := fmt.Sscanf(value[string](p, "document.getElementById('map').dataset.zoom"), "%f-%f", &from2, &to2); err != nil || math.Abs((to2-from2)-(to-from)/2) > 2 || from2 < from-3 || to2 > to+3 {
+		t.Errorf("after a poll, half of %v to %v %% is %v to %v: %v", from, to, from2, to2, err)
 	}
 	p.do(chromedp.Click("#zoom-all", chromedp.ByQuery))
 	p.until("!document.getElementById('map').dataset.zoom")

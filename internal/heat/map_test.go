@@ -282,7 +282,7 @@ func BenchmarkMap(b *testing.B) {
 	for n := range columns {
 		it := mapItem(10 * n)
 		for i := range 256 {
-			k := key(fmt.Sprintf("C#page/%06d#0", (n*256+i*i)%300_000), 1+random.Uint64N(900)/uint64(i+1), 1, 1, 0)
+			k := key(fmt.Sprintf("C#page/%06d#0", (n*256+i)*7919%300_000), 1+random.Uint64N(900)/uint64(i+1), 1, 1, 0)
 			it.Keys = append(it.Keys, k)
 			it.Units += k.Units
 		}
@@ -307,7 +307,7 @@ func BenchmarkMapRows(b *testing.B) {
 	for n := range 300 {
 		it := mapItem(3 * n)
 		for i := range 1000 {
-			it.Keys = append(it.Keys, key(fmt.Sprintf("C#page/%06d#0", n*1000+i), 1+random.Uint64N(500), 1, 1, 0))
+			it.Keys = append(it.Keys, key(fmt.Sprintf("C#page/%06d#0", (n*1000+i)*7919%300_000), 1+random.Uint64N(500), 1, 1, 0))
 		}
 		m.Add([]heat.Item{it})
 	}

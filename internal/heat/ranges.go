@@ -10,7 +10,6 @@ import (
 type span struct {
 	from, to int
 	units    uint64 // of its lines
-	whole    bool   // is not split
 }
 
 // ranges makes at most so many rows of lines in order of their keys: one for each key that

@@ -334,3 +334,30 @@ func TestAnOlderFoldReplacesNoNewer(t *testing.T) {
 		t.Errorf("%d records", records(item))
 	}
 }
+
+// TestLayersOnTheEngine: DynamoDB takes what is put, and its condition.
+func TestLayersOnTheEngine(t *testing.T) {
+	d := deploy(t, func(*hotkey.Settings) {})
+	d.layersTask(t)
+	d.must(t, unwindowed(units(d.now, "C#a#0", 100), 1))
+	d.now = d.now.Add(11 * time.Minute)
+	d.layersTask(t)
+	d.layersTask(t)
+	d.must(t, unwindowed(units(start, "C#a#0", 300), 2000))
+	d.now = d.now.Add(time.Minute)
+	if got := d.layersTask(t); got.Late != 1 {
+		t.Errorf("%+v", got)
+	}
+	reader := windows.Reader{Client: d.db, Table: d.names.Heat}
+	for _, step := range []time.Duration{time.Second, time.Minute, 10 * time.Minute} {
+		n := 0
+		for w, err := range reader.Windows(t.Context(), start, start.Add(10*time.Minute), step) {
+			if n++; err != nil || len(w.Items) != 1 || w.Items[0].Units != 400 || w.Items[0].Base != 10*time.Second || w.Items[0].Window != max(step, 10*time.Second) {
+				t.Errorf("step %v: %v, %+v", step, err, w)
+			}
+		}
+		if n != 1 {
+			t.Errorf("step %v: %d windows", step, n)
+		}
+	}
+}

@@ -305,3 +305,81 @@ func TestHeatTakesAnyParameters(t *testing.T) {
 		}
 	})
 }
+
+// fold puts items, of windows of ten seconds, into all layers, as the detector's task does.
+func (r *rig) fold(items []heat.Item, p heat.Progress) {
+	r.t.Helper()
+	for _, l := range []heat.Layer{heat.ByWindow, heat.ByMinute, heat.ByTenMinutes} {
+		length := max(l.Length(), 10*time.Second)
+		times := make(map[time.Time][]heat.Item)
+		for _, it := range items {
+			if start := it.Start.Truncate(length); !start.Before(p.From) && !start.Add(length).After(p.To) {
+				times[start] = append(times[start], it)
+			}
+		}
+		for start, list := range times {
+			for _, it := range l.Fold(list, start) {
+				r.putHeat(l.Stored(&it, r.now.Add(time.Hour)))
+			}
+		}
+	}
+	r.putHeat(p.Attributes())
+}
+
+// TestLayersAnswerAlike: what is asked for is answered alike before windows are folded, and when
+// some or all of them are.
+func TestLayersAnswerAlike(t *testing.T) {
+	r := newRig(t)
+	r.now = r.now.Truncate(10 * time.Minute)
+	r.pin("C#viral", 10, r.now.Add(-2*time.Hour))
+	random := rand.New(rand.NewPCG(9, 9))
+	var items []heat.Item
+	for ago := 10; ago <= 4000; ago += 10 {
+		for shard := range 3 {
+			keys := []heat.Key{{Key: fmt.Sprint("C#viral#", shard), Units: 60 + uint64(ago/100), Err: 1, Peak: 9, PeakAt: r.now.Add(-time.Duration(ago) * time.Second)}}
+			if shard == 0 && ago > 1000 && ago < 2000 {
+				keys[0].Units = 7000 + random.Uint64N(2500)
+			}
+			for n := range 30 {
+				keys = append(keys, heat.Key{Key: fmt.Sprintf("C#cold-%d-%d#0", shard, n), Units: random.Uint64N(100)})
+			}
+			it := r.counted(ago, fmt.Sprint("s", shard), keys...)
+			items = append(items, it)
+			r.count(it)
+		}
+	}
+	type key struct {
+		Key, Status, Advice string
+		Rate                float64 `json:"write_units_per_second"`
+		Error, Peak         float64
+	}
+	var first struct{ Keys []key }
+	var before []matrix
+	paths := []string{"", "?rows=20&step=1m", "?from=" + r.now.Add(-time.Hour).Format(time.RFC3339) + "&step=10m&prefix=C%23v"}
+	for i, upTo := range []time.Duration{0, 1990 * time.Second, 20 * time.Second} {
+		if upTo > 0 {
+			r.fold(items, heat.Progress{From: r.now.Add(-time.Hour), To: r.now.Add(-upTo), Late: r.now})
+		}
+		for _, since := range []string{"1h", "4h"} {
+			var got struct{ Keys []key }
+			if status := r.get("/v1/hot-keys?limit=30&since="+since, &got); status != 200 || len(got.Keys) != 30 || !strings.Contains(got.Keys[0].Advice, "its 10 write shards together take") {
+				t.Fatalf("%d %+v", status, got)
+			}
+			if first.Keys == nil {
+				first = got
+			}
+			if diff := cmp.Diff(first, got); diff != "" && since == "1h" || got.Keys[0] != first.Keys[0] {
+				t.Errorf("folded up to %v ago, since %s: %s", upTo, since, diff)
+			}
+		}
+		for n, path := range paths {
+			m := r.heat(path)
+			if i == 0 {
+				before = append(before, m)
+			}
+			if diff := cmp.Diff(before[n], m); diff != "" {
+				t.Errorf("folded up to %v ago, %s: %s", upTo, path, diff)
+			}
+		}
+	}
+}

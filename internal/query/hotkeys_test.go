@@ -93,9 +93,8 @@ func TestAnotherTable(t *testing.T) {
 	}
 }
 
-// TestHotKeysByAllThatWasCounted: what is hot by the highlights is described by all that
-// was counted in its hottest window: write shards that are too cool for the highlights
-// tell that it is skew, and bound the error.
+// TestHotKeysByAllThatWasCounted: what is hot is described by all that was counted in its
+// hottest window: write shards that are cool tell that it is skew, and bound the error.
 func TestHotKeysByAllThatWasCounted(t *testing.T) {
 	r := newRig(t)
 	now := r.now

@@ -12,9 +12,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/maypok86/otter/v2"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/memo"
 	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
@@ -39,12 +39,12 @@ type looked struct {
 // looker does the task.
 type looker struct {
 	*topFolder
-	looks int                        // at tops, of one run
-	told  *otter.Cache[string, bool] // sort keys of notes that can't be read, of which the log has been told
+	looks int             // at tops, of one run
+	told  memo.Memo[bool] // sort keys of notes that can't be read, of which the log has been told
 }
 
 func newLooker(tops *topFolder) *looker {
-	return &looker{tops, maxLooks, otter.Must(&otter.Options[string, bool]{MaximumSize: maxTops})}
+	return &looker{tops, maxLooks, memo.New[bool](maxTops)}
 }
 
 // maxLooks bounds the tops that one run looks at.
@@ -223,7 +223,7 @@ func (f *looker) notes(ctx context.Context) (list []due, err error) {
 // nothing waits for it, and it stays until somebody deletes it.
 func (f *looker) tellOnce(pk string, item dynamo.Item, err error) {
 	key := attribute.TextOf(item, schema.SK)
-	if _, told := f.told.GetIfPresent(key); told {
+	if _, told := f.told.Get(key); told {
 		return
 	}
 	f.told.Set(key, true)

@@ -15,7 +15,7 @@ import (
 // turned folds a boardNews's turns.
 func (f *topFolder) turned(ctx context.Context, s *boardNews, top storedTop, size int) (*board.Top, error) {
 	next := top.Clone()
-	if version, ok := f.sure.GetIfPresent(s.PK()); ok && version == top.version {
+	if version, ok := f.sure.Get(s.PK()); ok && version == top.version {
 		next.Sure()
 	}
 	asked := s.offer(next)

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/maypok86/otter/v2"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/memo"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -87,7 +87,7 @@ type topFolder struct {
 	lost    int                // stores of one fold that may be refused
 	now     func() time.Time
 	log     *slog.Logger
-	sure    *otter.Cache[string, int64] // version of a top whose unsure entries were found unchanged
+	sure    memo.Memo[int64] // version of a top whose unsure entries were found unchanged
 }
 
 // maxTops bounds the tops that a container remembers.
@@ -96,7 +96,7 @@ const maxTops = 1000
 func newTopFolder(client Client, settings Settings, boards Boards, now func() time.Time, log *slog.Logger) *topFolder {
 	return &topFolder{
 		client: client, table: settings.RollupsTable, boards: boards, recheck: settings.BoardRecheck, hold: board.Hold, lost: maxTopLost, now: now, log: log,
-		sure: otter.Must(&otter.Options[string, int64]{MaximumSize: maxTops}),
+		sure: memo.New[int64](maxTops),
 	}
 }
 

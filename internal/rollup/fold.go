@@ -13,9 +13,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/maypok86/otter/v2"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/memo"
 	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -32,13 +32,13 @@ type folder struct {
 	client dynamo.Updater
 	table  string
 	now    func() time.Time
-	folded *otter.Cache[string, map[int]*big.Int] // highest revs seen in a summary
+	folded memo.Memo[map[int]*big.Int] // highest revs seen in a summary
 }
 
 func newFolder(client dynamo.Updater, table string, now func() time.Time) *folder {
 	return &folder{
 		client: client, table: table, now: now,
-		folded: otter.Must(&otter.Options[string, map[int]*big.Int]{MaximumWeight: maxRevBytes, Weigher: weighRevs}),
+		folded: memo.Weighing(maxRevBytes, weighRevs),
 	}
 }
 
@@ -51,7 +51,7 @@ func weighRevs(pk string, revs map[int]*big.Int) uint32 {
 // fold brings a target up to these states of its sources, as far as this container
 // doesn't remember that they were folded.
 func (f *folder) fold(ctx context.Context, t *target) error {
-	known, _ := f.folded.GetIfPresent(t.pk)
+	known, _ := f.folded.Get(t.pk)
 	known, err := t.fold(ctx, f.client, f.table, f.now, known)
 	if err == nil {
 		f.remember(t, known)

@@ -173,7 +173,7 @@ func (s *System) counted(t *testing.T) (low, high map[string]uint64) {
 		}
 		for _, attributes := range page.Items {
 			if pk := attributes["pk"].(*types.AttributeValueMemberS).Value; pk < "K#2" || pk > "K#3" {
-				continue // highlights, summaries of hours, names of metrics
+				continue // layers, summaries of hours, names of metrics
 			}
 			item, err := heat.Parse(attributes)
 			if err != nil {

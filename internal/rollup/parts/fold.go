@@ -12,9 +12,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/maypok86/otter/v2"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/memo"
 	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -48,7 +48,7 @@ type Folder[V any] struct {
 	Client dynamo.Updater
 
 	store *Store[V]
-	known *otter.Cache[[2]string, Part[V]] // by partition and sort key; not changed
+	known memo.Memo[Part[V]] // by partition and sort key
 }
 
 // Bounds of a Folder.
@@ -60,11 +60,8 @@ const (
 // Folder returns one. Its memory is its own.
 func (s *Store[V]) Folder(client dynamo.Updater) *Folder[V] {
 	const overhead, memory = 300, 3 // an item's, and what a byte of it takes in memory
-	return &Folder[V]{client, s, otter.Must(&otter.Options[[2]string, Part[V]]{
-		MaximumWeight: maxKnownBytes,
-		Weigher: func(key [2]string, p Part[V]) uint32 {
-			return uint32(overhead + len(key[0]) + len(key[1]) + memory*s.kind.size(p.Value))
-		},
+	return &Folder[V]{client, s, memo.Weighing(maxKnownBytes, func(place string, p Part[V]) uint32 {
+		return uint32(overhead + len(place) + memory*s.kind.size(p.Value))
 	})}
 }
 
@@ -77,8 +74,8 @@ func (f *Folder[V]) Fold(ctx context.Context, key Key, streamShard string, expir
 		return errNoStreamShard
 	}
 	slices.SortStableFunc(records, func(x, y Record[V]) int { return cmp.Compare(x.Sequence, y.Sequence) })
-	place := [2]string{key.PK, key.Prefix + streamShard}
-	known, _ := f.known.GetIfPresent(place)
+	place := key.PK + "\x00" + key.Prefix + streamShard // no key of ours has a NUL
+	known, _ := f.known.Get(place)
 	known.StreamShard = streamShard
 	var next Part[V]
 	err := dynamo.Guarded(ctx, f.Client, maxRounds, func() (*dynamodb.UpdateItemInput, error) {
@@ -104,7 +101,7 @@ func (f *Folder[V]) Fold(ctx context.Context, key Key, streamShard string, expir
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("folding into %q, %q: %w", place[0], place[1], err)
+		return fmt.Errorf("folding into %q, %q: %w", key.PK, key.Prefix+streamShard, err)
 	}
 	f.known.Set(place, next)
 	return nil

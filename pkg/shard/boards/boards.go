@@ -4,9 +4,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/maypok86/otter/v2"
-
 	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/memo"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/internal/watching"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -81,7 +80,7 @@ type Boards struct {
 	client    Client
 	watch     shardmap.Watcher
 	retention time.Duration
-	known     *otter.Cache[string, knownBoard]
+	known     memo.Memo[knownBoard]
 }
 
 // Options are how Boards work. The zero value is good.
@@ -97,7 +96,7 @@ func New(client Client, table string, shards *shardmap.Map, o Options) *Boards {
 	return &Boards{
 		Reader: NewReader(client, table, shards),
 		client: client, watch: watching.Or(o.Watch), retention: o.Retention,
-		known: otter.Must(&otter.Options[string, knownBoard]{MaximumSize: maxKnownBoards}),
+		known: memo.New[knownBoard](maxKnownBoards),
 	}
 }
 

@@ -53,7 +53,7 @@ func (l *Boards) Settings(ctx context.Context, board string, now time.Time) (Set
 
 func (l *Boards) settingsOf(ctx context.Context, board string, now time.Time) (knownBoard, error) {
 	now = now.Round(0)
-	if hit, ok := l.known.GetIfPresent(board); ok && now.Sub(hit.at).Abs() <= settingsAge {
+	if hit, ok := l.known.Get(board); ok && now.Sub(hit.at).Abs() <= settingsAge {
 		return hit, nil
 	}
 	items, err := dynamo.BatchGet(ctx, l.client, l.table, []dynamo.Item{settingsKey(board)}, true)
@@ -143,7 +143,7 @@ func (l *Boards) Configure(ctx context.Context, board string, s Settings) error 
 	if err != nil {
 		return fmt.Errorf("configuring board %q: %w", board, err)
 	}
-	l.known.Invalidate(board)
+	l.known.Forget(board)
 	return nil
 }
 

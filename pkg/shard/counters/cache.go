@@ -7,9 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/maypok86/otter/v2"
-
 	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/memo"
 )
 
 // MaxCachedSummaries bounds the counters that a CachedSummaries remembers, with about
@@ -28,7 +27,7 @@ const MaxCachedSummaries = 10_000
 type CachedSummaries struct {
 	source  *Summaries
 	age     time.Duration
-	entries *otter.Cache[string, Summary]
+	entries memo.Memo[Summary]
 
 	mu      sync.Mutex
 	flights map[string]*flight // by counter
@@ -46,7 +45,7 @@ type flight struct {
 func NewCachedSummaries(source *Summaries, age time.Duration) *CachedSummaries {
 	return &CachedSummaries{
 		source: source, age: age, flights: map[string]*flight{},
-		entries: otter.Must(&otter.Options[string, Summary]{MaximumSize: MaxCachedSummaries}),
+		entries: memo.New[Summary](MaxCachedSummaries),
 	}
 }
 
@@ -89,7 +88,7 @@ func (c *CachedSummaries) claim(names []string, found map[string]Summary, now ti
 		if _, ok := found[name]; ok {
 			continue
 		}
-		if hit, ok := c.entries.GetIfPresent(name); ok && c.fresh(hit.ReadAt, now) {
+		if hit, ok := c.entries.Get(name); ok && c.fresh(hit.ReadAt, now) {
 			found[name] = hit
 			continue
 		}

@@ -9,9 +9,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/maypok86/otter/v2"
-
 	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/memo"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/internal/watching"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -114,7 +113,7 @@ type Limiter struct {
 	watch   shardmap.Watcher
 	told    *watching.Transactions
 	stagger bool
-	windows *otter.Cache[string, *limitWindow]
+	windows memo.Memo[*limitWindow]
 }
 
 // Options are how a Limiter works. The zero value is good. All processes that
@@ -131,7 +130,7 @@ func New(client Client, table string, shards *shardmap.Map, o Options) *Limiter 
 	return &Limiter{
 		client: client, table: table, shards: shards, watch: watching.Or(o.Watch), stagger: o.Stagger,
 		told:    watching.New(client, table, shards, o.Watch),
-		windows: otter.Must(&otter.Options[string, *limitWindow]{MaximumSize: maxLimitWindows}),
+		windows: memo.New[*limitWindow](maxLimitWindows),
 	}
 }
 
@@ -195,6 +194,6 @@ func (l *Limiter) hit(ctx context.Context, limit Limit, now time.Time) (*hit, er
 	}
 	h.by(entry)
 	name := schema.Key{Base: base, Bucket: h.bucket}.String()
-	h.window, _ = l.windows.ComputeIfAbsent(name, func() (*limitWindow, bool) { return newLimitWindow(), false })
+	h.window = l.windows.GetOr(name, newLimitWindow)
 	return h, nil
 }

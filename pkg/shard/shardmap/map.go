@@ -6,9 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/maypok86/otter/v2"
-
 	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/memo"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -71,7 +70,7 @@ type Map struct {
 
 	loading *mapLoad // a load that has yet to come to its end; the renewal's alone
 
-	rest *otter.Cache[string, looked] // keys looked up singly
+	rest memo.Memo[looked] // keys looked up singly
 }
 
 type looked struct {
@@ -88,7 +87,7 @@ func New(client Client, table string, o Options) *Map {
 func newMap(client Client, table string, o Options, maxKeys int) *Map {
 	return &Map{
 		client: client, table: table, options: o.withDefaults(), times: soundTimes, maxKeys: maxKeys, view: &view{},
-		rest: otter.Must(&otter.Options[string, looked]{MaximumSize: maxKeys}),
+		rest: memo.New[looked](maxKeys),
 	}
 }
 
@@ -178,7 +177,7 @@ func (m *Map) glance(ctx context.Context, now time.Time) {
 }
 
 func (m *Map) lookupRest(ctx context.Context, key string, now time.Time) (Entry, error) {
-	if hit, ok := m.rest.GetIfPresent(key); ok && now.Sub(hit.at).Abs() <= m.options.ViewAge {
+	if hit, ok := m.rest.Get(key); ok && now.Sub(hit.at).Abs() <= m.options.ViewAge {
 		return hit.entry, nil
 	}
 	entry, err := m.Read(ctx, key)

@@ -107,7 +107,7 @@ export class KeyPage {
 
   private frame(scale: Scale): Record<string, unknown> {
     const span = scale.to - scale.from;
-    return { animation: false, useUTC: true, textStyle: { fontFamily: colour("--font") }, grid: { left: 46, right: 40, top: 30, bottom: 24 }, xAxis: timeAxis(scale.from, scale.to), tooltip: tip(span, { N: "" }) };
+    return { animation: false, useUTC: true, textStyle: { fontFamily: colour("--font") }, grid: { left: 46, right: 40, top: 30, bottom: 24, outerBoundsMode: "none" }, xAxis: timeAxis(scale.from, scale.to), tooltip: tip(span, { N: "" }) };
   }
 
   private rates(): Option | undefined {

@@ -113,7 +113,7 @@ export class HeatMap {
     if (!scale || this.place.clientWidth === 0) return undefined;
     this.edges = edges(scale.heat.rows, this.named, this.height());
     const left = this.gutter();
-    const right = this.place.clientWidth < 600 ? 12 : 30;
+    const right = this.place.clientWidth < 600 ? 14 : 36;
     const line = (units: number[]) => units.map((u, i) => [scale.start(i) + scale.step / 2, scale.covered(i) > 0 ? scale.rate(u) : null]);
     const zoom = { filterMode: "none", throttle: 50 };
     const slider = {
@@ -122,7 +122,7 @@ export class HeatMap {
     };
     return {
       animation: false, useUTC: true, textStyle: { fontFamily: colour("--font") },
-      grid: [{ left, right, top: 18, height: total - 22 }, { left, right, top: total + 8, height: this.height() }],
+      grid: [{ left, right, top: 18, height: total - 22, outerBoundsMode: "none" }, { left, right, top: total + 8, height: this.height(), outerBoundsMode: "none" }],
       xAxis: [
         { ...timeAxis(scale.from, scale.to), gridIndex: 0, axisLabel: { show: false }, axisTick: { show: false } },
         { ...timeAxis(scale.from, scale.to), gridIndex: 1, axisPointer: { show: false } },
@@ -135,7 +135,7 @@ export class HeatMap {
       dataZoom: [
         { ...zoom, type: "inside", xAxisIndex: [0, 1], zoomOnMouseWheel: "ctrl", moveOnMouseMove: false, moveOnMouseWheel: false, preventDefaultMouseMove: false },
         { ...slider, xAxisIndex: [0, 1], bottom: 6, height: 16 },
-        { ...slider, yAxisIndex: 1, right: 4, width: 12, top: total + 8, height: this.height(), show: right > 12 },
+        { ...slider, yAxisIndex: 1, right: 4, width: 12, top: total + 8, height: this.height(), show: right > 14 },
       ],
       series: [
         { name: "all keys", type: "line", xAxisIndex: 0, yAxisIndex: 0, data: line(scale.heat.total), showSymbol: false, step: "middle", lineStyle: { width: 1.2, color: colour("--series") }, itemStyle: { color: colour("--series") }, areaStyle: { color: colour("--series"), opacity: 0.15 } },

@@ -26,7 +26,7 @@ function key(text: string): HTMLElement {
 
 function storm(s: Storm): (HTMLElement | string)[] {
   return [
-    s.kind, s.key === "" ? "–" : h("span", {}, key(s.key), s.keys > 1 ? ` ×${figure(s.keys)}` : ""), moment(s.from), `${figure((Date.parse(s.to) - Date.parse(s.from)) / 1000)} s`,
+    s.kind, s.key === "" ? "–" : h("span", {}, key(s.key), s.keys > 1 ? ` ×${figure(s.keys)}` : "", s.index ? ` · index ${visible(s.index)}` : ""), moment(s.from), `${figure((Date.parse(s.to) - Date.parse(s.from)) / 1000)} s`,
     `${figure(s.write_units_per_second)}/s`, `${figure(s.low)} – ${figure(s.high)}`, visible(s.advice),
   ];
 }
@@ -51,7 +51,7 @@ fill(at("main"),
     nothing ? h("p", { class: "notice" }, "No heat: nothing was written in what was read of this time.") : drawn, nothing ? null : legend(data.heat, true),
     partly ? h("p", { class: "quiet hint" }, "Where a column was read in part, its units are estimates for the whole of it, and the error is the upper half of the 95 % interval.") : null),
   section("Storms", (data.storms ?? []).length > 0
-    ? table(["what", "key", "from", "for", "write units", "95 % interval", "advice"], data.storms!.map(storm), "Storms") : h("p", { class: "quiet" }, "None was found in what was read.")),
+    ? table(["what", "key", "from", "for", "write units", data.read.share < 1 ? "95 % interval" : "between", "advice"], data.storms!.map(storm), "Storms") : h("p", { class: "quiet" }, "None was found in what was read.")),
   section("Stream shards that split", (data.splits ?? []).length > 0
     ? table(["time", "stream shard", "children"], data.splits!.map((s) => [s.time ? moment(s.time) : "not known", key(s.parent), String(s.children)]), "Splits") : h("p", { class: "quiet" }, "None.")),
   nothing ? null : h("section", { class: "panel wide", "aria-label": "Rows of the map" }, h("div", { class: "head" }, h("h2", {}, "Rows of the map"), orders), rows),

@@ -94,7 +94,7 @@ export interface Report {
   heat: Heat;
   summary: string[] | null;
   storms: Storm[] | null;
-  splits: { time: string; parent: string; children: number }[] | null;
+  splits: { time?: string; parent: string; children: number }[] | null;
   todo: string[] | null;
   read: { share: number; records: number; slices: number; stream_shards: number; calls: number; note: string };
   cost: { calls: Record<string, number> | null; usd: number; note: string };
@@ -105,6 +105,7 @@ export interface Storm {
   from: string;
   to: string;
   key: string;
+  index?: string;
   keys: number;
   write_units_per_second: number;
   low: number;
