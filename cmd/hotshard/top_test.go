@@ -2,10 +2,16 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"iter"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -237,24 +243,74 @@ func TestTopOfAForeignTable(t *testing.T) {
 			t.Errorf("%v in %s", err, line)
 			return
 		}
-		if out.hot == 0 && len(w.Keys) > 0 && w.Keys[0].Key == "customer-7" && w.Keys[0].Status != "warm" {
+		if len(w.Keys) == 0 || w.Keys[0].Key != "customer-7" {
+			return
+		}
+		out.named = cmp.Or(out.named, time.Since(began))
+		if out.hot == 0 && w.Keys[0].Status != "warm" {
 			out.hot = time.Since(began)
 			stop()
 		}
 	}
 	var errOut bytes.Buffer
-	code := run(ctx, []string{"top", "--table", table, "--endpoint", endpoint, "--json", "--duration", "60s"}, streams{out: &out, err: &errOut})
+	calls := &recorder{}
+	code := run(ctx, []string{"top", "--table", table, "--endpoint", calls.before(t, endpoint), "--json", "--duration", "60s"}, streams{out: &out, err: &errOut})
 	if code != exitOK || out.hot == 0 || !strings.Contains(errOut.String(), "stream of "+table) {
 		t.Fatalf("exit %d, hot after %v: %s", code, out.hot, errOut.String())
 	}
-	t.Logf("the hot key is named %.1f s after the start", out.hot.Seconds())
+	t.Logf("the hot key is the first one %.1f s after the start, and hot by a whole window after %.1f s", out.named.Seconds(), out.hot.Seconds())
+	calls.check(t)
+}
+
+// recorder stands before an engine and notes the calls that are made.
+type recorder struct {
+	mu    sync.Mutex
+	calls []string
+	polls []time.Time // when GetRecords was called; the engine has one stream shard
+}
+
+func (c *recorder) before(t *testing.T, endpoint string) string {
+	t.Helper()
+	to, err := url.Parse(endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+		c.mu.Lock()
+		c.calls = append(c.calls, operation)
+		if operation == "GetRecords" {
+			c.polls = append(c.polls, time.Now())
+		}
+		c.mu.Unlock()
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// check: nothing is called but what reads, and the stream shard is polled once a second at
+// most. What is measured here comes with the machine's own delays.
+func (c *recorder) check(t *testing.T) {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, call := range c.calls {
+		if !slices.Contains([]string{"DescribeTable", "ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"}, call) {
+			t.Errorf("the call %s is made", call)
+		}
+	}
+	if n := len(c.polls); n < 2 || float64(n-1) > c.polls[n-1].Sub(c.polls[0]).Seconds()+1 {
+		t.Errorf("%d polls in %v", n, c.polls[n-1].Sub(c.polls[0]))
+	}
 }
 
 // lineWriter hands on whole lines.
 type lineWriter struct {
-	rest []byte
-	each func(line string)
-	hot  time.Duration
+	rest       []byte
+	each       func(line string)
+	named, hot time.Duration
 }
 
 func (l *lineWriter) Write(b []byte) (int, error) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -143,7 +144,11 @@ func (f *fake) Do(request *http.Request) (*http.Response, error) {
 	}
 	f.calls = append(f.calls, call{operation, in.ShardId, time.Now()})
 	if f.fail != nil {
-		if wrong := f.fail(operation, in.ShardId); wrong != nil {
+		if wrong := f.fail(operation, in.ShardId); wrong != nil && wrong.status == http.StatusOK {
+			response := answer(http.StatusOK, "")
+			response.Body = io.NopCloser(io.MultiReader(strings.NewReader(`{"Records":[`), iotest.ErrReader(io.ErrUnexpectedEOF)))
+			return response, nil
+		} else if wrong != nil {
 			return answer(wrong.status, fmt.Sprintf(`{"__type":"com.amazonaws.dynamodb.v20120810#%s","message":"as told"}`, wrong.code)), nil
 		}
 	}

@@ -194,11 +194,11 @@ func refused(err error) bool {
 	return ok && strings.HasSuffix(fault.ErrorCode(), "ValidationException") || ok && fault.ErrorCode() == "SerializationException"
 }
 
-// passing says that the same call may be answered soon: no answer came, or one of a service
-// that is out of order.
+// passing says that the same call may be answered soon: no answer came, or not all of it, or one
+// of a service that is out of order.
 func passing(err error) bool {
 	answer, ok := errors.AsType[*smithyhttp.ResponseError](err)
-	return !ok || answer.HTTPStatusCode() >= http.StatusInternalServerError
+	return !ok || answer.HTTPStatusCode() == http.StatusOK || answer.HTTPStatusCode() >= http.StatusInternalServerError
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

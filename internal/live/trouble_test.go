@@ -57,6 +57,7 @@ func TestOutages(t *testing.T) {
 		want   string
 	}{
 		{"InternalServerError", 500, 20 * time.Second, ""},
+		{"an answer that is cut off", 200, 20 * time.Second, ""},
 		{"InternalServerError", 500, time.Hour, "no poll was answered for 30s"},
 		{"AccessDeniedException", 400, time.Hour, "AccessDenied"},
 		{"ResourceNotFoundException", 400, time.Hour, "is not there any more"},
