@@ -53,6 +53,7 @@ type shard struct {
 	failing  time.Time // since when no poll is answered; zero if the last one was
 
 	live    bool          // it reads what is written now, not what was before
+	full    bool          // the last page had as many records as fit
 	empty   int           // pages in a row
 	strikes int           // polls in a row that lag and don't come closer
 	lag     time.Duration // of the newest record at the last poll
@@ -89,7 +90,7 @@ func later(a, b time.Time) time.Time {
 func (s *shard) run(ctx context.Context) error {
 	s.began = time.Now()
 	for {
-		if err := sleep(ctx, time.Until(s.polled.Add(pollInterval))); err != nil {
+		if err := sleep(ctx, time.Until(s.polled.Add(s.pause()))); err != nil {
 			return err
 		}
 		ended, err := s.poll(ctx)
@@ -101,6 +102,15 @@ func (s *shard) run(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// pause is between two polls. DynamoDB Local has one stream shard for a whole table, and no
+// other readers to spare: a full page is followed at once there.
+func (s *shard) pause() time.Duration {
+	if s.full && s.r.stream.ofEngine() {
+		return 0
+	}
+	return pollInterval
 }
 
 // poll makes one call of GetRecords, and counts what it brings.
@@ -190,6 +200,7 @@ func (s *shard) count(batch *ddbstream.Batch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	records := batch.Records
+	s.full = len(records) == maxRecords
 	if n := len(records); n > 0 {
 		s.after = string(records[n-1].Sequence)
 	}
