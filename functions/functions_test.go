@@ -72,6 +72,7 @@ var steps = []step{
 	{"query", "api-unknown-parameter", `{"statusCode":422,"body":{"errors":[{"location":"query.consistancy","value":["strong"]}]}}`, ""},
 	{"query", "api-bad-parameter", `{"statusCode":422,"body":{"status":422,"errors":[{"location":"query.limit"}]}}`, ""},
 	{"query", "api-get-hot-keys", `{"statusCode":200,"body":{"keys":[]}}`, ""},
+	{"query", "api-get-heat", `{"statusCode":200,"body":{"step":"10s","rows":[]}}`, ""},
 	{"query", "api-openapi", `{"statusCode":200,"body":{"openapi":"3.1.0","paths":{"/v1/events":{"post":{},"get":{}}}}}`, ""},
 
 	// Folds of a stream, some of it delivered again, and the summary they make.
@@ -119,6 +120,7 @@ var steps = []step{
 	{"hotkeys", "stream-modify", folded, ""},
 	{"aggregator", "schedule-compact", `{"buckets":0,"merged":0,"tombstones":0,"done":true}`, ""},
 	{"aggregator", "schedule-boards", `{"looked":0,"failed":0}`, ""},
+	{"hotkeys", "schedule-layers", `{"windows":0,"late":0}`, ""},
 	{"hotkeys", "schedule-shrink", `{"keys":0,"shrunk":0}`, ""},
 }
 

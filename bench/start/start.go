@@ -6,7 +6,7 @@
 //
 // Several folders are measured in turns, so that what the machine does beside it
 // slows all of them alike. Nothing is invoked. What a function reads at its start is
-// there: an empty shard map, on the engine.
+// there: a shard map of so many keys, on the engine.
 package start
 
 import (
@@ -18,11 +18,16 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/bench/rig"
 	"github.com/hotshard/hotshard/internal/local/limiter"
 	"github.com/hotshard/hotshard/internal/runtimeapi"
+	"github.com/hotshard/hotshard/internal/schema"
 )
 
 // Program is the experiment.
@@ -31,25 +36,48 @@ var Program = rig.Program{
 	Args: "FOLDER... (with a folder for each function)",
 	Flags: func(f *flag.FlagSet) func(context.Context, *rig.Run) error {
 		runs := f.Int("runs", 40, "starts of each function")
+		maps := f.String("keys", "0", "in the shard map: one or more numbers, with commas between")
 		return func(ctx context.Context, r *rig.Run) error {
-			t, err := rig.NewTables(ctx, r.Endpoint, limiter.Options{})
-			if err != nil {
-				return err
-			}
-			env := t.Environment("HOME=" + os.TempDir())
-			fmt.Fprintln(r, "| folder | function | size | fastest | median | p90 |\n| --- | --- | ---: | ---: | ---: | ---: |")
-			for _, name := range []string{"ingest", "hotkeys", "aggregator", "query"} {
-				if err := measure(ctx, r, env, name, r.Args, *runs); err != nil {
+			fmt.Fprintln(r, "| keys in the map | folder | function | size | fastest | median | p90 |\n| ---: | --- | --- | ---: | ---: | ---: | ---: |")
+			for _, text := range strings.Split(*maps, ",") {
+				keys, err := strconv.Atoi(text)
+				if err != nil || keys < 0 {
+					return fmt.Errorf("-keys %s: want numbers with commas between", *maps)
+				}
+				err = rig.With(ctx, r.Endpoint, limiter.Options{}, func(t *rig.Tables) error { return measureAll(ctx, r, t, keys, *runs) })
+				if err != nil {
 					return err
 				}
 			}
-			return t.Close()
+			return nil
 		}
 	},
 }
 
+// measureAll measures all functions with a shard map of so many keys, which got their
+// counts an hour ago.
+func measureAll(ctx context.Context, r *rig.Run, t *rig.Tables, keys, runs int) error {
+	group, filling := errgroup.WithContext(ctx)
+	group.SetLimit(8)
+	for i := range keys {
+		group.Go(func() error {
+			return t.Pin(filling, schema.BaseKey{Type: schema.Counter, Name: fmt.Sprintf("page/%05d", i)}, 4, time.Now().Add(-time.Hour))
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	env := t.Environment("HOME=" + os.TempDir())
+	for _, name := range []string{"ingest", "hotkeys", "aggregator", "query"} {
+		if err := measure(ctx, r, env, name, keys, r.Args, runs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // measure starts one function of each folder, in turns, and prints a row for each.
-func measure(ctx context.Context, w io.Writer, env []string, name string, folders []string, runs int) error {
+func measure(ctx context.Context, w io.Writer, env []string, name string, keys int, folders []string, runs int) error {
 	took := make([][]time.Duration, len(folders))
 	for range runs {
 		for i, folder := range folders {
@@ -67,8 +95,8 @@ func measure(ctx context.Context, w io.Writer, env []string, name string, folder
 		}
 		slices.Sort(took[i])
 		at := func(q float64) float64 { return rig.Millis(rig.Quantile(took[i], q)) }
-		fmt.Fprintf(w, "| %s | %s | %.2f MB | %.1f ms | %.1f ms | %.1f ms |\n",
-			filepath.Base(folder), name, float64(info.Size())/1e6, at(0), at(0.5), at(0.9))
+		fmt.Fprintf(w, "| %d | %s | %s | %.2f MB | %.1f ms | %.1f ms | %.1f ms |\n",
+			keys, filepath.Base(folder), name, float64(info.Size())/1e6, at(0), at(0.5), at(0.9))
 	}
 	return nil
 }

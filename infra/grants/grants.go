@@ -69,7 +69,7 @@ var All = []Grant{
 	{Query, Heat, "", operations[query.HeatClient](), "what the detector counted"},
 	{Query, ShardMap, "", operations[query.ShardMapClient](), "the view of shard counts"},
 
-	{Hotkeys, Heat, "", operations[hotkey.HeatTable](), "heat items, its own and those of other stream shards; summaries of hours; the budget of metric names"},
+	{Hotkeys, Heat, "", operations[hotkey.HeatTable](), "heat items, its own and those of other stream shards; layers; summaries of hours; the budget of metric names"},
 	{Hotkeys, Source, "", operations[hotkey.Describer](), "keys and indexes of a table that the deployment is attached to"},
 	{Hotkeys, ShardMap, "", operations[hotkey.ShardMapTable](), "the view of shard counts, and changes"},
 

@@ -20,7 +20,7 @@ func Report(data any) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("a report's data: %w", err)
 	}
-	script, style := must(fs.ReadFile(bundle, "dist/report.js")), must(fs.ReadFile(bundle, "dist/report.css"))
+	script, style := must(fs.ReadFile(bundle, "dist/console.js")), must(fs.ReadFile(bundle, "dist/report.css"))
 	licences := must(fs.ReadFile(bundle, "dist/LICENSES.txt"))
 	var page bytes.Buffer
 	fmt.Fprintf(&page, reportHead, hash(script), hash(style), style)

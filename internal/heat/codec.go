@@ -77,8 +77,8 @@ func number(n uint64) types.AttributeValue {
 
 // pack writes each key as: the index, empty for the table's own; the key; units, err,
 // writes, peak; the peak's second from the window's start; of a folded item's key top, its
-// error, and the milliseconds from the item's start to that of the top's window. All numbers are varints,
-// texts have their length before them.
+// error, and the milliseconds from the item's start to that of the top's window. All numbers
+// are varints, texts have their length before them.
 func (it *Item) pack(keys []Key) []byte {
 	b := []byte{} // never nil: DynamoDB refuses that
 	for _, k := range keys {

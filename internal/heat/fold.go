@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -16,10 +17,10 @@ import (
 // folded items gives the same rates, errors and peaks as Merge of the items themselves; the
 // same statuses, if all items have one limit and one hot rate; times of the first and the
 // last window with a key as far as the folded items' starts and ends tell; and neither
-// siblings nor crowds. To fold folded items gives the same item as to fold at once what
-// they are made from. Of folded items that were stored, and so have lost their lightest keys, that
-// holds of no figure but units and records of the whole; units of a key, and its top, are no greater then, and with the
-// errors they are no less than what is true.
+// siblings nor crowds. To fold folded items gives the same item as to fold at once what they
+// are made from. Of folded items that were stored, and so have lost their lightest keys,
+// that holds of no figure but units and records of the whole; units of a key, and its top,
+// are no greater then, and with the errors they are no less than what is true.
 func Fold(items []Item, start time.Time, length time.Duration) Item {
 	f := Item{Start: start, Window: length, Base: length, Coverage: coverage(items)}
 	var a tallier
@@ -61,8 +62,8 @@ func (it *Item) sum(other *Item, first bool) {
 	}
 }
 
-// fold takes over what one window says of the key. Its error is that of the windows before and, of this
-// one and the others, what they may hide of a key that they don't list.
+// fold takes over what one window says of the key. Its error is that of the windows before
+// and, of this one and the others, what they may hide of a key that they don't list.
 func (k *Key) fold(t tally) {
 	first := k.TopAt.IsZero()
 	switch writes := t.writes(); {
@@ -103,7 +104,10 @@ func byWeight(a, b Key) int {
 		}
 		return -1
 	}
-	return cmp.Or(cmp.Compare(b.weight(), a.weight()), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Index, b.Index))
+	if a, b := a.weight(), b.weight(); a != b {
+		return cmp.Compare(b, a)
+	}
+	return cmp.Or(strings.Compare(a.Key, b.Key), strings.Compare(a.Index, b.Index))
 }
 
 // weight is 0 of a key with no certain units.

@@ -206,7 +206,8 @@ func (m *Map) enter(t *tally) {
 // share is the part of a window's time that lies in a column, in milliseconds from its start.
 type share struct{ from, to, length uint64 }
 
-// of is the share's part of so many units. The parts of all shares of a window add up to all of them.
+// of is the share's part of so many units. The parts of all shares of a window add up to all
+// of them.
 func (s share) of(units uint64) uint64 {
 	if s.from == 0 && s.to == s.length {
 		return units

@@ -16,8 +16,8 @@ type span struct {
 // was hot, the hottest of them if there are too many, and ranges of the keys between. What
 // finds no row is in the rest.
 //
-// As long as there is room, the range with the most units is split, where its keys have the fewest bytes in
-// common, and of such places at the one that halves it best.
+// As long as there is room, the range with the most units is split, where its keys have the
+// fewest bytes in common, and of such places at the one that halves it best.
 func ranges(lines []*line, rows int) []span {
 	hot := hottest(lines, rows)
 	between := gaps(lines, hot)

@@ -117,8 +117,10 @@ func (t *tally) rate() float64 { return float64(t.top) / t.entries[0].item.base(
 
 // compareEntries orders by key, index, table, window and second of the peak.
 func compareEntries(a, b entry) int {
+	if a.key.Key != b.key.Key { // nearly always: the others are dear
+		return strings.Compare(a.key.Key, b.key.Key)
+	}
 	return cmp.Or(
-		strings.Compare(a.key.Key, b.key.Key),
 		strings.Compare(a.key.Index, b.key.Index),
 		strings.Compare(a.item.Table, b.item.Table),
 		a.item.Start.Compare(b.item.Start),

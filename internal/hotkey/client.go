@@ -13,8 +13,8 @@ import (
 // What hotkeys calls of DynamoDB, table by table; its role is granted that (infra/grants).
 // A transaction's parts are called on their tables.
 type (
-	// HeatTable is for heat items, its own and those of other stream shards, summaries of
-	// hours, and the budget of metric names.
+	// HeatTable is for heat items, its own and those of other stream shards, layers,
+	// summaries of hours, and the budget of metric names.
 	HeatTable interface {
 		dynamo.Putter
 		dynamo.Querier

@@ -21,6 +21,9 @@
 //	report.go  the heat table, log lines, metrics         reports
 //	act.go     growth of what is hot                      reports -> decisions
 //
+// A scheduled task folds heat items into layers, over all stream shards and over time
+// (layers.go), and another one has shard counts shrink (shrink.go).
+//
 // A stream holds only writes that succeeded and changed something. A key that
 // throttles looks flat in it, just below a partition's limit, so all rates here
 // are lower bounds of what callers wanted. Refusals are for writers to answer.

@@ -252,7 +252,8 @@ func TestHeatSaysWhatIsUnreadable(t *testing.T) {
 	}
 }
 
-// TestHeatTakesAnyParameters: whatever is asked for, the answer is well formed or names what is wrong.
+// TestHeatTakesAnyParameters: whatever is asked for, the answer is well formed or names what
+// is wrong.
 func TestHeatTakesAnyParameters(t *testing.T) {
 	r := newRig(t)
 	random := rand.New(rand.NewPCG(7, 7))

@@ -1,5 +1,5 @@
 // Bundles the console's page and the report's into the folder that is named, ../dist by
-// default: two scripts, two style sheets, the page, and the licences of what is bundled.
+// default: a script for both, two style sheets, the page, and the licences of what is bundled.
 import { build } from "esbuild";
 import { copyFile, mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
@@ -12,7 +12,7 @@ await mkdir(out, { recursive: true });
 
 const { metafile } = await build({
   absWorkingDir: here,
-  entryPoints: ["src/console.ts", "src/report.ts", "src/console.css", "src/report.css"],
+  entryPoints: ["src/console.ts", "src/console.css", "src/report.css"],
   outdir: out,
   bundle: true,
   minify: true,

@@ -53,7 +53,7 @@ export function remedy(fault: unknown, about: About): { what: string; then: stri
         what: "You may not read the heat.",
         then: (fault.detail ? fault.detail + " — " : "") + (about.mode === "table"
           ? "The credentials need the five read-only calls of the table's stream: DescribeTable, ListStreams, DescribeStream, GetShardIterator, GetRecords."
-          : "The calls of operators need a grant (docs/deploy.md, “Who may call”). Check which credentials the console was started with."),
+          : "The calls of operators need a grant (docs/deploy.md, “Who may call what”). Check which credentials the console was started with."),
       };
     case 404:
       return { what: "The server has no such call.", then: (fault.detail ? fault.detail + " — " : "") + "It may be older than this page: build both from one version." };

@@ -6,6 +6,7 @@ import { KeyPage } from "./key";
 import { legend } from "./legend";
 import { HeatMap } from "./map";
 import { board, counter, hotKeys, pipeline, type Panel } from "./panels";
+import { report } from "./report";
 import { RowList, type Order } from "./rows";
 import { ago, percent, quoted, visible } from "./text";
 import { themed } from "./theme";
@@ -246,4 +247,6 @@ function begin(): void {
   show();
 }
 
-void start();
+// One script is for both pages: most of it is the chart library. Only a report has its data in it.
+if (document.getElementById("data")) report();
+else void start();

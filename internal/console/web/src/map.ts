@@ -128,7 +128,7 @@ export class HeatMap {
         { ...timeAxis(scale.from, scale.to), gridIndex: 1, axisPointer: { show: false } },
       ],
       yAxis: [
-        { ...rateAxis("the whole table, write units/s"), gridIndex: 0, splitNumber: 2 },
+        { ...rateAxis("all keys together, write units/s"), gridIndex: 0, splitNumber: 2 },
         { type: "value", gridIndex: 1, inverse: true, min: 0, max: this.edges.at(-1), show: false, axisPointer: { show: false } },
       ],
       tooltip: tip(scale.to - scale.from),
