@@ -107,8 +107,9 @@ func everyRecordOnce(t *testing.T, dice *rand.Rand) {
 		f.open("")
 	}
 	failures := []float64{0, 0, 0.1}[dice.IntN(3)]
+	luck := rand.New(rand.NewPCG(dice.Uint64(), 0)) // of the stand-in, which has other callers
 	f.fail = func(operation, _ string) *fault {
-		if operation == "GetRecords" && dice.Float64() < failures {
+		if operation == "GetRecords" && luck.Float64() < failures {
 			return &fault{500, "InternalServerError"}
 		}
 		return nil
