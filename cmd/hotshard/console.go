@@ -15,6 +15,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/console"
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/live"
 	"github.com/hotshard/hotshard/internal/query"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -120,7 +121,7 @@ func (c *ConsoleCmd) handler(ctx context.Context, std streams) (handler http.Han
 		wait := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 		return console.Handler(httpapi.New(log, query.Routes(service)), about), wait, nil
 	}
-	w, err := c.openTable(ctx, std, configured, time.Time{})
+	w, err := c.openTable(ctx, std, configured, live.Options{})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -131,7 +131,7 @@ func (h *heatFrom) open(ctx context.Context, std streams, since time.Time) (*wat
 	if h.Stack {
 		return h.openStack(c)
 	}
-	return h.openTable(ctx, std, c, since)
+	return h.openTable(ctx, std, c, live.Options{Since: since, AtOnce: since.IsZero()})
 }
 
 // look finds a table's stream, says who reads it, and refuses to be one reader too many.
@@ -159,13 +159,15 @@ func (h *heatFrom) look(ctx context.Context, std streams, c aws.Config) (live.Fo
 	return found, nil
 }
 
-func (h *heatFrom) openTable(ctx context.Context, std streams, c aws.Config, since time.Time) (*watched, error) {
+// openTable reads a table's stream as the options say.
+func (h *heatFrom) openTable(ctx context.Context, std streams, c aws.Config, o live.Options) (*watched, error) {
 	found, err := h.look(ctx, std, c)
 	if err != nil {
 		return nil, err
 	}
 	told := &notices{tell: func(sentence string) { fmt.Fprintln(std.err, visible(sentence)) }}
-	reader := live.New(live.Options{Streams: dynamodbstreams.NewFromConfig(c), Found: found, Since: since, Tell: told.take})
+	o.Streams, o.Found, o.Tell = dynamodbstreams.NewFromConfig(c), found, told.take
+	reader := live.New(o)
 	return &watched{source: reader, settled: reader.Settled, run: reader.Run, notices: told, name: h.Table, where: h.where(c)}, nil
 }
 

@@ -32,8 +32,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/plan"
 )
 
-// Window is the length of the windows that are counted. They are aligned with the Unix epoch;
-// the one in which reading began is covered in part.
+// Window is the length of the windows that are counted. They are aligned with the Unix epoch,
+// unless Options say otherwise; the one in which reading began is covered in part.
 const Window = 10 * time.Second
 
 // Options say what is read.
@@ -44,6 +44,10 @@ type Options struct {
 	// Since is where to begin; the zero time is now. What is older than the stream's oldest
 	// record, 24 hours, is not there.
 	Since time.Time
+
+	// AtOnce has the first window begin when reading does, so that it is whole as soon as may be.
+	// Then windows are kept for an hour only, since minutes are not made of whole ones.
+	AtOnce bool
 
 	// PartitionWCU is how many write units a second a partition takes, 1,000 by default; a key
 	// is hot from Threshold of it on, 0.7 by default.
@@ -60,7 +64,8 @@ type Reader struct {
 	slots  chan *slot
 
 	mu      sync.Mutex
-	begin   time.Time         // of the first window
+	begin   time.Time         // since when records are counted
+	base    time.Time         // of the first window
 	reading map[string]*shard // by stream shard
 	parts   map[int64]*parts  // of windows that are not over, by their start in seconds
 	over    time.Time         // windows that end by then are in history
@@ -166,11 +171,8 @@ func (r *Reader) Settled() time.Time {
 	return r.over
 }
 
-// windowOf is the start of the window that a time is in.
-func windowOf(t time.Time) time.Time {
-	seconds, step := t.Unix(), int64(Window/time.Second)
-	return time.Unix(seconds-seconds%step, 0).UTC()
-}
+// windowOf is the start of the window that a time is in, not before the first one.
+func (r *Reader) windowOf(t time.Time) time.Time { return r.base.Add(t.Sub(r.base).Truncate(Window)) }
 
 // window puts together what stream shards handed on. The caller holds mu.
 func (r *Reader) window(start time.Time, p *parts) heat.Window {
@@ -204,7 +206,11 @@ func (r *Reader) hotRate() float64 { return r.o.Threshold * r.o.PartitionWCU }
 func (r *Reader) start(begin time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.begin, r.over = begin, windowOf(begin)
+	r.begin, r.base = begin, begin
+	if !r.o.AtOnce {
+		r.base = begin.Truncate(Window)
+	}
+	r.over = r.base
 }
 
 func (r *Reader) add(s *shard) {

@@ -176,3 +176,40 @@ func (f *fake) written(from time.Time) map[string]uint64 {
 	}
 	return units
 }
+
+// TestTheFirstWindowIsWhole: with AtOnce a key just over the threshold is hot in the first
+// window already, whatever the time of day.
+func TestTheFirstWindowIsWhole(t *testing.T) {
+	for after := range 10 {
+		synctest.Test(t, func(t *testing.T) {
+			time.Sleep(time.Duration(after) * time.Second)
+			f := &fake{}
+			s := f.open("")
+			r, stop := f.reading(t, Options{PartitionWCU: 200, AtOnce: true})
+			seconds(16, func(int) {
+				for range 147 {
+					f.write(s, "hot", 1)
+				}
+			})
+			var first *heat.Window
+			for w, err := range r.Windows(t.Context(), time.Time{}, r.Settled(), Window) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if first == nil {
+					first = &w
+				}
+			}
+			if first == nil {
+				t.Fatalf("after %d s: no window is over after 16 s", after)
+			}
+			row := heat.Merge(first.Items)[0]
+			if row.Status != heat.Hot || row.WriteUnitsPerSecond != 147 || first.Items[0].Coverage != 0 {
+				t.Errorf("after %d s: %+v, coverage %v", after, row, first.Items[0].Coverage)
+			}
+			if err := stop(); !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		})
+	}
+}

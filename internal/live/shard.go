@@ -242,7 +242,7 @@ func (s *shard) add(w *count.Write) {
 
 // window is the one that a time is in. The caller holds mu.
 func (s *shard) window(at time.Time) *count.Window {
-	start := windowOf(at)
+	start := s.r.windowOf(at)
 	if s.open[start.Unix()] == nil {
 		s.open[start.Unix()] = count.NewWindow(start, Window, topKeys)
 	}
@@ -310,7 +310,7 @@ func (s *shard) handGaps(to time.Time) {
 	for i := range s.gaps {
 		g := &s.gaps[i]
 		for g.from.Before(g.to) {
-			start := windowOf(g.from)
+			start := s.r.windowOf(g.from)
 			end := start.Add(Window)
 			if end.After(to) {
 				break
