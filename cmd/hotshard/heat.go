@@ -36,6 +36,7 @@ type heatFrom struct {
 	Region       string `placeholder:"NAME" help:"AWS Region. Default: the environment's."`
 	Endpoint     string `env:"HOTSHARD_ENDPOINT" placeholder:"URL" help:"DynamoDB-compatible engine instead of AWS."`
 	TablesPrefix string `default:"hotshard-" placeholder:"TEXT" help:"With --stack: of the names of its tables."`
+	PartitionWCU int    `name:"partition-wcu" default:"1000" help:"With --table: write units a second that a partition takes. AWS has 1000, hotshard local what its own flag says."`
 	Force        bool   `help:"With --table: read its stream even if that is one reader too many for it, until the first throttle."`
 }
 
@@ -46,6 +47,10 @@ func (h *heatFrom) Validate() error {
 		return errors.New("want one of --table and --stack")
 	case h.Force && h.Stack:
 		return errors.New("--force is for --table")
+	case h.PartitionWCU < 1:
+		return fmt.Errorf("--partition-wcu %d: want at least 1", h.PartitionWCU)
+	case h.PartitionWCU != awsPartitionWCU && h.Stack:
+		return errors.New("--partition-wcu is for --table: a deployment knows its own")
 	case h.Endpoint != "":
 		return system.CheckEndpoint(h.Endpoint)
 	}
@@ -166,7 +171,7 @@ func (h *heatFrom) openTable(ctx context.Context, std streams, c aws.Config, o l
 		return nil, err
 	}
 	told := &notices{tell: func(sentence string) { fmt.Fprintln(std.err, visible(sentence)) }}
-	o.Streams, o.Found, o.Tell = dynamodbstreams.NewFromConfig(c), found, told.take
+	o.Streams, o.Found, o.Tell, o.PartitionWCU = dynamodbstreams.NewFromConfig(c), found, told.take, float64(h.PartitionWCU)
 	reader := live.New(o)
 	return &watched{source: reader, settled: reader.Settled, run: reader.Run, notices: told, name: h.Table, where: h.where(c)}, nil
 }

@@ -22,7 +22,6 @@ import (
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/live"
 	"github.com/hotshard/hotshard/internal/report"
-	"github.com/hotshard/hotshard/pkg/shard/plan"
 )
 
 // ReportCmd writes one HTML file about the heat of a time.
@@ -76,7 +75,7 @@ func (c *ReportCmd) Run(ctx context.Context, std streams) error {
 	calls := countCalls(&config)
 	settings := report.Settings{
 		Table: c.Table, Foreign: !c.Stack, Index: c.Index, Rows: reportRows,
-		Limit: plan.PartitionWriteUnits, HotRate: live.DefaultThreshold * plan.PartitionWriteUnits,
+		Limit: float64(c.PartitionWCU), HotRate: live.DefaultThreshold * float64(c.PartitionWCU),
 	}
 	var data report.Data
 	if c.Stack {

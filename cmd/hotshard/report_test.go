@@ -52,19 +52,19 @@ func TestReportOfATable(t *testing.T) {
 		t.Cleanup(func() { _, _ = db.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &table}) })
 	}
 	const hostile = `</script><img src=x onerror="alert(1)">`
-	heavy := strings.Repeat("x", 300_000) // 294 units
+	body := strings.Repeat("x", 5000) // 5 units and more
 	for i := range 170 {
 		user := hostile
 		if i%8 == 0 {
 			user = fmt.Sprint("user#", i)
 		}
-		item := map[string]types.AttributeValue{"user": &types.AttributeValueMemberS{Value: user}, "at": &types.AttributeValueMemberS{Value: fmt.Sprintf("%06d", i)}, "body": &types.AttributeValueMemberS{Value: heavy}}
+		item := map[string]types.AttributeValue{"user": &types.AttributeValueMemberS{Value: user}, "at": &types.AttributeValueMemberS{Value: fmt.Sprintf("%06d", i)}, "body": &types.AttributeValueMemberS{Value: body}}
 		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: item}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	file := filepath.Join(t.TempDir(), "heat.json")
-	code, out, errs := hotshard(t, "report", "--table", "orders", "--endpoint", endpoint, "--since", "5m", "-o", file, "--json")
+	code, out, errs := hotshard(t, "report", "--table", "orders", "--endpoint", endpoint, "--partition-wcu", "10", "--since", "5m", "-o", file, "--json")
 	if code != exitOK || !strings.Contains(out, "was found") && !strings.Contains(out, "were found") {
 		t.Fatalf("exit %d, %s, %s", code, out, errs)
 	}
@@ -87,7 +87,7 @@ func TestReportOfATable(t *testing.T) {
 	}
 
 	page := filepath.Join(t.TempDir(), "heat.html")
-	if code, out, errs := hotshard(t, "report", "--table", "orders", "--endpoint", endpoint, "--since", "5m", "-o", page); code != exitOK {
+	if code, out, errs := hotshard(t, "report", "--table", "orders", "--endpoint", endpoint, "--partition-wcu", "10", "--since", "5m", "-o", page); code != exitOK {
 		t.Fatalf("exit %d, %s, %s", code, out, errs)
 	}
 	html, err := os.ReadFile(page)
@@ -143,6 +143,8 @@ func TestReportUsage(t *testing.T) {
 		"--since 25h: want 1m to 24h":     {"--table", "t", "-o", "x.html", "--since", "25h"},
 		"--since 169h: want 1m to 168h":   {"--stack", "-o", "x.html", "--since", "169h"},
 		"--sample 2: want 0.0005 to 1":    {"--table", "t", "-o", "x.html", "--sample", "2"},
+		"--partition-wcu 0: want":         {"--table", "t", "-o", "x.html", "--partition-wcu", "0"},
+		"--partition-wcu is for --table":  {"--stack", "-o", "x.html", "--partition-wcu", "20"},
 		"--index needs --stack":           {"--table", "t", "-o", "x.html", "--index", "by_rank"},
 		"is a folder":                     {"--table", "t", "-o", folder, "--endpoint", "http://127.0.0.1:1"},
 		"the folder of --output":          {"--table", "t", "-o", filepath.Join(folder, "no", "x.html"), "--endpoint", "http://127.0.0.1:1"},

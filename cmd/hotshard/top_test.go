@@ -220,7 +220,7 @@ func TestTopOfAForeignTable(t *testing.T) {
 		for n := 0; ctx.Err() == nil; n++ {
 			var puts []types.WriteRequest
 			for i := range 10 {
-				item := map[string]types.AttributeValue{"customer": text("customer-7"), "order": text(fmt.Sprint(n, "-", i)), "data": text(strings.Repeat("x", 20_000))}
+				item := map[string]types.AttributeValue{"customer": text("customer-7"), "order": text(fmt.Sprint(n, "-", i)), "data": text(strings.Repeat("x", 500))}
 				if i > 7 {
 					item["customer"] = text(fmt.Sprint("customer-", 100+n%50))
 				}
@@ -254,7 +254,7 @@ func TestTopOfAForeignTable(t *testing.T) {
 	}
 	var errOut bytes.Buffer
 	calls := &recorder{}
-	code := run(ctx, []string{"top", "--table", table, "--endpoint", calls.before(t, endpoint), "--json", "--duration", "60s"}, streams{out: &out, err: &errOut})
+	code := run(ctx, []string{"top", "--table", table, "--endpoint", calls.before(t, endpoint), "--json", "--partition-wcu", "50", "--duration", "60s"}, streams{out: &out, err: &errOut})
 	if code != exitOK || out.hot == 0 || !strings.Contains(errOut.String(), "stream of "+table) {
 		t.Fatalf("exit %d, hot after %v: %s", code, out.hot, errOut.String())
 	}
