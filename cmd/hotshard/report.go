@@ -9,7 +9,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -60,14 +59,21 @@ func (c *ReportCmd) Validate() error {
 	return c.heatFrom.Validate()
 }
 
-// Run makes the report. Nothing is written before it is whole.
-func (c *ReportCmd) Run(ctx context.Context, std streams) error {
-	if info, err := os.Stat(c.Output); err == nil && info.IsDir() {
-		return fmt.Errorf("--output %s is a folder: name a file", c.Output)
+// Run makes the report. What was there before stays until the report is whole.
+func (c *ReportCmd) Run(ctx context.Context, std streams) (err error) {
+	if info, err := os.Lstat(c.Output); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("--output %s is there and is no file: name a file", c.Output)
 	}
-	if _, err := os.Stat(filepath.Dir(c.Output)); err != nil {
-		return fmt.Errorf("the folder of --output: %w", err)
+	file, err := os.OpenFile(fmt.Sprintf("%s.%d", c.Output, os.Getpid()), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if err != nil {
+		return fmt.Errorf("the file of --output: %w", err)
 	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(file.Name()))
+		}
+	}()
+	defer file.Close()
 	config, err := c.config(ctx)
 	if err != nil {
 		return err
@@ -87,8 +93,11 @@ func (c *ReportCmd) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	data.Where, data.Made, data.Version = c.where(config), httpapi.FormatTime(time.Now()), thisVersion().Version
-	if err := c.write(data); err != nil {
-		return err
+	if err := errors.Join(c.render(file, data), file.Close()); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	if err := os.Rename(file.Name(), c.Output); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
 	}
 	for _, line := range data.Summary {
 		fmt.Fprintln(std.out, visible(line))
@@ -156,29 +165,18 @@ func (c *ReportCmd) ofTable(ctx context.Context, std streams, config aws.Config,
 	return r.Data(shards, calls.all()), nil
 }
 
-// write replaces the file by the report.
-func (c *ReportCmd) write(data report.Data) (err error) {
-	file, err := os.CreateTemp(filepath.Dir(c.Output), ".hotshard-report-*")
-	if err != nil {
-		return fmt.Errorf("writing the report: %w", err)
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(file.Name())
-			err = fmt.Errorf("writing the report: %w", err)
-		}
-	}()
-	if err := errors.Join(c.render(file, data), file.Chmod(0o644), file.Close()); err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), c.Output)
-}
+// maxPage bounds a page, in bytes: what doesn't fit is left out, the coolest first.
+const maxPage = 2_000_000
 
 func (c *ReportCmd) render(w io.Writer, data report.Data) error {
 	if c.JSON {
 		return printJSON(w, data)
 	}
 	page, err := console.Report(data)
+	for err == nil && len(page) > maxPage && len(data.Heat.Rows) > 1 {
+		data.Halve()
+		page, err = console.Report(data)
+	}
 	if err != nil {
 		return err
 	}

@@ -146,8 +146,8 @@ func TestReportUsage(t *testing.T) {
 		"--partition-wcu 0: want":         {"--table", "t", "-o", "x.html", "--partition-wcu", "0"},
 		"--partition-wcu is for --table":  {"--stack", "-o", "x.html", "--partition-wcu", "20"},
 		"--index needs --stack":           {"--table", "t", "-o", "x.html", "--index", "by_rank"},
-		"is a folder":                     {"--table", "t", "-o", folder, "--endpoint", "http://127.0.0.1:1"},
-		"the folder of --output":          {"--table", "t", "-o", filepath.Join(folder, "no", "x.html"), "--endpoint", "http://127.0.0.1:1"},
+		"is no file":                      {"--table", "t", "-o", folder, "--endpoint", "http://127.0.0.1:1"},
+		"the file of --output":            {"--table", "t", "-o", filepath.Join(folder, "no", "x.html"), "--endpoint", "http://127.0.0.1:1"},
 	} {
 		if code, out, errs := hotshard(t, append([]string{"report"}, args...)...); code == exitOK || !strings.Contains(errs, want) {
 			t.Errorf("%v: exit %d, %s%s", args, code, out, errs)

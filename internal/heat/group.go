@@ -106,8 +106,12 @@ const (
 	overLimit  = 1.1
 )
 
-// Crowd looks at a window's counts of a stream shard.
+// Crowd looks at a window's counts of a stream shard. An item of a layer, which is of all
+// stream shards, tells of none.
 func (it *Item) Crowd() Crowd {
+	if it.Base > 0 {
+		return Crowd{}
+	}
 	seconds := it.Window.Seconds()
 	rate := float64(it.Units) / seconds
 	if rate < it.HotRate || rate > overLimit*it.Limit {

@@ -119,11 +119,22 @@ func (r *sampling) run(ctx context.Context) (err error) {
 	iterator := ""
 	for r.next < r.s.Plan.Strata {
 		if iterator == "" {
+			if r.skipExpired(); r.next == r.s.Plan.Strata {
+				return nil
+			}
 			if iterator, err = r.seek(ctx); err != nil {
 				return err
 			}
 		}
-		if iterator, err = r.page(ctx, iterator); err != nil {
+		if iterator != "" {
+			iterator, err = r.page(ctx, iterator)
+		}
+		if _, trimmed := errors.AsType[*types.TrimmedDataAccessException](err); trimmed && r.seeks {
+			iterator = ""
+			r.skip()
+			continue
+		}
+		if err != nil {
 			return err
 		}
 		if iterator == "" { // the stream shard's end
@@ -138,6 +149,26 @@ func (r *sampling) run(ctx context.Context) (err error) {
 	return nil
 }
 
+// keptFor is how long a stream has a record for certain; it is gone soon after.
+const keptFor = 24*time.Hour - time.Minute
+
+// skipExpired leaves out the strata that went while others were read. A service that is asked
+// for what is gone begins at what is there, and nothing would be known of the time between.
+func (r *sampling) skipExpired() {
+	for r.seeks && r.next < r.s.Plan.Strata && time.Since(r.s.Plan.Begin(r.next)) > keptFor {
+		r.skip()
+	}
+}
+
+// skip leaves the next stratum out.
+func (r *sampling) skip() {
+	delete(r.strata, r.next)
+	r.next++
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	r.progress()
+}
+
 // seek asks for an iterator at the next second that is wanted.
 func (r *sampling) seek(ctx context.Context) (string, error) {
 	if !r.seeks {
@@ -150,7 +181,7 @@ func (r *sampling) seek(ctx context.Context) (string, error) {
 }
 
 // quietPages is how many pages in a row without records mean that there are none to come.
-const quietPages = 3
+const quietPages = 10
 
 // page reads on to the next records. It returns the iterator behind them, "" at the end.
 func (r *sampling) page(ctx context.Context, iterator string) (string, error) {
@@ -187,14 +218,8 @@ func (r *sampling) pause() time.Duration {
 	return pollInterval
 }
 
-// fail says what an error of GetRecords means. Records that are a day old may go while the
-// stream is read.
-func (r *sampling) fail(err error) error {
-	if _, trimmed := errors.AsType[*types.TrimmedDataAccessException](err); trimmed {
-		return fmt.Errorf("stream shard %s: records expired while they were read: choose a shorter --since: %w", r.shard, err)
-	}
-	return fmt.Errorf("stream shard %s: %w", r.shard, err)
-}
+// fail says which stream shard it was.
+func (r *sampling) fail(err error) error { return fmt.Errorf("stream shard %s: %w", r.shard, err) }
 
 // count files records under their strata.
 func (r *sampling) count(records []ddbstream.Record) {
@@ -332,6 +357,11 @@ func (r *sampling) give(whole bool) {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
 	r.s.add(slice)
+	r.progress()
+}
+
+// progress counts a stratum. The caller holds mu.
+func (r *sampling) progress() {
 	r.s.done++
 	if r.s.Progress != nil {
 		r.s.Progress(r.s.done, r.of*r.s.Plan.Strata)

@@ -1,8 +1,10 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/heat"
@@ -16,22 +18,15 @@ func (r *Sampled) Data(streams Streams, calls map[string]int) Data {
 	d.Heat = r.settings.matrix(each, r.items())
 	r.errors(d.Heat.Rows)
 	d.Storms = r.Storms()
-	read, of := 0.0, 0.0
-	for i := range r.columns {
-		read += r.columns[i].read
-		of += r.columns[i].of
-	}
-	r.read.Share, r.read.StreamShards = 0, len(streams.Shards)
-	if of > 0 {
-		r.read.Share = read / of
-	}
+	_, r.read.Share = r.covered()
+	r.read.StreamShards, r.read.Calls = len(streams.Shards), 0
 	for _, n := range calls {
 		r.read.Calls += n
 	}
 	r.read.Note = fmt.Sprintf("Of every %v of each stream shard one second was read, drawn at random (seed %d), or all where that took no more calls. A storm of a minute is met with a chance of %.0f %%; rates are estimates, with 95 %% intervals.",
 		r.plan.Stratum, r.plan.Seed, 100*math.Min(1, 60/r.plan.Stratum.Seconds()))
 	d.Read = r.read
-	d.Splits = streams.splits()
+	d.Splits = streams.splits(r.plan.Begin(2))
 	d.Summary = r.settings.summary(d.Storms, fmt.Sprintf("%.1f %% of the stream was read, %d records of %d stream shards.", 100*d.Read.Share, d.Read.Records, d.Read.StreamShards))
 	d.Todo = todo(d.Storms)
 	d.Cost = cost(calls)
@@ -70,6 +65,14 @@ func (r *Counted) Step() time.Duration { return r.step }
 
 // Add takes the items of a window in.
 func (r *Counted) Add(items []heat.Item) {
+	table := ""
+	if r.settings.Foreign {
+		table = r.settings.Table
+	}
+	items = slices.DeleteFunc(slices.Clone(items), func(it heat.Item) bool { return it.Table != table })
+	if len(items) == 0 {
+		return
+	}
 	r.windows++
 	for i := range items {
 		r.records += items[i].Records
@@ -85,12 +88,19 @@ func (r *Counted) Add(items []heat.Item) {
 func (r *Counted) Data(calls map[string]int) Data {
 	d := r.settings.data()
 	d.Heat = heatOf(r.heat.Matrix())
-	d.Storms = r.settings.storms(r.hits, time.Minute, noise{})
-	d.Read = Read{Share: 1, Records: int(r.records), Slices: r.windows, Note: "All records were counted by the detector; rates are certified: lower bounds, of the hottest window."}
+	d.Storms = r.settings.storms(r.hits, max(time.Minute, r.step), noise{})
+	d.Read = Read{Records: int(r.records), Slices: r.windows, Note: "The detector counts all records. Windows in which nothing was written are not reported, nor are those of a time in which it did not run. Rates are certified: lower bounds, of the hottest window."}
+	for _, covered := range d.Heat.Covered {
+		d.Read.Share += covered
+	}
+	d.Read.Share = math.Round(d.Read.Share/float64(len(d.Heat.Covered))*1e6) / 1e6
 	if r.doubtful > 0 {
 		d.Read.Note += fmt.Sprintf(" %d windows lack records that could not be read.", r.doubtful)
 	}
-	d.Summary = r.settings.summary(d.Storms, fmt.Sprintf("all %d records of the time were counted, in %d windows.", r.records, r.windows))
+	d.Summary = r.settings.summary(d.Storms, fmt.Sprintf("%d records were counted, in windows of %.0f %% of the time.", r.records, 100*d.Read.Share))
+	if r.windows == 0 {
+		d.Summary = []string{"Nothing is known of this time: no window was reported. Nothing was written then, or no detector ran."}
+	}
 	d.Todo = todo(d.Storms)
 	d.Cost = Cost{Calls: calls, Note: "The detector's own cost is in hotshard plan; this report read its heat table only."}
 	return d
@@ -148,7 +158,8 @@ type StreamShard struct {
 	First      time.Time // about when its first record was made; zero if that is not known
 }
 
-func (s Streams) splits() []Split {
+// splits are those whose children began after a time.
+func (s Streams) splits(after time.Time) []Split {
 	splits := []Split{}
 	children := map[string][]StreamShard{}
 	for _, shard := range s.Shards {
@@ -168,10 +179,10 @@ func (s Streams) splits() []Split {
 				first = child.First
 			}
 		}
-		if !first.IsZero() {
+		if first.After(after) {
 			split.Time = stamp(first)
+			splits = append(splits, split)
 		}
-		splits = append(splits, split)
 	}
 	return splits
 }
@@ -185,4 +196,28 @@ func cost(calls map[string]int) Cost {
 		Calls: calls, USD: float64(calls["GetRecords"]) / 100_000 * requestPrice,
 		Note: "GetRecords at 0.02 USD a 100,000 (us-east-1, 2025: an assumption); the other calls are free.",
 	}
+}
+
+// Halve leaves out the cooler half of the rows, whose units go to the rest, and the weaker half of
+// the storms: for a page that would be too large.
+func (d *Data) Halve() {
+	order := make([]int, len(d.Heat.Rows))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(d.Heat.Rows[b].Rate, d.Heat.Rows[a].Rate) })
+	out := order[(len(order)+1)/2:]
+	var rows []Row
+	for i, row := range d.Heat.Rows {
+		if !slices.Contains(out, i) {
+			rows = append(rows, row)
+			continue
+		}
+		for c, units := range row.Units {
+			d.Heat.Rest[c] += units
+		}
+	}
+	d.Heat.Rows = rows
+	d.Storms = d.Storms[:(len(d.Storms)+1)/2]
+	d.Todo = d.Todo[:(len(d.Todo)+1)/2]
 }

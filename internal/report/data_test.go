@@ -106,3 +106,31 @@ func TestNothing(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 }
+
+// TestHalve: what is left out for want of room is in the rest.
+func TestHalve(t *testing.T) {
+	r := day(t, func(stratum int, s *Slice) {
+		for i := range 300 {
+			s.Keys[fmt.Sprintf("user#%04d", (stratum*7+i)%10_000)] = Tally{Units: 2, Writes: 2}
+		}
+		if stratum == 100 {
+			s.Keys["user#hot"] = Tally{Units: 900, Writes: 900}
+		}
+	})
+	d := r.Data(Streams{}, nil)
+	for range 8 {
+		d.Halve()
+		for c := range d.Heat.Total {
+			sum := d.Heat.Rest[c]
+			for _, row := range d.Heat.Rows {
+				sum += row.Units[c]
+			}
+			if sum != d.Heat.Total[c] {
+				t.Fatalf("%d rows, column %d: %d of %d", len(d.Heat.Rows), c, sum, d.Heat.Total[c])
+			}
+		}
+	}
+	if len(d.Heat.Rows) != 1 || d.Heat.Rows[0].Key != "user#hot" || len(d.Storms) != 1 {
+		t.Errorf("%d rows, %d storms", len(d.Heat.Rows), len(d.Storms))
+	}
+}

@@ -24,14 +24,14 @@ const (
 	maxStrata = 100_000
 )
 
-// NewPlan cuts the time before to, of about this length, into strata of which a share is
-// read: 0.0005 to 1.
+// NewPlan cuts the time before to, of at most this length, into whole strata, of which a share
+// is read: 0.0005 to 1. There is one stratum at least.
 func NewPlan(to time.Time, since time.Duration, share float64, seed uint64) (Plan, error) {
 	if !(share >= MinShare && share <= 1) {
 		return Plan{}, fmt.Errorf("a share of %v of the stream: want %v to 1", share, MinShare)
 	}
 	p := Plan{Stratum: time.Duration(math.Round(1/share)) * time.Second, Seed: seed}
-	p.Strata = int((since + p.Stratum - 1) / p.Stratum)
+	p.Strata = max(1, int(since/p.Stratum))
 	if p.Strata < 1 || p.Strata > maxStrata {
 		return Plan{}, fmt.Errorf("%v of the stream in strata of %v: want 1 to %d strata", since, p.Stratum, maxStrata)
 	}

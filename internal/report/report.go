@@ -150,7 +150,7 @@ func (s Settings) share(rate float64) string {
 func (s Settings) advice(storm *Storm) string {
 	switch storm.Kind {
 	case APrefix:
-		return fmt.Sprintf("%d keys that begin with %q share partitions and are hot together: DynamoDB splits such partitions within minutes; to be ahead of it, raise the table's warm throughput before the storm, or pace the writers", storm.Keys, storm.Key)
+		return fmt.Sprintf("%d keys that begin with %q are hot together on one partition: DynamoDB splits it within minutes; to be ahead of it, raise the table's warm throughput before the storm, or pace the writers", storm.Keys, storm.Key)
 	case Everything:
 		return "no key or prefix stands out: the table as a whole was busy on this partition. Raise its warm throughput before such a time, or pace the writers"
 	}

@@ -193,3 +193,72 @@ func TestManyKeys(t *testing.T) {
 		t.Errorf("%d cells, %v units", len(c.cells), c.total)
 	}
 }
+
+// TestAStormsMeanHasItsCoolSeconds: of a key just over the threshold, whose seconds vary about
+// it, the mean is that of the storm, not of the seconds in which it was hot.
+func TestAStormsMeanHasItsCoolSeconds(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Log("seed", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	held := 0
+	const rounds = 40
+	for range rounds {
+		r := day(t, func(stratum int, s *Slice) {
+			if stratum >= 100 && stratum < 172 {
+				rate := 760 * max(0, 1+0.1*random.NormFloat64())
+				n := max(1, int(rate+math.Sqrt(rate)*random.NormFloat64()))
+				s.Keys["hot"] = Tally{Units: uint64(n), Writes: n}
+			}
+		})
+		for _, storm := range r.Storms()[:min(1, len(r.Storms()))] {
+			if storm.Low <= 760 && 760 <= storm.High {
+				held++
+			}
+		}
+	}
+	if held < rounds*3/4 {
+		t.Errorf("in %d of %d intervals", held, rounds)
+	}
+}
+
+// TestSharesAreOfLives: a stream shard counts as read or not while it has records: what was
+// before and after is known to be nothing, and is no share of the stream.
+func TestSharesAreOfLives(t *testing.T) {
+	p, err := NewPlan(begin.Add(24*time.Hour), 24*time.Hour, 0.02, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := settings
+	s.From, s.To = p.From, p.To()
+	r := FromSample(s, p)
+	for shard := range 6 {
+		for i := range p.Strata {
+			alive := i/288 == shard
+			slice := &Slice{StreamShard: fmt.Sprint(shard), Stratum: i, Whole: !alive, Keys: map[string]Tally{}}
+			if alive {
+				slice.Keys["user#1"], slice.Units, slice.Records = Tally{Units: 9, Writes: 9}, 9, 9
+			}
+			r.Add(slice)
+		}
+	}
+	d := r.Data(Streams{}, nil)
+	if d.Read.Share < 0.0199 || d.Read.Share > 0.0201 || d.Heat.Covered[70] > 0.0201 {
+		t.Errorf("%v of it was read, %v of a column", d.Read.Share, d.Heat.Covered[70])
+	}
+}
+
+// TestPrefixOfAll: what all keys of a table begin with is no storm's prefix.
+func TestPrefixOfAll(t *testing.T) {
+	r := day(t, func(stratum int, s *Slice) {
+		if stratum != 700 {
+			s.Keys["ORDER#1"] = Tally{Units: 5, Writes: 5}
+			return
+		}
+		for i := range 900 {
+			s.Keys[fmt.Sprintf("ORDER#%x", uint64(i)*0x9E3779B97F4A7C15)] = Tally{Units: 1, Writes: 1}
+		}
+	})
+	if storms := r.Storms(); len(storms) != 1 || storms[0].Kind != Everything {
+		t.Errorf("%+v", storms)
+	}
+}

@@ -19,6 +19,9 @@ type Sampled struct {
 	columns []column
 	hits    []hit
 	before  map[string]*Slice // the last one of each stream shard
+	lives   map[string]*life
+	burning map[[2]string]int // the stratum in which a key of a stream shard was hot last
+	common  *string           // with what all keys begin
 	ratios  []ratio
 
 	read Read
@@ -27,7 +30,7 @@ type Sampled struct {
 // FromSample begins a report. Slices are to be added in the order of their strata, for each
 // stream shard.
 func FromSample(s Settings, p Plan) *Sampled {
-	r := &Sampled{settings: s, plan: p, perCol: p.columns(maxColumns), before: map[string]*Slice{}}
+	r := &Sampled{settings: s, plan: p, perCol: p.columns(maxColumns), before: map[string]*Slice{}, lives: map[string]*life{}, burning: map[[2]string]int{}}
 	r.columns = make([]column, (p.Strata+r.perCol-1)/r.perCol)
 	return r
 }
@@ -43,8 +46,14 @@ const (
 type column struct {
 	cells map[string]*cell
 	total float64 // estimate
-	read  float64 // seconds, over all stream shards
-	of    float64 // seconds that there are
+	any   bool    // something of it was read
+}
+
+// life is what was read of a stream shard, in seconds by stratum, and in which strata its
+// first and last records were.
+type life struct {
+	read        []float32
+	first, last int
 }
 
 // cell is a key in a column.
@@ -69,8 +78,8 @@ func (r *Sampled) Add(s *Slice) {
 	}
 	seconds, stratum := s.seconds(r.plan), r.plan.Stratum.Seconds()
 	weight := stratum / seconds
-	c.read += seconds
-	c.of += stratum
+	c.any = true
+	r.live(s, seconds)
 	c.total += weight * float64(s.Units)
 	for key, t := range s.Keys {
 		at := c.cell(key)
@@ -87,8 +96,107 @@ func (r *Sampled) Add(s *Slice) {
 	if len(c.cells) > 2*maxCells {
 		c.prune()
 	}
-	r.hits = append(r.hits, r.settings.hits(s, r.plan)...)
+	r.share(s)
+	common := ""
+	if r.common != nil {
+		common = *r.common
+	}
+	hits := r.settings.hits(s, r.plan, common)
+	r.hits = append(append(r.hits, hits...), r.between(s, hits)...)
 }
+
+func (r *Sampled) live(s *Slice, seconds float64) {
+	l := r.lives[s.StreamShard]
+	if l == nil {
+		l = &life{read: make([]float32, r.plan.Strata), first: r.plan.Strata, last: -1}
+		r.lives[s.StreamShard] = l
+	}
+	l.read[s.Stratum] = float32(seconds)
+	if s.Records > 0 {
+		l.first, l.last = min(l.first, s.Stratum), max(l.last, s.Stratum)
+	}
+}
+
+// covered is which share of each column's time was read, over the stream shards that there
+// were then: from their first records to their last. With none, it is the slices' share.
+func (r *Sampled) covered() (columns []float64, all float64) {
+	read, of := make([]float64, len(r.columns)), make([]float64, len(r.columns))
+	idle, idleOf := make([]float64, len(r.columns)), make([]float64, len(r.columns))
+	stratum := r.plan.Stratum.Seconds()
+	for _, l := range r.lives {
+		for i, seconds := range l.read {
+			c := i / r.perCol
+			idle[c] += float64(seconds)
+			idleOf[c] += stratum
+			if l.first <= i && i <= l.last {
+				read[c] += float64(seconds)
+				of[c] += stratum
+			}
+		}
+	}
+	columns = make([]float64, len(r.columns))
+	sum, sumOf := 0.0, 0.0
+	for c := range columns {
+		if of[c] == 0 {
+			read[c], of[c] = idle[c], idleOf[c]
+		}
+		if of[c] > 0 {
+			columns[c] = read[c] / of[c]
+		}
+		sum += read[c]
+		sumOf += of[c]
+	}
+	if sumOf > 0 {
+		all = sum / sumOf
+	}
+	return columns, all
+}
+
+// share keeps with what all keys begin, as far as they were seen.
+func (r *Sampled) share(s *Slice) {
+	for key := range s.Keys {
+		if r.common == nil {
+			r.common = &key
+		}
+		n := 0
+		for n < min(len(key), len(*r.common)) && key[n] == (*r.common)[n] {
+			n++
+		}
+		begin := (*r.common)[:n]
+		r.common = &begin
+	}
+}
+
+// between adds what a key took in a slice that lies between two in which it was hot, or may
+// yet: a storm's mean is that of all its time.
+func (r *Sampled) between(s *Slice, hits []hit) (cooler []hit) {
+	hot := map[string]bool{}
+	for _, h := range hits {
+		hot[h.key] = true
+		r.burning[[2]string{s.StreamShard, h.key}] = s.Stratum
+	}
+	for id, last := range r.burning {
+		switch {
+		case id[0] != s.StreamShard || hot[id[1]]:
+		case last < s.Stratum-stormGap:
+			delete(r.burning, id)
+		default:
+			t, writes := s.Keys[id[1]], 1
+			if t.Writes > 0 {
+				writes = t.Writes
+			}
+			begin, seconds := s.begin(r.plan), s.seconds(r.plan)
+			cooler = append(cooler, hit{
+				kind: OneKey, key: id[1], index: r.settings.Index, keys: 1, cool: true, units: float64(t.Units), seconds: seconds,
+				weight: float64(t.Units) / float64(writes), from: begin, to: begin.Add(time.Duration(seconds) * time.Second), streamShard: s.StreamShard,
+			})
+		}
+	}
+	return cooler
+}
+
+// stormGap is how many strata may be cool within a storm.
+const stormGap = 2
 
 func (c *column) cell(key string) *cell {
 	if c.cells[key] == nil {
@@ -217,7 +325,7 @@ func (r *Sampled) Columns() (n int, each time.Duration) {
 
 // Storms are those that the slices show, the heaviest first.
 func (r *Sampled) Storms() []Storm {
-	return r.settings.storms(r.hits, 2*r.plan.Stratum, r.noise())
+	return r.settings.storms(r.hits, stormGap*r.plan.Stratum, r.noise())
 }
 
 // items are the columns as heat items, of which a [heat.Map] makes the matrix: a key's units
@@ -225,14 +333,15 @@ func (r *Sampled) Storms() []Storm {
 func (r *Sampled) items() []heat.Item {
 	var items []heat.Item
 	_, each := r.Columns()
+	covered, _ := r.covered()
 	for i := range r.columns {
 		c := &r.columns[i]
-		if c.of == 0 {
+		if !c.any {
 			continue
 		}
 		start := r.plan.Begin(i * r.perCol)
 		it := heat.Item{
-			Start: start, Window: each, Base: time.Second, Units: round(c.total), Coverage: c.read / c.of, StreamShard: "sample",
+			Start: start, Window: each, Base: time.Second, Units: round(c.total), Coverage: covered[i], StreamShard: "sample",
 			Limit: r.settings.Limit, HotRate: r.settings.HotRate,
 		}
 		if r.settings.Foreign {
@@ -252,6 +361,7 @@ func (r *Sampled) items() []heat.Item {
 
 // errors sets the errors of a matrix's rows: they reach to the upper ends of the intervals.
 func (r *Sampled) errors(rows []Row) {
+	covered, _ := r.covered()
 	for i := range rows {
 		row := &rows[i]
 		first, last := row.Key, row.Key
@@ -267,6 +377,10 @@ func (r *Sampled) errors(rows []Row) {
 				}
 			}
 			_, high := sum.interval()
+			if sum.total == 0 && covered[c] < 1 { // it was not seen, and most was not read
+				_, second := noise{}.interval(0, 1, 1)
+				high = second * r.plan.Stratum.Seconds()
+			}
 			row.Error[c] = round(high) - min(round(high), row.Units[c])
 		}
 	}

@@ -21,14 +21,15 @@ type hit struct {
 	weight      float64 // of a write
 	low, high   float64 // units a second, where all was read
 	streamShard string
+	cool        bool // the key was not hot in it, and was so before
 }
 
 // Shares of what a stream shard took that make a prefix of its keys the storm.
 const prefixShare = 0.8
 
-// hits finds what was hot in a slice: if its mean rate is over the threshold with 97.5 %
+// hits finds what was hot in a slice, on a table all of whose keys begin alike: if its mean rate is over the threshold with 97.5 %
 // certainty, were its writes independent of each other.
-func (s Settings) hits(sl *Slice, p Plan) (hits []hit) {
+func (s Settings) hits(sl *Slice, p Plan, common string) (hits []hit) {
 	begin, seconds := sl.begin(p), sl.seconds(p)
 	base := hit{from: begin, to: begin.Add(time.Duration(seconds) * time.Second), seconds: seconds, streamShard: sl.StreamShard}
 	for key, t := range sl.Keys {
@@ -49,7 +50,7 @@ func (s Settings) hits(sl *Slice, p Plan) (hits []hit) {
 	h := base
 	h.kind, h.key, h.units, h.keys = Everything, sl.StreamShard, float64(sl.Units), len(sl.Keys)
 	h.weight = float64(sl.Units) / float64(max(1, sl.Records))
-	if prefix, units, keys := commonPrefix(sl.Keys, prefixShare*float64(sl.Units)); prefix != "" && keys > 1 {
+	if prefix, units, keys := commonPrefix(sl.Keys, prefixShare*float64(sl.Units)); len(prefix) > len(common) && keys > 1 {
 		h.kind, h.key, h.units, h.keys = APrefix, prefix, float64(units), keys
 	}
 	if h.hot(s, sl.Whole) {
@@ -114,15 +115,16 @@ func (s Settings) storms(hits []hit, gap time.Duration, n noise) []Storm {
 	})
 	storms := []Storm{}
 	for i := 0; i < len(hits); {
-		end := i + 1
-		to := hits[i].to
+		end, to := i+1, hits[i].to
 		for end < len(hits) && hits[end].key == hits[i].key && hits[end].index == hits[i].index && !hits[end].from.After(to.Add(gap)) {
 			if hits[end].to.After(to) {
 				to = hits[end].to
 			}
 			end++
 		}
-		storms = append(storms, s.storm(hits[i:end], to, n))
+		if storm := warmEnds(hits[i:end]); len(storm) > 0 {
+			storms = append(storms, s.storm(storm, n))
+		}
 		i = end
 	}
 	slices.SortFunc(storms, func(a, b Storm) int {
@@ -131,8 +133,29 @@ func (s Settings) storms(hits []hit, gap time.Duration, n noise) []Storm {
 	return storms[:min(len(storms), maxStorms)]
 }
 
-func (s Settings) storm(hits []hit, to time.Time, n noise) Storm {
-	first := hits[0]
+// warmEnds leaves out what is cool before the first hot time and after the last.
+func warmEnds(hits []hit) []hit {
+	hot := func(h hit) bool { return !h.cool }
+	first := slices.IndexFunc(hits, hot)
+	if first < 0 {
+		return nil
+	}
+	last := first
+	for i, h := range hits {
+		if !h.cool {
+			last = i
+		}
+	}
+	return hits[first : last+1]
+}
+
+func (s Settings) storm(hits []hit, n noise) Storm {
+	first, to := hits[0], hits[0].to
+	for _, h := range hits {
+		if h.to.After(to) {
+			to = h.to
+		}
+	}
 	storm := Storm{Kind: first.kind, From: stamp(first.from), To: stamp(to), Key: first.key, Index: first.index}
 	units, seconds, weight, rising := 0.0, 0.0, 0.0, 0
 	for _, h := range trimmed(hits, n) {
@@ -186,7 +209,7 @@ func (s Settings) windowHits(w []heat.Item) (hits []hit) {
 			continue
 		}
 		hits = append(hits, hit{
-			kind: OneKey, key: row.Key, index: row.Index, keys: 1, from: row.FirstSeen, to: row.LastSeen,
+			kind: OneKey, key: row.Key, index: row.Index, keys: 1, from: row.Start, to: row.Start.Add(row.Window),
 			low: row.WriteUnitsPerSecond, high: row.WriteUnitsPerSecond + row.Error,
 		})
 	}
