@@ -32,7 +32,7 @@ type Prices struct {
 // Step is the price of a million up to so many millions a month; 0 is without end.
 type Step struct{ Millions, Price float64 }
 
-// Default are those of us-east-1, of the tables as [shard.DefaultPrices] has them, of the rest as
+// Default are those of us-east-1, of the tables as [plan.DefaultPrices] has them, of the rest as
 // published in 2025, from memory and without free tiers: assumptions, to be checked.
 func Default() Prices {
 	return Prices{

@@ -274,7 +274,7 @@ func (l *line) sums() map[int]cell {
 }
 
 // Matrix returns what was added. Keys that were hot stand alone, the hottest of them if
-// there are more than rows; of the others neighbours are merged, the coldest first.
+// there are more than rows; the others are ranges of neighbours, see ranges.go.
 func (m *Map) Matrix() Matrix {
 	out := Matrix{From: m.o.From, To: m.o.To, Step: m.o.Step, Table: m.o.Table}
 	if m.newest != nil {

@@ -13,10 +13,10 @@
 // limit grows, and one whose load was low for a quiet period shrinks. What to do
 // is for [Policy] to say; the controller gathers the evidence and makes the changes.
 //
-// A batch goes through four stages, each of which hands values on to the next. The
-// first counts by the rules of package count:
+// A batch goes through five stages, each of which hands values on to the next:
 //
-//	count.go   units by partition key, in windows         payload -> heat items
+//	package count what a record wrote                     payload -> writes
+//	count.go   units by partition key, in windows         writes  -> heat items
 //	judge.go   which keys are hot, and how certainly      items   -> reports
 //	report.go  the heat table, log lines, metrics         reports
 //	act.go     growth of what is hot                      reports -> decisions

@@ -8,7 +8,7 @@ import (
 )
 
 // Compare is negative when a is before b in rank. It is the order of
-// [schema.Place.RankKey] as text, without making it.
+// [boards.Place.RankKey] as text, without making it.
 func Compare(a, b boards.Place) int {
 	return cmp.Or(b.Score.Cmp(a.Score), cmp.Compare(a.At.UnixMilli(), b.At.UnixMilli()), strings.Compare(a.Player, b.Player))
 }

@@ -51,7 +51,7 @@ const (
 // the next, which may be his own.
 //
 // Keys are one name space. hotshard's own have the prefix of their type: C# counters,
-// E# entities, L# boards, S# sessions, R# limits. A [schema.Table] or a [table.Tally] looks its
+// E# entities, L# boards, S# sessions, R# limits. A [table.Table] or a [table.Tally] looks its
 // names up as they are, so give those that share the map a [table.Namespace] each. An empty
 // key is ErrMisused.
 //
