@@ -86,12 +86,16 @@ func (c *TopCmd) watch(ctx context.Context, std streams, w *watched, since time.
 	return group.Wait()
 }
 
-// lookInterval is how often it is looked whether a window is over.
+// lookInterval is how often it is looked whether a window of a live reader is over.
 const lookInterval = 200 * time.Millisecond
 
 // print writes each window once it is over.
 func (c *TopCmd) print(ctx context.Context, out io.Writer, w *watched, from time.Time) error {
-	tick := time.NewTicker(lookInterval)
+	interval := lookInterval
+	if w.run == nil {
+		interval = stackInterval
+	}
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
 		select {
@@ -103,6 +107,9 @@ func (c *TopCmd) print(ctx context.Context, out io.Writer, w *watched, from time
 		for window, err := range w.source.Windows(ctx, from, to, live.Window) {
 			if err != nil {
 				return err
+			}
+			if window.Start.Add(live.Window).After(to) {
+				break // more of it may come
 			}
 			shown := c.shown(window)
 			if err := c.write(out, shown); err != nil {
@@ -122,6 +129,7 @@ type shownWindow struct {
 }
 
 type shownKey struct {
+	Table  string  `json:"table,omitempty"` // of a key of a stack, if it is not hotshard's own
 	Key    string  `json:"key"`
 	Index  string  `json:"index,omitempty"`
 	Status string  `json:"status"`
@@ -146,8 +154,12 @@ func (c *TopCmd) shown(w heat.Window) shownWindow {
 		if len(s.Keys) == maxShown {
 			break
 		}
+		table := row.Table
+		if table == c.Table {
+			table = ""
+		}
 		s.Keys = append(s.Keys, shownKey{
-			Key: c.named(row.Key), Index: row.Index, Status: row.Status.String(),
+			Table: table, Key: c.named(row.Key), Index: row.Index, Status: row.Status.String(),
 			Rate: hundredths(row.WriteUnitsPerSecond), Error: math.Ceil(row.Error*100) / 100, Share: math.Floor(1e4*row.WriteUnitsPerSecond/row.Limit) / 1e4,
 		})
 	}

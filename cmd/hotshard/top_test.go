@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -24,6 +26,7 @@ import (
 	pretty "github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/internal/live"
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 )
@@ -176,9 +179,9 @@ func TestTopLines(t *testing.T) {
 		cmd  TopCmd
 		want string
 	}{
-		{TopCmd{JSON: true}, `{"start":"2126-01-15T12:00:00.000Z","window":"10s","keys":[{"key":"user#7","status":"hot","write_units_per_second":751.2,"error":0,"share":0.7512},{"key":"Rome","index":"by_city","status":"warm","write_units_per_second":30,"error":0,"share":0.03},{"key":"other","status":"warm","write_units_per_second":1,"error":0,"share":0.001}],"coverage":0.93}` + "\n"},
-		{TopCmd{JSON: true, Index: "by_city"}, `{"start":"2126-01-15T12:00:00.000Z","window":"10s","keys":[{"key":"Rome","index":"by_city","status":"warm","write_units_per_second":30,"error":0,"share":0.03}],"coverage":0.93}` + "\n"},
-		{TopCmd{JSON: true, Prefix: "use", Hash: true}, `{"start":"2126-01-15T12:00:00.000Z","window":"10s","keys":[{"key":"` + heat.Pseudonym("user#7") + `","status":"hot","write_units_per_second":751.2,"error":0,"share":0.7512}],"coverage":0.93}` + "\n"},
+		{TopCmd{heatFrom: heatFrom{Table: "orders"}, JSON: true}, `{"start":"2126-01-15T12:00:00.000Z","window":"10s","keys":[{"key":"user#7","status":"hot","write_units_per_second":751.2,"error":0,"share":0.7512},{"key":"Rome","index":"by_city","status":"warm","write_units_per_second":30,"error":0,"share":0.03},{"key":"other","status":"warm","write_units_per_second":1,"error":0,"share":0.001}],"coverage":0.93}` + "\n"},
+		{TopCmd{heatFrom: heatFrom{Table: "orders"}, JSON: true, Index: "by_city"}, `{"start":"2126-01-15T12:00:00.000Z","window":"10s","keys":[{"key":"Rome","index":"by_city","status":"warm","write_units_per_second":30,"error":0,"share":0.03}],"coverage":0.93}` + "\n"},
+		{TopCmd{heatFrom: heatFrom{Table: "orders"}, JSON: true, Prefix: "use", Hash: true}, `{"start":"2126-01-15T12:00:00.000Z","window":"10s","keys":[{"key":"` + heat.Pseudonym("user#7") + `","status":"hot","write_units_per_second":751.2,"error":0,"share":0.7512}],"coverage":0.93}` + "\n"},
 	} {
 		var out bytes.Buffer
 		if err := c.cmd.write(&out, c.cmd.shown(w)); err != nil || out.String() != c.want {
@@ -190,6 +193,74 @@ func TestTopLines(t *testing.T) {
 	if err := c.write(&out, c.shown(windowOf(enginetest.Later, map[string]uint64{hostile: 10}))); err != nil || !strings.Contains(out.String(), `esc\x1b[31m\u202e<img`) || strings.Contains(out.String(), "\x1b") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
+}
+
+// arriving is a stack's heat, of which some comes seconds after its window's end.
+type arriving struct {
+	windows []heat.Window
+	comes   []time.Duration // after the end
+	reads   int
+}
+
+func (a *arriving) Windows(_ context.Context, from, to time.Time, _ time.Duration) iter.Seq2[heat.Window, error] {
+	a.reads++
+	byStart := make(map[time.Time]heat.Window)
+	var starts []time.Time
+	for i, w := range a.windows {
+		if w.Start.Before(from) || !w.Start.Before(to) || time.Now().Before(w.Start.Add(live.Window+a.comes[i])) {
+			continue
+		}
+		if _, ok := byStart[w.Start]; !ok {
+			starts = append(starts, w.Start)
+		}
+		byStart[w.Start] = heat.Window{Start: w.Start, Items: append(byStart[w.Start].Items, w.Items...)}
+	}
+	return func(yield func(heat.Window, error) bool) {
+		for _, start := range starts {
+			if !yield(byStart[start], nil) {
+				return
+			}
+		}
+	}
+}
+
+// TestTopOfAStack: a window is printed once all its stream shards' items are there, and DynamoDB
+// is asked every few seconds only. Equal keys of two tables are two.
+func TestTopOfAStack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now().UTC().Truncate(live.Window)
+		var a arriving
+		for i := range 6 {
+			for n, table := range []string{"orders", "users"} {
+				w := windowOf(start.Add(time.Duration(i)*live.Window), map[string]uint64{"7": uint64(1000 * (n + 1))})
+				w.Items[0].Table, w.Items[0].StreamShard = table, table
+				a.windows, a.comes = append(a.windows, w), append(a.comes, time.Duration(100+5000*n)*time.Millisecond)
+			}
+		}
+		w := &watched{source: &a, settled: func() time.Time { return time.Now().Add(-heatLag) }}
+		ctx, cancel := context.WithTimeout(t.Context(), 61*time.Second)
+		defer cancel()
+		var out bytes.Buffer
+		c := TopCmd{heatFrom: heatFrom{Stack: true}, JSON: true}
+		if err := c.print(ctx, &out, w, start); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		want := `"keys":[{"table":"users","key":"7","status":"warm","write_units_per_second":200,"error":0,"share":0.2},{"table":"orders","key":"7","status":"warm","write_units_per_second":100,"error":0,"share":0.1}]`
+		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+		for _, line := range lines {
+			if !strings.Contains(line, want) {
+				t.Errorf("%s\nlacks %s", line, want)
+			}
+		}
+		if len(lines) != 5 || a.reads > 61/2 {
+			t.Errorf("%d lines, %d reads in a minute", len(lines), a.reads)
+		}
+		l := &looker{w: w, keep: c.filtered, span: time.Hour, next: start}
+		seen, err := l.look(t.Context(), time.Now())
+		if err != nil || len(seen.keys) != 2 {
+			t.Errorf("the view has %d keys: %v", len(seen.keys), err)
+		}
+	})
 }
 
 // TestTopOfAForeignTable: a table that is not hotshard's, made and written by another client,

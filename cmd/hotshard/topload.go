@@ -27,7 +27,9 @@ type topKey struct {
 	advice string
 }
 
-type keyID struct{ index, key string }
+type keyID struct{ table, index, key string }
+
+func idOf(row *heat.Row) keyID { return keyID{row.Table, row.Index, row.Key} }
 
 // looker puts looks together. It keeps the windows that are over.
 type looker struct {
@@ -86,7 +88,7 @@ func (l *looker) lookAt(w heat.Window) lookedAt {
 		if len(at.rows) == topKeys {
 			break
 		}
-		at.rows[keyID{row.Index, row.Key}] = row
+		at.rows[idOf(&row)] = row
 	}
 	return at
 }
@@ -132,7 +134,7 @@ func (l *looker) sum(ctx context.Context, now time.Time) (look, error) {
 
 // tell adds what is known of a key beside its row.
 func (l *looker) tell(ctx context.Context, k *topKey, now time.Time) error {
-	id := keyID{k.row.Index, k.row.Key}
+	id := idOf(&k.row)
 	for _, w := range l.window {
 		rate := w.rows[id].WriteUnitsPerSecond
 		if n := len(k.rates); w.over || n == 0 || rate > k.rates[n-1] { // a running window may still come up to the last

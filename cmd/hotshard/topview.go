@@ -205,7 +205,7 @@ func (m *topView) typed(k tea.KeyMsg) {
 func (m *topView) hold() {
 	if keys := m.keys(); len(keys) > 0 {
 		at := m.at(keys)
-		m.chosen, m.moved = keyID{keys[at].row.Index, keys[at].row.Key}, true
+		m.chosen, m.moved = idOf(&keys[at].row), true
 	}
 }
 
@@ -215,7 +215,7 @@ func (m *topView) move(by int) {
 		return
 	}
 	at := min(max(m.at(keys)+by, 0), len(keys)-1)
-	m.chosen, m.moved = keyID{keys[at].row.Index, keys[at].row.Key}, true
+	m.chosen, m.moved = idOf(&keys[at].row), true
 }
 
 // at is which key is chosen: the first, if that one is not there.
@@ -223,7 +223,7 @@ func (m *topView) at(keys []topKey) int {
 	if !m.moved {
 		return 0
 	}
-	return max(0, slices.IndexFunc(keys, func(k topKey) bool { return keyID{k.row.Index, k.row.Key} == m.chosen }))
+	return max(0, slices.IndexFunc(keys, func(k topKey) bool { return idOf(&k.row) == m.chosen }))
 }
 
 // sorts are the orders of keys.
@@ -255,7 +255,7 @@ func (m *topView) keys() (keys []topKey) {
 		}
 	}
 	slices.SortFunc(keys, func(a, b topKey) int {
-		return cmp.Or(sorts[m.sort].compare(a, b), strings.Compare(a.row.Key, b.row.Key), strings.Compare(a.row.Index, b.row.Index))
+		return cmp.Or(sorts[m.sort].compare(a, b), strings.Compare(a.row.Key, b.row.Key), strings.Compare(a.row.Index, b.row.Index), strings.Compare(a.row.Table, b.row.Table))
 	})
 	return keys
 }

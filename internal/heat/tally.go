@@ -106,8 +106,17 @@ func tallyOf(entries []entry, rest uint64) tally {
 	t.err += unlisted
 	first := entries[0]
 	t.top, t.topErr, t.topAt = t.units, t.err, first.item.Start
-	if first.item.Base > 0 {
+	if base := first.item.Base; base > 0 {
 		t.top, t.topErr, t.topAt = first.key.Top, first.key.TopErr, first.key.TopAt
+		if base == first.item.Window { // other items may have parts of the same base window
+			t.topErr += unlisted
+			for _, e := range entries[1:] {
+				if e.key.TopAt.Equal(t.topAt) {
+					t.top += e.key.Top
+					t.topErr += e.key.TopErr
+				}
+			}
+		}
 	}
 	return t
 }

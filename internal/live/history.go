@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/heat"
@@ -36,11 +37,7 @@ func (h *history) add(w heat.Window) {
 		if finer := h.layers[i-1]; finer[0].Start.After(start) {
 			break // it began in between
 		}
-		var items []heat.Item
-		for _, w := range between(h.layers[i-1], start, end) {
-			items = append(items, w.Items...)
-		}
-		h.put(i, start, items)
+		h.put(i, start, itemsOf(between(h.layers[i-1], start, end)))
 	}
 }
 
@@ -64,19 +61,38 @@ func fold(layer int, start time.Time, items []heat.Item) []heat.Item {
 // amend adds to a window, and to the longer times that it is in, what came late.
 func (h *history) amend(start time.Time, items []heat.Item) {
 	late := heat.ByWindow.Fold(items, start)
-	for i, l := range h.layers {
-		for j := len(l) - 1; j >= 0; j-- {
-			if w := l[j]; !w.Start.After(start) {
-				for k := range late {
-					late[k].Coverage = w.Items[0].Coverage
-				}
-				if start.Before(w.Start.Add(kept[i].length)) {
-					l[j].Items = fold(i, w.Start, append(append([]heat.Item{}, w.Items...), late...))
-				}
-				break
-			}
+	for i := range h.layers {
+		w := h.at(i, start)
+		if w == nil {
+			continue
+		}
+		if i > 0 && !h.layers[i-1][0].Start.After(w.Start) { // the finer layer has them by now
+			w.Items = fold(i, w.Start, itemsOf(between(h.layers[i-1], w.Start, w.Start.Add(kept[i].length))))
+			continue
+		}
+		for k := range late {
+			late[k].Coverage = w.Items[0].Coverage
+			late[k].Incomplete = late[k].Incomplete || i > 0 // what is finer is gone: keys' heaviest windows lack them
+		}
+		w.Items = fold(i, w.Start, slices.Concat(w.Items, late))
+	}
+}
+
+// at is the window of a layer that a time is in; nil if there is none.
+func (h *history) at(layer int, t time.Time) *heat.Window {
+	for j := range h.layers[layer] {
+		if w := &h.layers[layer][j]; !t.Before(w.Start) && t.Before(w.Start.Add(kept[layer].length)) {
+			return w
 		}
 	}
+	return nil
+}
+
+func itemsOf(list []heat.Window) (items []heat.Item) {
+	for _, w := range list {
+		items = append(items, w.Items...)
+	}
+	return items
 }
 
 // between are the windows that start at from or later and before to.

@@ -245,18 +245,16 @@ var errOver = errors.New("the stream has ended, and no stream shard follows: was
 
 func (r *Reader) tell(format string, values ...any) { r.o.Tell(fmt.Sprintf(format, values...)) }
 
-// running are the windows that are not over, as far as they are counted.
+// running are the windows that are not over, as far as they are counted. A window that a
+// stream shard hands on meanwhile may be missed, but is not counted twice.
 func (r *Reader) running() []heat.Window {
+	all := r.handed()
 	var open []heat.Item
 	for _, s := range r.shards() {
 		open = append(open, s.running()...)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	all := make(map[int64]*parts)
-	for start, p := range r.parts {
-		all[start] = &parts{slices.Clone(p.items), p.lost}
-	}
 	for _, item := range open {
 		start := item.Start.Unix()
 		if all[start] == nil {
@@ -270,4 +268,15 @@ func (r *Reader) running() []heat.Window {
 	}
 	slices.SortFunc(list, func(a, b heat.Window) int { return a.Start.Compare(b.Start) })
 	return list
+}
+
+// handed is a copy of what stream shards have handed on of windows that are not over.
+func (r *Reader) handed() map[int64]*parts {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := make(map[int64]*parts)
+	for start, p := range r.parts {
+		all[start] = &parts{slices.Clone(p.items), p.lost}
+	}
+	return all
 }
