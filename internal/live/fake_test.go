@@ -32,6 +32,7 @@ type fake struct {
 	calls  []call
 
 	noTimes    bool          // AT_TIMESTAMP and ShardFilter are unknown
+	noneAtEnd  bool          // there is no iterator at the end of a stream shard that is closed
 	listDelay  time.Duration // until a stream shard that begins is listed
 	expiry     time.Duration // of iterators; 0 is 15 minutes
 	pageLimit  int           // records of a page; 0 is 1,000
@@ -206,8 +207,14 @@ func (f *fake) Do(request *http.Request) (*http.Response, error) {
 				at++
 			}
 		}
+		if f.noneAtEnd && s.closed && at == len(s.records) {
+			return answer(200, `{}`), nil
+		}
 		return answer(200, fmt.Sprintf(`{"ShardIterator":"%s|%d|%d"}`, s.id, at, time.Now().UnixMilli())), nil
 	case "GetRecords":
+		if in.ShardIterator == "" {
+			return refusal("ShardIterator: want one"), nil
+		}
 		part := strings.Split(in.ShardIterator, "|")
 		s := f.shard(part[0])
 		at, _ := strconv.Atoi(part[1])

@@ -127,6 +127,9 @@ func (s *shard) poll(ctx context.Context) (ended bool, err error) {
 		if err := s.locate(ctx); err != nil {
 			return false, s.missed(ctx, err)
 		}
+		if s.iterator == "" { // the stream shard has ended, and there is no more in it
+			return true, nil
+		}
 		s.polled = time.Now()
 	}
 	if err := s.r.stream.records(ctx, s.iterator, &room.body); err != nil {
@@ -341,6 +344,7 @@ func (s *shard) finish() {
 		s.r.hand(&item, window.Start, 0)
 	}
 	clear(s.open)
+	s.handGaps(s.r.windowOf(s.read).Add(Window))
 }
 
 func (s *shard) passedBy() time.Time {

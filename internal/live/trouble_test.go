@@ -3,6 +3,7 @@ package live
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -198,6 +199,80 @@ func TestFallsBehind(t *testing.T) {
 		}
 		f.checkCalls(t)
 		stop()
+	})
+}
+
+// TestEndsAfterAJump: a stream shard that is read in part and then ends leaves windows that say so.
+func TestEndsAfterAJump(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{pageLimit: 100}
+		s := f.open("")
+		r, stop := f.reading(t, Options{})
+		jumped := func() bool { return f.made("GetShardIterator") > 1 }
+		for !jumped() {
+			seconds(1, func(int) {
+				for range 200 {
+					f.write(s, "much", 1)
+				}
+			})
+		}
+		child := f.end(s, 1)[0]
+		seconds(30, func(int) { f.write(child, "little", 1) })
+		var lacking int
+		for w := range r.Windows(t.Context(), time.Time{}, r.Settled(), Window) {
+			begin := w.Start
+			if begin.Before(r.begin) {
+				begin = r.begin
+			}
+			var wanted, got uint64
+			for _, record := range s.records {
+				if at := record.created.Truncate(time.Second); !at.Before(begin) && at.Before(w.Start.Add(Window)) {
+					wanted++
+				}
+			}
+			for _, k := range w.Items[0].Keys {
+				if k.Key == "much" {
+					got += k.Units
+				}
+			}
+			if got < wanted {
+				lacking++
+				if c := w.Items[0].Coverage; c == 0 || c > 0.95 {
+					t.Errorf("%v: %d units of %d are counted, and coverage is %v", w.Start, got, wanted, c)
+				}
+			}
+		}
+		if lacking == 0 {
+			t.Error("it read all")
+		}
+		stop()
+	})
+}
+
+// TestNoIteratorAtTheEnd: a stream shard that is closed and read through has no iterator any more.
+func TestNoIteratorAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{noneAtEnd: true}
+		s := f.open("")
+		r, stop := f.reading(t, Options{})
+		seconds(5, func(int) { f.write(s, "parent", 1) })
+		time.Sleep(2 * time.Second)
+		f.mu.Lock()
+		f.expiry = time.Millisecond
+		f.mu.Unlock()
+		child := f.end(s, 1)[0]
+		time.Sleep(1500 * time.Millisecond)
+		f.mu.Lock()
+		f.expiry = 0
+		f.mu.Unlock()
+		seconds(5, func(int) { f.write(child, "child", 1) })
+		time.Sleep(20 * time.Second)
+		if got := counted(t, r); got["child"] != 5 {
+			t.Errorf("counted %v", got)
+		}
+		if err := stop(); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
 	})
 }
 
