@@ -32,7 +32,9 @@ type fake struct {
 	calls  []call
 
 	noTimes    bool          // AT_TIMESTAMP and ShardFilter are unknown
+	noneAtEnd  bool          // there is no iterator at the end of a stream shard that is closed
 	listDelay  time.Duration // until a stream shard that begins is listed
+	ahead      time.Duration // this machine's clock is, of the service's
 	expiry     time.Duration // of iterators; 0 is 15 minutes
 	pageLimit  int           // records of a page; 0 is 1,000
 	emptyPages int           // of a stream shard, every so many pages one is empty though there are records; 0 is never
@@ -92,7 +94,7 @@ func (f *fake) write(s *fakeShard, key string, units int) {
 	if s.closed {
 		panic("a closed stream shard takes no record")
 	}
-	now := time.Now()
+	now := f.now()
 	sequence := fmt.Sprintf("%d%020d", 1000+len(f.shards), len(s.records)+1)
 	data := ""
 	if units > 1 {
@@ -121,8 +123,19 @@ func (f *fake) shard(id string) *fakeShard {
 	return nil
 }
 
+// now is the service's time.
+func (f *fake) now() time.Time { return time.Now().Add(-f.ahead) }
+
 // Do answers a request.
 func (f *fake) Do(request *http.Request) (*http.Response, error) {
+	response, err := f.answer(request)
+	if err == nil {
+		response.Header.Set("Date", f.now().UTC().Format(http.TimeFormat))
+	}
+	return response, err
+}
+
+func (f *fake) answer(request *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(request.Body)
 	if err != nil {
 		return nil, err
@@ -206,8 +219,14 @@ func (f *fake) Do(request *http.Request) (*http.Response, error) {
 				at++
 			}
 		}
+		if f.noneAtEnd && s.closed && at == len(s.records) {
+			return answer(200, `{}`), nil
+		}
 		return answer(200, fmt.Sprintf(`{"ShardIterator":"%s|%d|%d"}`, s.id, at, time.Now().UnixMilli())), nil
 	case "GetRecords":
+		if in.ShardIterator == "" {
+			return refusal("ShardIterator: want one"), nil
+		}
 		part := strings.Split(in.ShardIterator, "|")
 		s := f.shard(part[0])
 		at, _ := strconv.Atoi(part[1])

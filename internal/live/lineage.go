@@ -209,7 +209,7 @@ func (l *lineage) fromNow(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	begin := time.Now().UTC().Truncate(time.Second).Add(time.Second)
+	begin := l.r.stream.clock.latest(time.Now()).UTC().Truncate(time.Second).Add(time.Second)
 	l.r.start(begin)
 	for i, b := range roots {
 		l.start(ctx, l.r.newShard(b.id, latest, iterators[i]))

@@ -63,6 +63,8 @@ type Reader struct {
 	stream *stream
 	slots  chan *slot
 
+	toldSkew bool // only Run's closing of windows touches it
+
 	mu      sync.Mutex
 	begin   time.Time         // since when records are counted
 	base    time.Time         // of the first window
@@ -122,6 +124,7 @@ func (r *Reader) close(ctx context.Context) error {
 			return err
 		}
 		r.closeWindows()
+		r.tellSkew()
 	}
 }
 

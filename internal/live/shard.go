@@ -50,6 +50,7 @@ type shard struct {
 	after    string    // the last record's sequence number
 	began    time.Time // to read
 	polled   time.Time // the last call
+	now      time.Time // the service's, at the last call, or a little earlier
 	failing  time.Time // since when no poll is answered; zero if the last one was
 
 	live    bool          // it reads what is written now, not what was before
@@ -127,6 +128,9 @@ func (s *shard) poll(ctx context.Context) (ended bool, err error) {
 		if err := s.locate(ctx); err != nil {
 			return false, s.missed(ctx, err)
 		}
+		if s.iterator == "" { // the stream shard has ended, and there is no more in it
+			return true, nil
+		}
 		s.polled = time.Now()
 	}
 	if err := s.r.stream.records(ctx, s.iterator, &room.body); err != nil {
@@ -158,7 +162,7 @@ func (s *shard) locate(ctx context.Context) (err error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := time.Now()
+	now := s.r.stream.clock.latest(time.Now())
 	s.gaps = append(s.gaps, gap{s.read, now})
 	s.read, s.newest, s.live, s.strikes, s.lag = now, now, true, 0, 0
 	return nil
@@ -252,9 +256,10 @@ func (s *shard) window(at time.Time) *count.Window {
 // keepUp looks how far behind the reader is, and jumps ahead if it falls ever further behind.
 // The caller holds mu.
 func (s *shard) keepUp(some bool) {
+	s.now = s.r.stream.clock.earliest(s.polled)
 	last := s.lag
 	if s.lag = 0; some {
-		s.lag, s.empty = s.polled.Sub(s.newest), 0
+		s.lag, s.empty = s.now.Sub(s.newest), 0
 	} else {
 		s.empty++
 	}
@@ -264,7 +269,7 @@ func (s *shard) keepUp(some bool) {
 	upTo := s.newest
 	switch {
 	case s.live && s.lag <= grace:
-		upTo = s.polled
+		upTo = s.now
 	case !s.live && s.r.stream.ofEngine(): // more of the same minute may come
 		upTo = s.newest.Truncate(time.Minute)
 	}
@@ -341,6 +346,7 @@ func (s *shard) finish() {
 		s.r.hand(&item, window.Start, 0)
 	}
 	clear(s.open)
+	s.handGaps(s.r.windowOf(s.read).Add(Window))
 }
 
 func (s *shard) passedBy() time.Time {

@@ -40,6 +40,7 @@ const describePause = 200 * time.Millisecond
 type stream struct {
 	client Streams
 	arn    string
+	clock  clock
 
 	mu        sync.Mutex // one listing at a time
 	described time.Time  // when DescribeStream was called last
@@ -81,6 +82,7 @@ func (s *stream) list(ctx context.Context, filter *types.ShardFilter) ([]listed,
 		if err != nil {
 			return nil, fmt.Errorf("listing the stream shards of %s: %w", s.arn, err)
 		}
+		s.clock.take(out.ResultMetadata, s.described)
 		for _, shard := range out.StreamDescription.Shards {
 			list = append(list, listed{
 				id: aws.ToString(shard.ShardId), parent: aws.ToString(shard.ParentShardId),
@@ -136,7 +138,11 @@ const maxRecords = 1000
 func (s *stream) records(ctx context.Context, iterator string, body *bytes.Buffer) error {
 	for limit := int32(maxRecords); ; limit /= 8 {
 		body.Reset()
-		_, err := s.client.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: &iterator, Limit: &limit}, once, raw(body))
+		sent := time.Now()
+		out, err := s.client.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: &iterator, Limit: &limit}, once, raw(body))
+		if err == nil {
+			s.clock.take(out.ResultMetadata, sent)
+		}
 		answer, ok := errors.AsType[*smithyhttp.ResponseError](err)
 		if !ok || answer.HTTPStatusCode() < http.StatusInternalServerError || !s.ofEngine() || limit < 8 {
 			return err

@@ -3,6 +3,7 @@ package live
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/hotshard/hotshard/internal/ddbstream"
+	"github.com/hotshard/hotshard/internal/heat"
 )
 
 // TestStopsAtTheFirstThrottle, of whichever call.
@@ -199,6 +201,133 @@ func TestFallsBehind(t *testing.T) {
 		f.checkCalls(t)
 		stop()
 	})
+}
+
+// TestEndsAfterAJump: a stream shard that is read in part and then ends leaves windows that say so.
+func TestEndsAfterAJump(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{pageLimit: 100}
+		s := f.open("")
+		r, stop := f.reading(t, Options{})
+		jumped := func() bool { return f.made("GetShardIterator") > 1 }
+		for !jumped() {
+			seconds(1, func(int) {
+				for range 200 {
+					f.write(s, "much", 1)
+				}
+			})
+		}
+		child := f.end(s, 1)[0]
+		seconds(30, func(int) { f.write(child, "little", 1) })
+		var lacking int
+		for w := range r.Windows(t.Context(), time.Time{}, r.Settled(), Window) {
+			begin := w.Start
+			if begin.Before(r.begin) {
+				begin = r.begin
+			}
+			var wanted, got uint64
+			for _, record := range s.records {
+				if at := record.created.Truncate(time.Second); !at.Before(begin) && at.Before(w.Start.Add(Window)) {
+					wanted++
+				}
+			}
+			for _, k := range w.Items[0].Keys {
+				if k.Key == "much" {
+					got += k.Units
+				}
+			}
+			if got < wanted {
+				lacking++
+				if c := w.Items[0].Coverage; c == 0 || c > 0.95 {
+					t.Errorf("%v: %d units of %d are counted, and coverage is %v", w.Start, got, wanted, c)
+				}
+			}
+		}
+		if lacking == 0 {
+			t.Error("it read all")
+		}
+		stop()
+	})
+}
+
+// TestNoIteratorAtTheEnd: a stream shard that is closed and read through has no iterator any more.
+func TestNoIteratorAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{noneAtEnd: true}
+		s := f.open("")
+		r, stop := f.reading(t, Options{})
+		seconds(5, func(int) { f.write(s, "parent", 1) })
+		time.Sleep(2 * time.Second)
+		f.mu.Lock()
+		f.expiry = time.Millisecond
+		f.mu.Unlock()
+		child := f.end(s, 1)[0]
+		time.Sleep(1500 * time.Millisecond)
+		f.mu.Lock()
+		f.expiry = 0
+		f.mu.Unlock()
+		seconds(5, func(int) { f.write(child, "child", 1) })
+		time.Sleep(20 * time.Second)
+		if got := counted(t, r); got["child"] != 5 {
+			t.Errorf("counted %v", got)
+		}
+		if err := stop(); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+}
+
+// TestWrongClock: a machine whose clock is wrong counts all, in the service's windows, and says so.
+func TestWrongClock(t *testing.T) {
+	for _, ahead := range []time.Duration{-time.Hour, -6500 * time.Millisecond, -time.Second, 300 * time.Millisecond, 1600 * time.Millisecond, 3200 * time.Millisecond, 6 * time.Second, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &fake{ahead: ahead}
+			s, other := f.open(""), f.open("")
+			time.Sleep(430 * time.Millisecond)
+			var told []string
+			r, stop := f.reading(t, Options{Tell: func(sentence string) { told = append(told, sentence) }})
+			atFirst := make(map[time.Time]uint64) // what a window says when it is over
+			units := func(w heat.Window) (n uint64) {
+				for _, it := range w.Items {
+					n += it.Units
+				}
+				return n
+			}
+			seconds(90, func(second int) {
+				for range 10 {
+					f.write(s, "key", 1)
+				}
+				if second%7 == 0 {
+					f.write(other, "other", 1)
+				}
+				for w := range r.Windows(t.Context(), time.Time{}, r.Settled(), Window) {
+					if _, ok := atFirst[w.Start]; !ok {
+						atFirst[w.Start] = units(w)
+					}
+				}
+			})
+			time.Sleep(20 * time.Second)
+			if len(atFirst) < 7 {
+				t.Errorf("%v ahead: %d windows are over", ahead, len(atFirst))
+			}
+			for w := range r.Windows(t.Context(), time.Time{}, r.Settled(), Window) {
+				if first, ok := atFirst[w.Start]; ok && first != units(w) {
+					t.Errorf("%v ahead, %v: %d units, and %d later", ahead, w.Start, first, units(w))
+				}
+				if c := w.Items[0].Coverage; c != 0 && !w.Start.Before(r.begin) {
+					t.Errorf("%v ahead, %v: coverage %v", ahead, w.Start, c)
+				}
+			}
+			wanted, got := f.written(r.begin), counted(t, r)
+			if got["key"] != wanted["key"] || got["other"] != wanted["other"] || got["key"] < 850 {
+				t.Errorf("%v ahead: counted %v of %v", ahead, got, wanted)
+			}
+			stop()
+			if say := ahead.Abs() >= 3*time.Second; say != (len(told) == 1) {
+				t.Errorf("%v ahead: told %q", ahead, told)
+			}
+		})
+	}
 }
 
 // TestRawBodies: what is read past the SDK is what the SDK reads.
