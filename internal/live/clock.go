@@ -22,7 +22,7 @@ func (c *clock) take(answer middleware.Metadata, sent time.Time) {
 	if !ok {
 		return
 	}
-	least, most := date.Sub(time.Now()), date.Add(time.Second).Sub(sent)
+	least, most := time.Until(date), date.Add(time.Second).Sub(sent)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.known && least <= c.most && most >= c.least {

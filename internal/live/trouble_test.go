@@ -280,52 +280,54 @@ func TestNoIteratorAtTheEnd(t *testing.T) {
 // TestWrongClock: a machine whose clock is wrong counts all, in the service's windows, and says so.
 func TestWrongClock(t *testing.T) {
 	for _, ahead := range []time.Duration{-time.Hour, -6500 * time.Millisecond, -time.Second, 300 * time.Millisecond, 1600 * time.Millisecond, 3200 * time.Millisecond, 6 * time.Second, time.Hour} {
-		synctest.Test(t, func(t *testing.T) {
-			f := &fake{ahead: ahead}
-			s, other := f.open(""), f.open("")
-			time.Sleep(430 * time.Millisecond)
-			var told []string
-			r, stop := f.reading(t, Options{Tell: func(sentence string) { told = append(told, sentence) }})
-			atFirst := make(map[time.Time]uint64) // what a window says when it is over
-			units := func(w heat.Window) (n uint64) {
-				for _, it := range w.Items {
-					n += it.Units
+		t.Run(ahead.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := &fake{ahead: ahead}
+				s, other := f.open(""), f.open("")
+				time.Sleep(430 * time.Millisecond)
+				var told []string
+				r, stop := f.reading(t, Options{Tell: func(sentence string) { told = append(told, sentence) }})
+				atFirst := make(map[time.Time]uint64) // what a window says when it is over
+				units := func(w heat.Window) (n uint64) {
+					for _, it := range w.Items {
+						n += it.Units
+					}
+					return n
 				}
-				return n
-			}
-			seconds(90, func(second int) {
-				for range 10 {
-					f.write(s, "key", 1)
-				}
-				if second%7 == 0 {
-					f.write(other, "other", 1)
+				seconds(90, func(second int) {
+					for range 10 {
+						f.write(s, "key", 1)
+					}
+					if second%7 == 0 {
+						f.write(other, "other", 1)
+					}
+					for w := range r.Windows(t.Context(), time.Time{}, r.Settled(), Window) {
+						if _, ok := atFirst[w.Start]; !ok {
+							atFirst[w.Start] = units(w)
+						}
+					}
+				})
+				time.Sleep(20 * time.Second)
+				if len(atFirst) < 7 {
+					t.Errorf("%v ahead: %d windows are over", ahead, len(atFirst))
 				}
 				for w := range r.Windows(t.Context(), time.Time{}, r.Settled(), Window) {
-					if _, ok := atFirst[w.Start]; !ok {
-						atFirst[w.Start] = units(w)
+					if first, ok := atFirst[w.Start]; ok && first != units(w) {
+						t.Errorf("%v ahead, %v: %d units, and %d later", ahead, w.Start, first, units(w))
+					}
+					if c := w.Items[0].Coverage; c != 0 && !w.Start.Before(r.begin) {
+						t.Errorf("%v ahead, %v: coverage %v", ahead, w.Start, c)
 					}
 				}
+				wanted, got := f.written(r.begin), counted(t, r)
+				if got["key"] != wanted["key"] || got["other"] != wanted["other"] || got["key"] < 850 {
+					t.Errorf("%v ahead: counted %v of %v", ahead, got, wanted)
+				}
+				stop()
+				if say := ahead.Abs() >= 3*time.Second; say != (len(told) == 1) {
+					t.Errorf("%v ahead: told %q", ahead, told)
+				}
 			})
-			time.Sleep(20 * time.Second)
-			if len(atFirst) < 7 {
-				t.Errorf("%v ahead: %d windows are over", ahead, len(atFirst))
-			}
-			for w := range r.Windows(t.Context(), time.Time{}, r.Settled(), Window) {
-				if first, ok := atFirst[w.Start]; ok && first != units(w) {
-					t.Errorf("%v ahead, %v: %d units, and %d later", ahead, w.Start, first, units(w))
-				}
-				if c := w.Items[0].Coverage; c != 0 && !w.Start.Before(r.begin) {
-					t.Errorf("%v ahead, %v: coverage %v", ahead, w.Start, c)
-				}
-			}
-			wanted, got := f.written(r.begin), counted(t, r)
-			if got["key"] != wanted["key"] || got["other"] != wanted["other"] || got["key"] < 850 {
-				t.Errorf("%v ahead: counted %v of %v", ahead, got, wanted)
-			}
-			stop()
-			if say := ahead.Abs() >= 3*time.Second; say != (len(told) == 1) {
-				t.Errorf("%v ahead: told %q", ahead, told)
-			}
 		})
 	}
 }
