@@ -38,8 +38,9 @@ const (
 	quietLog  = slog.LevelError + 1 // refusals are what the storm is about
 )
 
-// run starts a system, lets the storm loose on it, and stops it.
-func (s scenario) run(ctx context.Context) (_ run, err error) {
+// run starts a system, lets the storm loose on it, and stops it. The n-th run has a placement of
+// keys on partitions of its own: on some of them two write shards meet, on others none do.
+func (s scenario) run(ctx context.Context, n int) (_ run, err error) {
 	dir, err := os.MkdirTemp("", "storm")
 	if err != nil {
 		return run{}, err
@@ -52,10 +53,11 @@ func (s scenario) run(ctx context.Context) (_ run, err error) {
 		return run{}, err
 	}
 	o := system.Options{
-		Addr: "127.0.0.1:0", Prefix: prefix, Window: 10 * time.Second, Control: "act", Limits: s.Limits, Lambda: model,
+		Addr: "127.0.0.1:0", Prefix: prefix, Window: 10 * time.Second, Control: "act", Limits: s.Limits, Lambda: model, Ahead: s.Ahead,
 		Failures: filepath.Join(dir, "failures.jsonl"), Notices: os.Stderr,
 		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: quietLog})),
 	}
+	o.Limits.Seed = uint64(n)
 	if s.Fixed {
 		o.Control = "off"
 	}

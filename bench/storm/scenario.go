@@ -16,8 +16,9 @@ type scenario struct {
 	Quiet  float64 // writes a second of each of quietKeys counters beside them, all the time
 	Served served
 	Limits system.Limits
-	Fixed  bool // shard counts stay as they are
-	ByOne  bool // the caller adds one write shard a second while it is refused
+	Ahead  time.Duration // of now, that events may be; 0 is the default
+	Fixed  bool          // shard counts stay as they are
+	ByOne  bool          // the caller adds one write shard a second while it is refused
 	order  int
 }
 
@@ -191,6 +192,7 @@ func special() []scenario {
 			Name: "counter10x-table", Kind: counter, Served: few, Phases: onTop(10, half, before),
 			Limits: system.Limits{Partitions: partitions, PartitionWCU: 1000, TableWCU: partitionWCU, TransactionHold: hold},
 		},
+		{Name: "now10x-40", Kind: event, Phases: onTop(10, half, before), Served: few, Limits: scaled(partitions, partitionWCU), Ahead: time.Millisecond},
 		{Name: "again2x-40", Kind: again, Phases: onTop(2, half, before), Served: few, Limits: scaled(partitions, partitionWCU)},
 		{Name: "backfill10x-40", Kind: backfill, Phases: onTop(10, half, before), Served: few, Limits: scaled(partitions, partitionWCU)},
 		{Name: "counter10x-split", Kind: counter, Phases: splitting(), Served: many, Limits: splits(apart(4, partitionWCU), 10*time.Second)},
@@ -220,6 +222,9 @@ func (s scenario) about() string {
 	}
 	if s.Limits.SplitAfter > 0 {
 		text += fmt.Sprintf("; partitions split after %v", s.Limits.SplitAfter)
+	}
+	if s.Ahead > 0 {
+		text += fmt.Sprintf("; events may be %v ahead", s.Ahead)
 	}
 	if s.Quiet > 0 {
 		text += fmt.Sprintf(", beside %d counters at %g", quietKeys, s.Quiet)

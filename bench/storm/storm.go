@@ -65,7 +65,7 @@ func (o options) run(ctx context.Context, w io.Writer) error {
 func (o options) measure(ctx context.Context, w io.Writer, s scenario) error {
 	measured := measurement{Scenario: s.Name, About: s.about()}
 	for n := range o.runs {
-		r, err := s.run(ctx)
+		r, err := s.run(ctx, n+1)
 		if err != nil {
 			return fmt.Errorf("run %d: %w", n+1, err)
 		}

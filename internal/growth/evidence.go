@@ -34,8 +34,9 @@ type evidence struct {
 	attempts []attempt // the last that say something of that count
 	requests []request // the last
 
-	read  time.Time     // when the entry was read last
+	read  time.Time     // when the entry was read last, to have the key grow
 	pause time.Duration // until it may be again
+	look  time.Time     // when the entry was read last, to learn what others did
 	told  time.Time     // when it was said last that the key is at the bound
 }
 
@@ -87,20 +88,26 @@ func keep[T any](list []T, v T, most int) []T {
 
 // entitled tells whether a larger count may be asked for.
 func (e *evidence) entitled(a Attempt, tight bool, now time.Time) bool {
-	tries, refused := 0, 0
-	for _, t := range e.attempts {
-		if now.Sub(t.at) <= attemptAge {
-			tries++
-			if t.refused {
-				refused++
-			}
-		}
-	}
+	tries, refused := e.tries(now)
 	least := leastCalls
 	if tight && a.Count == 1 {
 		least = tightCalls
 	}
 	return tries >= leastTries && 2*refused >= tries && e.busy(a.Placement, least, now)
+}
+
+// tries counts the attempts of late, and those of them that were refused.
+func (e *evidence) tries(now time.Time) (all, refused int) {
+	for _, t := range e.attempts {
+		if now.Sub(t.at) > attemptAge {
+			continue
+		}
+		all++
+		if t.refused {
+			refused++
+		}
+	}
+	return all, refused
 }
 
 // busy tells whether enough requests were refused lately. Where places are calculated
@@ -136,6 +143,16 @@ func (e *evidence) mayAsk(now time.Time) bool {
 		e.pause = minPause
 	}
 	e.read = now
+	return true
+}
+
+// mayLook tells whether the entry may be read for what others did; then it counts as read. One
+// refusal is none: partitions are full for a moment now and then.
+func (e *evidence) mayLook(now time.Time) bool {
+	if _, refused := e.tries(now); refused < 2 || now.Sub(e.look).Abs() < minPause {
+		return false
+	}
+	e.look = now
 	return true
 }
 

@@ -41,7 +41,7 @@ func PlacementOf(t schema.Type) Placement {
 // force, so that its first step is a large one.
 const (
 	step      = 4
-	firstStep = 16
+	firstStep = 24
 )
 
 // Next returns the count that follows on this one, at most bound.

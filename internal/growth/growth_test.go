@@ -21,7 +21,7 @@ func TestNextAndBound(t *testing.T) {
 		count, bound, want int
 	}{
 		{schema.Counter, 1, 256, 4}, {schema.Limit, 4, 256, 16}, {schema.Counter, 256, 1000, 1000}, {schema.Counter, 64, 100, 100},
-		{schema.Entity, 1, 256, 16}, {schema.Board, 1, 256, 16}, {schema.Sessions, 1, 256, 16}, {schema.Entity, 1, 4, 4}, {schema.Entity, 16, 256, 64},
+		{schema.Entity, 1, 256, 24}, {schema.Board, 1, 256, 24}, {schema.Sessions, 1, 256, 24}, {schema.Entity, 1, 4, 4}, {schema.Entity, 24, 256, 96},
 	} {
 		if got := PlacementOf(c.of).Next(c.count, c.bound); got != c.want {
 			t.Errorf("%s of %d, at most %d: %d, want %d", c.of, c.count, c.bound, got, c.want)
@@ -87,10 +87,13 @@ func TestWhatEntitles(t *testing.T) {
 		want      Answer
 	}{
 		"three refused requests":     {Random, func(w *writer) Answer { w.write(1, false); w.write(1, false); return w.write(1, false) }, Ask},
+		"one refusal":                {Random, func(w *writer) Answer { return w.write(2, true) }, Nothing},
+		"one of an event's":          {Timed, func(w *writer) Answer { return w.write(5, false) }, Nothing},
 		"three of events":            {Timed, func(w *writer) Answer { w.write(1, false); w.write(1, false); return w.write(1, false) }, Ask},
-		"two":                        {Random, func(w *writer) Answer { w.write(5, false); return w.write(5, false) }, Nothing},
-		"one that is tried for long": {Random, func(w *writer) Answer { w.write(1, true); w.write(1, true); return w.write(8, false) }, Nothing},
-		"less than half of all":      {Random, func(w *writer) Answer { w.writes(6, true); w.write(2, true); return w.write(2, true) }, Nothing},
+		"two, one of which looked":   {Random, func(w *writer) Answer { w.write(5, false); return w.write(5, false) }, Nothing},
+		"a request refused twice":    {Random, func(w *writer) Answer { return w.write(2, false) }, Look},
+		"one that is tried for long": {Random, func(w *writer) Answer { w.write(1, true); w.write(1, true); return w.write(8, false) }, Look},
+		"less than half of all":      {Random, func(w *writer) Answer { w.writes(6, true); w.write(2, true); return w.write(2, true) }, Look},
 		"half of all":                {Random, func(w *writer) Answer { w.writes(4, true); w.write(3, true); return w.write(3, true) }, Ask},
 		"an hour of success before": {Random, func(w *writer) Answer {
 			w.writes(50, true)
@@ -104,7 +107,7 @@ func TestWhatEntitles(t *testing.T) {
 			w.writes(2, false)
 			return w.write(1, false)
 		}, Ask},
-		"requests six seconds apart":    {Random, func(w *writer) Answer { w.writes(2, false); w.pass(6 * time.Second); return w.write(5, false) }, Nothing},
+		"requests six seconds apart":    {Random, func(w *writer) Answer { w.writes(2, false); w.pass(6 * time.Second); return w.write(5, false) }, Look},
 		"two of three events refused":   {Timed, func(w *writer) Answer { w.write(1, true); w.write(3, false); return w.write(3, false) }, Nothing},
 		"one item again and again":      {Timed, func(w *writer) Answer { return w.again(7, 10) }, Nothing},
 		"half of them one item":         {Timed, func(w *writer) Answer { w.again(7, 5); return w.writes(5, false) }, Nothing},
@@ -171,7 +174,7 @@ func TestTheBoundIsSaidOnceAMinute(t *testing.T) {
 		t.Errorf("said %d times in 130 s", said)
 	}
 	w.Key, w.Count = "other", 1
-	if got := w.writes(9, false); got != Nothing {
+	if got := w.writes(9, false); got != Look {
 		t.Errorf("nine requests of another key: %d", got)
 	}
 	if got := w.write(1, false); got != Ask {
@@ -204,7 +207,7 @@ func TestAskingGetsRarer(t *testing.T) {
 	}
 	w.Asked(w.Key, 1, w.now)
 	w.Version = 1
-	if got := w.writes(2, false); got != Nothing {
+	if got := w.writes(2, false); got != Look {
 		t.Errorf("two attempts by the new count: %d", got)
 	}
 	w.pass(minPause)

@@ -32,6 +32,7 @@ type Answer int
 // The answers.
 const (
 	Nothing Answer = iota
+	Look           // read the key's entry: somebody else may have had it grow
 	Ask            // read the key's entry, and have it grow unless it has
 	Bounded        // it would grow, but more write shards don't help: said once a minute
 )
@@ -78,7 +79,13 @@ func (k *Keys) Attempted(a Attempt, bound int, now time.Time) Answer {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	e := k.of(a.Key)
-	if !e.note(a, now) || !a.Refused || !e.entitled(a, k.tight(now), now) {
+	if !e.note(a, now) || !a.Refused {
+		return Nothing
+	}
+	if !e.entitled(a, k.tight(now), now) {
+		if a.Placement == Random && a.Count < bound && e.mayLook(now) {
+			return Look
+		}
 		return Nothing
 	}
 	if a.Count >= bound {

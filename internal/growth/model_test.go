@@ -359,6 +359,9 @@ func (w *world) answer(box *container, c *call, sent entry, ok bool) {
 	switch box.keys.Attempted(a, Bound(w.partitions), clockAt(w.now)) {
 	case Bounded:
 		w.bounded++
+	case Look:
+		w.in(callTime, func() { w.look(box, a.Key); w.goOn(box, c, ok) })
+		return
 	case Ask:
 		wait := w.random(MaxWait) + callTime
 		w.in(wait, func() { w.consider(box, a); w.goOn(box, c, ok) })
@@ -384,6 +387,13 @@ func (w *world) goOn(box *container, c *call, ok bool) {
 		return
 	}
 	w.in(wait, func() { w.attempt(box, c) })
+}
+
+// look reads the key's entry.
+func (w *world) look(box *container, key string) {
+	w.reads++
+	v := box.views[key]
+	v.polled, v.entry = w.now, *w.entry(key)
 }
 
 // consider reads the key's entry, and changes it unless somebody else has.

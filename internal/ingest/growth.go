@@ -98,7 +98,10 @@ func (g *grower) Attempted(ctx context.Context, a shardmap.Attempt) {
 	case answer == growth.Bounded:
 		g.log.Warn("more write shards do not help: the table's partitions are the limit",
 			"key", g.names.Shown(a.Key), "shards", count, "partitions", partitions)
-	case answer == growth.Ask && !a.Entry.Pinned:
+	case a.Entry.Pinned:
+	case answer == growth.Look:
+		g.refresh(ctx, a.Key)
+	case answer == growth.Ask:
 		version := g.ask(ctx, attempt, placement.Next(count, bound))
 		g.keys.Asked(a.Key, version, g.now())
 	}
@@ -110,15 +113,23 @@ func (g *grower) ask(ctx context.Context, a growth.Attempt, count int) (version 
 	if !g.wait(ctx) {
 		return a.Version
 	}
-	entry, err := g.shards.Refresh(ctx, a.Key, g.now())
+	entry, ok := g.refresh(ctx, a.Key)
 	switch {
-	case err != nil:
-		g.log.Warn("shard count not read", "key", g.names.Shown(a.Key), "error", err)
+	case !ok:
 		return a.Version
 	case entry.Version != a.Version || entry.Pinned || !g.keys.Entitled(a, g.now()):
 		return entry.Version
 	}
 	return g.grow(ctx, entry, count)
+}
+
+// refresh has the view know the key's entry of now. Where it can't be read the view stays.
+func (g *grower) refresh(ctx context.Context, key string) (entry shardmap.Entry, ok bool) {
+	entry, err := g.shards.Refresh(ctx, key, g.now())
+	if err != nil {
+		g.log.Warn("shard count not read", "key", g.names.Shown(key), "error", err)
+	}
+	return entry, err == nil
 }
 
 // grow changes the count of an entry, and returns its version then.

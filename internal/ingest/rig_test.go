@@ -40,14 +40,17 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-// use makes the service write through another client.
-func (r *rig) use(client Client) {
+// use makes the service write through another client, by settings that may be changed.
+func (r *rig) use(client Client, change ...func(*Settings)) {
 	r.t.Helper()
 	log := slog.New(slog.NewTextHandler(r.log, nil))
 	settings := Settings{
 		ItemsTable: r.names.Items, ShardMapTable: r.names.ShardMap,
 		EventRetention: 720 * time.Hour, Deadline: 5 * time.Second,
 		Control: Act, MetricNames: heat.Plain, EventAhead: shardmap.MaxAhead, ViewAge: shardmap.ViewAge,
+	}
+	for _, c := range change {
+		c(&settings)
 	}
 	service, err := New(settings, client, log)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 // by its name, under the sort key that is the base key's own text. What changes goes
 // into the log, too, and the number of the items table's partitions is noted there.
 const (
-	MapParts = 16
+	MapParts = 4
 	MapLog   = "log"
 	MapNote  = "partitions" // the note's sort key, which is behind all times
 )

@@ -29,6 +29,7 @@ type Limits struct {
 	// say, of a deployment's: what those cost the shard map does not scale with a
 	// partition. It is for functions in this process; other programs' limit is one.
 	MapWCU int
+	Seed   uint64 // picks one of many placements of keys on partitions
 }
 
 // options are the limiter's.
@@ -36,6 +37,7 @@ func (l Limits) options() limiter.Options {
 	return limiter.Options{
 		Partitions: l.Partitions, PartitionWCU: l.PartitionWCU, TableWCU: l.TableWCU,
 		Burst: l.Burst, SplitAfter: l.SplitAfter, TransactionHold: l.TransactionHold,
+		Seed: l.Seed,
 	}
 }
 

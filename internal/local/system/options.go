@@ -24,6 +24,7 @@ type Options struct {
 	Prefix   string        // of the tables' names: up to 244 of their characters
 	Window   time.Duration // the detector's, 1 s to 15 min in whole seconds
 	Quiet    time.Duration // without much load, after which those of counters and limits shrink; 0 is the function's default
+	Ahead    time.Duration // of now, that events may be; 0 is the function's default
 	Control  string        // of shard counts: act, observe or off
 	Limits   Limits        // between the functions and the engine
 	Lambda   Lambda        // Lambda's model of who serves the API

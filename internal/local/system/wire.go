@@ -128,6 +128,9 @@ func (s *System) environment() map[string]string {
 	if s.options.Quiet > 0 {
 		set["HOTSHARD_QUIET"] = s.options.Quiet.String()
 	}
+	if s.options.Ahead > 0 {
+		set["HOTSHARD_EVENT_AHEAD"] = s.options.Ahead.String()
+	}
 	return set
 }
 

@@ -18,7 +18,7 @@ import (
 // database blog uses, and ours. Times are Unix seconds, with milliseconds where they
 // have a fraction:
 //
-//	pk               S  keys#0 to keys#15, by the base key
+//	pk               S  keys#0 to keys#3, by the base key
 //	sk               S  the base key, with its type's prefix: C#page/home
 //	number_of_shards N  the newest shard count
 //	last_updated     N  when it was set
