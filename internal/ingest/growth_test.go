@@ -352,7 +352,7 @@ func TestARefusedRequestLearnsOfOthersGrowth(t *testing.T) {
 	if a := r.post("/v1/counters", `{"increments":[{"counter":"other","delta":1}]}`); a.status != http.StatusOK {
 		t.Fatalf("%d %s", a.status, a.body) // it has a view now
 	}
-	if _, err := r.shardMap().GrowFrom(t.Context(), shardmap.Entry{Key: "C#hot"}, 4, shardmap.Note{By: "another"}, time.Now()); err != nil {
+	if _, err := r.shardMap().GrowFrom(t.Context(), shardmap.Entry{Key: "C#hot"}, 4, shardmap.Note{By: "another"}, enginetest.Later); err != nil {
 		t.Fatal(err)
 	}
 	if a := r.post("/v1/counters", `{"increments":[{"counter":"hot","delta":1}]}`); a.status != http.StatusOK {
