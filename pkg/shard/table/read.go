@@ -122,7 +122,8 @@ func (t *Table) Get(ctx context.Context, key Item) (Item, error) {
 	return t.seen(it, name, key), nil
 }
 
-// look reads the places in turn until one has the item; it is nil when none has.
+// Look reads the places in turn until one has the item; it is nil when none has. It is for
+// package migrate.
 func (t *Table) Look(ctx context.Context, places []place.Place, id place.Identity) (place.Place, Item, error) {
 	for _, p := range places {
 		it, err := t.ReadAt(ctx, p)
@@ -139,7 +140,7 @@ func (t *Table) seen(it Item, name string, key Item) Item {
 	return it
 }
 
-// read returns what is at a place, consistently, nil for nothing.
+// ReadAt returns what is at a place, consistently, nil for nothing. It is for package migrate.
 func (t *Table) ReadAt(ctx context.Context, p place.Place) (it Item, err error) {
 	consistent := true
 	err = dynamo.Persist(ctx, func(ctx context.Context) error {
@@ -152,8 +153,8 @@ func (t *Table) ReadAt(ctx context.Context, p place.Place) (it Item, err error) 
 	return it, err
 }
 
-// find returns the places where the item of a key may be, for an operation that
-// errors name.
+// Find returns the places where the item of a key may be, for an operation that
+// errors name. It is for package migrate.
 func (t *Table) Find(ctx context.Context, operation string, key Item) (name string, places []place.Place, err error) {
 	if err := t.Check(); err != nil {
 		return "", nil, err
@@ -173,7 +174,7 @@ func (t *Table) Find(ctx context.Context, operation string, key Item) (name stri
 	return name, places, nil
 }
 
-// scan yields what is stored of a range, in order, with where it is.
+// Scan yields what is stored of a range, in order, with where it is. It is for package migrate.
 func (t *Table) Scan(ctx context.Context, name string, s Span) iter.Seq2[Stored, error] {
 	g, err := t.gather(name, s)
 	if err != nil {

@@ -69,7 +69,8 @@ const (
 	AllThere                // everything that is there
 )
 
-// fault is what is wrong with the table itself, nil for nothing.
+// Check reports what is wrong with the table itself: an error of kind ErrMisused, nil for nothing.
+// Every call checks; a program may do so at its start.
 func (t *Table) Check() error {
 	switch {
 	case t.Client == nil:
@@ -91,6 +92,7 @@ func (t *Table) Check() error {
 	return nil
 }
 
+// KeyFormat is the table's Format, or else the default.
 func (t *Table) KeyFormat() shard.Format {
 	if t.Format == "" {
 		return shard.Hash
@@ -113,6 +115,7 @@ func (t *Table) calculate(value string, n int) int {
 	return at
 }
 
+// Clock is the time by the table's Now.
 func (t *Table) Clock() time.Time {
 	if t.Now == nil {
 		return time.Now()
@@ -128,7 +131,7 @@ func (t *Table) lookup(ctx context.Context, key string) (shardmap.Entry, error) 
 	return entry, nil
 }
 
-// name is an item's partition key without a write shard.
+// NameOf is an item's partition key without a write shard. It is for package migrate.
 func (t *Table) NameOf(it Item) (string, error) {
 	name, ok := it[t.PartitionKey].(*types.AttributeValueMemberS)
 	if !ok {
@@ -140,28 +143,32 @@ func (t *Table) NameOf(it Item) (string, error) {
 	return name.Value, nil
 }
 
+// Key is the stored key of what is at a place. It is for package migrate.
 func (t *Table) Key(p place.Place) Item {
 	return Item{t.PartitionKey: &types.AttributeValueMemberS{Value: p.PK}, t.SortKey: p.Sort}
 }
 
-// describe says which operation failed, on what.
+// Describe says which operation failed, on what. It is for package migrate.
 func (t *Table) Describe(operation, pk string, err error) error {
 	return fmt.Errorf("%s %q of table %s: %w", operation, pk, t.Name, err)
 }
 
+// Reading is the table with ranges that give other items than each once. It is for package migrate.
 func (t *Table) Reading(r reading) *Table {
 	other := *t
 	other.reads = r
 	return &other
 }
 
-// finds tells whether items are found again by what is in them, as Layout.found says.
+// Finds tells whether items are found again by what is in them: not with a [RandomSuffix], nor
+// with [TimeBuckets] without By. It is for package migrate.
 func (t *Table) Finds() bool { return t.Layout.found() }
 
-// places is where an item goes, and after it where else it may be.
+// Places is where an item goes, and after it where else it may be. It is for package migrate.
 func (t *Table) Places(ctx context.Context, name string, it Item) ([]place.Place, error) {
 	return t.Layout.places(ctx, t, name, it)
 }
 
-// tellsBy names the attribute that tells items with equal sort keys apart, "" for none.
+// TellsBy names the attribute that tells items with equal sort keys apart, "" for none. It is
+// for package migrate.
 func (t *Table) TellsBy() string { return t.Layout.tells(t) }
