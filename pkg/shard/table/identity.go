@@ -6,7 +6,7 @@ import (
 	"github.com/hotshard/hotshard/internal/place"
 )
 
-// Identity is what tells an item, or a key's, apart from others. It is for package migrate.
+// place.Identity returns the item's or key's own.
 func (t *Table) Identity(it Item) place.Identity {
 	if by := t.Layout.tells(t); by != "" {
 		return place.Identity{by: it[by]}

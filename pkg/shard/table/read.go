@@ -122,8 +122,7 @@ func (t *Table) Get(ctx context.Context, key Item) (Item, error) {
 	return t.seen(it, name, key), nil
 }
 
-// Look reads the places in turn until one has the item; it is nil when none has. It is for
-// package migrate.
+// look reads the places in turn until one has the item; it is nil when none has.
 func (t *Table) Look(ctx context.Context, places []place.Place, id place.Identity) (place.Place, Item, error) {
 	for _, p := range places {
 		it, err := t.ReadAt(ctx, p)
@@ -140,7 +139,7 @@ func (t *Table) seen(it Item, name string, key Item) Item {
 	return it
 }
 
-// ReadAt returns what is at a place, consistently, nil for nothing. It is for package migrate.
+// read returns what is at a place, consistently, nil for nothing.
 func (t *Table) ReadAt(ctx context.Context, p place.Place) (it Item, err error) {
 	consistent := true
 	err = dynamo.Persist(ctx, func(ctx context.Context) error {
@@ -153,8 +152,8 @@ func (t *Table) ReadAt(ctx context.Context, p place.Place) (it Item, err error) 
 	return it, err
 }
 
-// Find returns the places where the item of a key may be, for an operation that
-// errors name. It is for package migrate.
+// find returns the places where the item of a key may be, for an operation that
+// errors name.
 func (t *Table) Find(ctx context.Context, operation string, key Item) (name string, places []place.Place, err error) {
 	if err := t.Check(); err != nil {
 		return "", nil, err
@@ -174,7 +173,7 @@ func (t *Table) Find(ctx context.Context, operation string, key Item) (name stri
 	return name, places, nil
 }
 
-// Scan yields what is stored of a range, in order, with where it is. It is for package migrate.
+// scan yields what is stored of a range, in order, with where it is.
 func (t *Table) Scan(ctx context.Context, name string, s Span) iter.Seq2[Stored, error] {
 	g, err := t.gather(name, s)
 	if err != nil {

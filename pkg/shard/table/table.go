@@ -69,8 +69,8 @@ const (
 	AllThere                // everything that is there
 )
 
-// Check reports what is wrong with the table itself: an error of kind ErrMisused, nil for nothing.
-// Every call checks; a program may do so at its start.
+// Check reports what is wrong with the table itself, as an ErrMisused; nil for nothing. Every
+// call checks; a program may do so at its start.
 func (t *Table) Check() error {
 	switch {
 	case t.Client == nil:
@@ -92,7 +92,6 @@ func (t *Table) Check() error {
 	return nil
 }
 
-// KeyFormat is the table's Format, or else the default.
 func (t *Table) KeyFormat() shard.Format {
 	if t.Format == "" {
 		return shard.Hash
@@ -115,7 +114,6 @@ func (t *Table) calculate(value string, n int) int {
 	return at
 }
 
-// Clock is the time by the table's Now.
 func (t *Table) Clock() time.Time {
 	if t.Now == nil {
 		return time.Now()
@@ -131,7 +129,7 @@ func (t *Table) lookup(ctx context.Context, key string) (shardmap.Entry, error) 
 	return entry, nil
 }
 
-// NameOf is an item's partition key without a write shard. It is for package migrate.
+// name is an item's partition key without a write shard.
 func (t *Table) NameOf(it Item) (string, error) {
 	name, ok := it[t.PartitionKey].(*types.AttributeValueMemberS)
 	if !ok {
@@ -143,32 +141,28 @@ func (t *Table) NameOf(it Item) (string, error) {
 	return name.Value, nil
 }
 
-// Key is the stored key of what is at a place. It is for package migrate.
 func (t *Table) Key(p place.Place) Item {
 	return Item{t.PartitionKey: &types.AttributeValueMemberS{Value: p.PK}, t.SortKey: p.Sort}
 }
 
-// Describe says which operation failed, on what. It is for package migrate.
+// describe says which operation failed, on what.
 func (t *Table) Describe(operation, pk string, err error) error {
 	return fmt.Errorf("%s %q of table %s: %w", operation, pk, t.Name, err)
 }
 
-// Reading is the table with ranges that give other items than each once. It is for package migrate.
 func (t *Table) Reading(r reading) *Table {
 	other := *t
 	other.reads = r
 	return &other
 }
 
-// Finds tells whether items are found again by what is in them: not with a [RandomSuffix], nor
-// with [TimeBuckets] without By. It is for package migrate.
+// finds tells whether items are found again by what is in them, as Layout.found says.
 func (t *Table) Finds() bool { return t.Layout.found() }
 
-// Places is where an item goes, and after it where else it may be. It is for package migrate.
+// places is where an item goes, and after it where else it may be.
 func (t *Table) Places(ctx context.Context, name string, it Item) ([]place.Place, error) {
 	return t.Layout.places(ctx, t, name, it)
 }
 
-// TellsBy names the attribute that tells items with equal sort keys apart, "" for none. It is
-// for package migrate.
+// tellsBy names the attribute that tells items with equal sort keys apart, "" for none.
 func (t *Table) TellsBy() string { return t.Layout.tells(t) }

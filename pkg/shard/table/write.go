@@ -62,7 +62,7 @@ func (t *Table) putAt(ctx context.Context, it Item, at place.Place) error {
 	return err
 }
 
-// Stored is an item with the keys that DynamoDB has. It is for package migrate.
+// stored is an item with the keys that DynamoDB has.
 func (t *Table) Stored(it Item, p place.Place) Item {
 	it = maps.Clone(it)
 	maps.Copy(it, t.Key(p))
@@ -123,8 +123,7 @@ func (t *Table) updateAt(ctx context.Context, key Item, places []place.Place, in
 	return out, err
 }
 
-// Target is the place of an item that is there, or else where it belongs. It is for package
-// migrate.
+// target is the place of an item that is there, or else where it belongs.
 func (t *Table) Target(ctx context.Context, places []place.Place, id place.Identity) (place.Place, error) {
 	if len(places) == 1 {
 		return places[0], nil
@@ -176,7 +175,7 @@ func (t *Table) deleteAll(ctx context.Context, key Item) error {
 	return nil
 }
 
-// RemoveAt deletes an item from a place; another item there stays. It is for package migrate.
+// remove deletes an item from a place; another item there stays.
 func (t *Table) RemoveAt(ctx context.Context, p place.Place, id place.Identity) error {
 	g := id.Free(t.PartitionKey)
 	in := &dynamodb.DeleteItemInput{
