@@ -30,15 +30,8 @@ func ExampleTable(name, partitionKey, sortKey string) *dynamodb.Client {
 // ExampleTables makes tables of hotshard's form.
 func ExampleTables() *dynamodb.Client {
 	ctx, client := context.Background(), enginetest.ForExamples()
-	for _, table := range setup.Tables("hotshard-") {
-		if _, err := client.CreateTable(ctx, table); err != nil {
-			panic(err)
-		}
-	}
-	for _, expiry := range setup.Expiry("hotshard-") { // at AWS, once they are active
-		if _, err := client.UpdateTimeToLive(ctx, expiry); err != nil {
-			panic(err)
-		}
+	if err := setup.Create(ctx, client, "hotshard-"); err != nil {
+		panic(err)
 	}
 	return client
 }

@@ -42,7 +42,7 @@ func (b Bucket) layout() string {
 }
 
 // Label names the bucket that holds t. With offset, each bucket opens that much
-// after its nominal start: see [Offset].
+// after its nominal start: see [Bucket.Offset].
 func (b Bucket) Label(t time.Time, offset time.Duration) string {
 	return t.Add(-offset).UTC().Truncate(b.Width()).Format(b.layout())
 }

@@ -14,7 +14,7 @@
 // shard ([Random] for writes that nobody looks up singly, [Calculated] for items
 // that are found again by an attribute), time buckets ([Bucket]), sort keys that
 // begin with a time ([Stamp]), composite keys ([Compose]), TTL stamps ([Expiry])
-// and the write shard count as a function of time ([History]). [plan.New] says how
+// and the write shard count as a function of time ([History]). Package plan says how
 // many write shards a peak takes, and what they cost; [SpreadOf] how evenly they are
 // used.
 //

@@ -1,7 +1,7 @@
-// Package tableinput says how a table of internal/schema is made by the AWS SDK:
+// Package tableinput says how a table of internal/schema is made by the AWS SDK, and makes it:
 //
 //	for _, t := range schema.Tables(names) {
-//		_, err := client.CreateTable(ctx, tableinput.Create(t))
+//		err := tableinput.Make(ctx, client, t)
 //	}
 package tableinput
 

@@ -17,7 +17,7 @@ type ReaderClient interface {
 	dynamo.Querier
 }
 
-// Client is what Leaderboards call of DynamoDB.
+// Client is what Boards call of DynamoDB.
 type Client interface {
 	ReaderClient
 	dynamo.Putter
@@ -25,12 +25,7 @@ type Client interface {
 	dynamo.Deleter
 }
 
-// Boards keeps boards of players by score:
-//
-//	kept := boards.New(client, "hotshard-items", shards, boards.Options{Retention: 720 * time.Hour})
-//	score, err := ParseScore("12.5")
-//	errs := boards.Submit(ctx, "game/1", []PlayerScore{{Player: "ann", Score: score}}, now)
-//	first, err := boards.Top(ctx, "game/1", AllTime.Label(now), 10, now)
+// Boards keeps boards of players by score.
 //
 // A board has a mode, which says what a new score does to a player's entry, and
 // periods, each of which is a ranking of its own. Equal scores rank by time, the
@@ -100,7 +95,7 @@ func New(client Client, table string, shards *shardmap.Map, o Options) *Boards {
 	}
 }
 
-// PlayerScore is a score of a player's.
+// PlayerScore is one score of one player.
 type PlayerScore struct {
 	Player string
 	Score  Score
@@ -117,6 +112,7 @@ var (
 	ErrScoreRange = errors.New("the sum of the player's scores is out of range")
 )
 
-func boardKey(board string) string {
+// Key is a board's key in the shard map.
+func Key(board string) string {
 	return schema.BaseKey{Type: schema.Board, Name: board}.String()
 }

@@ -51,7 +51,7 @@ func (l *Boards) spans(board string, periods []Period, now time.Time) []span {
 	return list
 }
 
-// dynamo.Item returns the item of an entry that has n write shards to be on.
+// item returns the item of an entry that has n write shards to be on.
 func (s span) item(p Place, rev int64, n int) dynamo.Item {
 	it := dynamo.Key(schema.EntryKey(s.board, s.label, p.Player))
 	it[schema.EntryScore] = &types.AttributeValueMemberN{Value: p.Score.String()}

@@ -33,7 +33,7 @@ func (l *Boards) Remove(ctx context.Context, board, player string, now time.Time
 
 // remove deletes one entry, which costs its index partition a unit, if it is there.
 func (l *Boards) remove(ctx context.Context, s span, player string, now time.Time) error {
-	request, begin := shardmap.Request{Key: boardKey(s.board), ID: watching.Hash(player), At: now}, time.Now()
+	request, begin := shardmap.Request{Key: Key(s.board), ID: watching.Hash(player), At: now}, time.Now()
 	l.watch.Requested(request)
 	return dynamo.Persist(ctx, func(ctx context.Context) error {
 		_, err := l.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{

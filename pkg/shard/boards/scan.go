@@ -39,7 +39,7 @@ type sighted struct {
 }
 
 func (l *Reader) scan(ctx context.Context, board, label string, now time.Time) (*boardScan, error) {
-	entry, err := l.shards.Read(ctx, boardKey(board))
+	entry, err := l.shards.Read(ctx, Key(board))
 	if err != nil {
 		return nil, fmt.Errorf("reading board %q: %w", board, err)
 	}

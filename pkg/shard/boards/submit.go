@@ -29,8 +29,8 @@ const maxEntryWrites = 32
 //   - ErrScoreRange: its sum would be out of range; the others go on.
 //
 // Repeating a call is harmless with Best and Latest. Totals may count once more
-// for every answer that was lost, within a call or by one that is repeated. [once.Applier]
-// with SubmitTransact is for callers who can't have that.
+// for every answer that was lost, within a call or by one that is repeated. Package once, with
+// SubmitTransact, is for callers who can't have that.
 //
 // A call is two round trips when nothing gets in its way: the entries, 100 a read,
 // and their writes, 32 at a time. The board's settings come before, once in 3 s.
@@ -67,7 +67,7 @@ func (l *Boards) Submit(ctx context.Context, board string, scores []PlayerScore,
 
 // SubmitTransact returns Submit's writes as actions of a transaction, one for
 // each player and period that changes, on condition that the entries are still
-// what they were read to be. [once.Applier] calls it anew when that was not so. A sum out
+// what they were read to be. Package once calls it anew when that was not so. A sum out
 // of range is the whole call's error. A transaction has room for 99 actions; more are
 // ErrTooMany. Now is the call's time, which its scores have; attempt is that of this
 // attempt, which an entry that was removed since the call began is made again with.
@@ -103,7 +103,7 @@ func (l *Boards) prepare(ctx context.Context, board string, scores []PlayerScore
 	}
 	list := plays(known.Mode, scores)
 	job := job{l: l, mode: known.Mode, now: now, begin: time.Now().Add(now.Sub(attempt)), start: dynamo.StartBy(ctx)}
-	job.request = shardmap.Request{Key: boardKey(board), At: now}
+	job.request = shardmap.Request{Key: Key(board), At: now}
 	for _, p := range list {
 		job.request.ID += watching.Hash(p.Player)
 	}

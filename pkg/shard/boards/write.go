@@ -84,7 +84,7 @@ func (w *entryWrite) put(ctx context.Context) (*types.Put, error) {
 		return nil, err
 	}
 	var count int
-	w.sent, count = w.l.shards.Newest(ctx, boardKey(w.board), w.elapsed())
+	w.sent, count = w.l.shards.Newest(ctx, Key(w.board), w.elapsed())
 	put := &types.Put{
 		TableName: &w.l.table, Item: w.item(place, w.rev(), count),
 		ConditionExpression:                 aws.String("attribute_not_exists(pk)"),
@@ -137,7 +137,7 @@ func (w *entryWrite) attempt(ctx context.Context) error {
 	return dynamo.ErrOutrun
 }
 
-// watching.Tell tells the watcher how the index fares. An entry that moves from one of its
+// tell tells the watcher how the index fares. An entry that moves from one of its
 // partitions to another and is refused most likely met the one that it leaves: that is
 // where the board was hot before it grew.
 func (w *entryWrite) tell(ctx context.Context, it dynamo.Item, err error) {

@@ -18,7 +18,7 @@ const MaxCachedSummaries = 10_000
 // CachedSummaries reads summaries of counters, and gives what it read to others who
 // ask within some time:
 //
-//	summaries := NewCachedSummaries(NewSummaries(client, table, shards), time.Second)
+//	summaries := counters.NewCachedSummaries(counters.NewSummaries(client, "hotshard-rollups", shards), time.Second)
 //	list, err := summaries.Read(ctx, []string{"page/home"}, time.Now())
 //
 // However many ask, a counter is read once in that time, and those who ask while it is

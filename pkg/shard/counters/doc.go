@@ -2,6 +2,7 @@
 // a [Reader] sums them with strongly consistent reads, and [Summaries] are what the aggregator
 // has folded of them:
 //
+//	shards := shardmap.New(client, "hotshard-shard-map", shardmap.Options{})
 //	writer := counters.NewWriter(client, "hotshard-items", shards, counters.Options{})
 //	err := writer.Add(ctx, "page/home", 1, time.Now())
 //	sum, err := counters.NewReader(client, "hotshard-items", shards).Sum(ctx, "page/home")

@@ -9,15 +9,20 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
+// ReaderClient is what a Reader, or a Summaries, calls of DynamoDB.
+type ReaderClient interface {
+	dynamo.BatchGetter
+}
+
 // Reader sums the write shards that a Writer writes.
 type Reader struct {
-	client dynamo.BatchGetter
+	client ReaderClient
 	table  string
 	shards *shardmap.Map
 }
 
 // NewReader returns a Reader over the items table.
-func NewReader(client dynamo.BatchGetter, table string, shards *shardmap.Map) *Reader {
+func NewReader(client ReaderClient, table string, shards *shardmap.Map) *Reader {
 	return &Reader{client: client, table: table, shards: shards}
 }
 
@@ -30,7 +35,7 @@ type Sum struct {
 // Sum reads all the write shards that the counter ever had, one read unit each.
 // A counter never written is 0.
 func (c *Reader) Sum(ctx context.Context, name string) (Sum, error) {
-	entry, err := c.shards.Read(ctx, counterKey(name))
+	entry, err := c.shards.Read(ctx, Key(name))
 	if err != nil {
 		return Sum{}, fmt.Errorf("summing counter %q: %w", name, err)
 	}

@@ -13,13 +13,13 @@ import (
 
 // Summaries reads the summaries of counters that the aggregator keeps.
 type Summaries struct {
-	client dynamo.BatchGetter
+	client ReaderClient
 	table  string
 	shards *shardmap.Map
 }
 
 // NewSummaries returns a Summaries over the rollups table.
-func NewSummaries(client dynamo.BatchGetter, table string, shards *shardmap.Map) *Summaries {
+func NewSummaries(client ReaderClient, table string, shards *shardmap.Map) *Summaries {
 	return &Summaries{client: client, table: table, shards: shards}
 }
 
@@ -43,7 +43,7 @@ func (s *Summaries) Read(ctx context.Context, names []string, now time.Time) ([]
 			continue
 		}
 		first[name] = i
-		entry, err := s.shards.Lookup(ctx, counterKey(name), now)
+		entry, err := s.shards.Lookup(ctx, Key(name), now)
 		if err != nil {
 			return nil, fmt.Errorf("reading the summary of %q: %w", name, err)
 		}

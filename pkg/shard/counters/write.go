@@ -17,8 +17,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// Client is what a Writer calls of DynamoDB.
-type Client interface {
+// WriterClient is what a Writer calls of DynamoDB.
+type WriterClient interface {
 	dynamo.Updater
 }
 
@@ -31,7 +31,7 @@ type Client interface {
 //	value N  the sum of what was added to this write shard
 //	rev   N  raised by one with every write; starts at the microsecond of the first
 type Writer struct {
-	client Client
+	client WriterClient
 	table  string
 	shards *shardmap.Map
 	watch  shardmap.Watcher
@@ -43,7 +43,7 @@ type Options struct {
 }
 
 // NewWriter returns a Writer over the items table.
-func NewWriter(client Client, table string, shards *shardmap.Map, o Options) *Writer {
+func NewWriter(client WriterClient, table string, shards *shardmap.Map, o Options) *Writer {
 	return &Writer{client: client, table: table, shards: shards, watch: watching.Or(o.Watch)}
 }
 
@@ -52,9 +52,10 @@ func NewWriter(client Client, table string, shards *shardmap.Map, o Options) *Wr
 // write is durable, or an error of kind ErrThrottled or ErrUnavailable.
 //
 // An attempt whose answer is lost is repeated, so the delta may count once more
-// for every lost answer; one that timed out is not, and is an ErrUnavailable. [once.Applier] with AddTransact is for callers who can't have that.
+// for every lost answer; one that timed out is not, and is an
+// ErrUnavailable. Package once, with AddTransact, is for callers who can't have that.
 func (c *Writer) Add(ctx context.Context, name string, delta int64, now time.Time) error {
-	key := counterKey(name)
+	key := Key(name)
 	request := shardmap.Request{Key: key, ID: rand.Uint64(), At: now}
 	c.watch.Requested(request)
 	n, begin := -1, time.Now()
@@ -77,11 +78,11 @@ func (c *Writer) Add(ctx context.Context, name string, delta int64, now time.Tim
 }
 
 // AddTransact returns Add's write, on a write shard chosen at random each time,
-// as an action of a transaction. [once.Applier] makes such a transaction safe to repeat.
+// as an action of a transaction, which package once makes safe to repeat.
 // Now is the attempt's own time, not the call's: a write shard that was removed
 // since the call began must not be made again with a rev below its tombstone's.
 func (c *Writer) AddTransact(ctx context.Context, name string, delta int64, now time.Time) types.TransactWriteItem {
-	_, count := c.shards.Newest(ctx, counterKey(name), now)
+	_, count := c.shards.Newest(ctx, Key(name), now)
 	return types.TransactWriteItem{Update: c.update(name, shard.Random(count), delta, now)}
 }
 
@@ -99,7 +100,8 @@ func (c *Writer) update(name string, n int, delta int64, now time.Time) *types.U
 	}
 }
 
-func counterKey(name string) string {
+// Key is a counter's key in the shard map.
+func Key(name string) string {
 	return schema.BaseKey{Type: schema.Counter, Name: name}.String()
 }
 

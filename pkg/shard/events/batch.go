@@ -134,7 +134,7 @@ func (b *writeBatch) single(ctx context.Context, it dynamo.Item) error {
 	return err
 }
 
-// watching.Tell tells the watcher what became of an event's item.
+// tell tells the watcher what became of an event's item.
 func (b *writeBatch) tell(ctx context.Context, it dynamo.Item, err error) {
 	watching.Tell(ctx, b.watch, b.sent[b.index[nameOf(it)]], err, dynamo.KeyRange)
 }

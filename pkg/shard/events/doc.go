@@ -1,6 +1,7 @@
 // Package events keeps time series of entities, cut into a bucket a UTC day and spread over
 // write shards by the events' ids:
 //
+//	shards := shardmap.New(client, "hotshard-shard-map", shardmap.Options{})
 //	writer := events.NewWriter(client, "hotshard-items", shards, events.Options{})
 //	errs := writer.Put(ctx, []events.Event{{Entity: "sensor-1", ID: "a", Time: now}}, now)
 //	reader := events.NewReader(client, "hotshard-items", shards)

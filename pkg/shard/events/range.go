@@ -44,7 +44,7 @@ const MaxQueries = 1000
 // Query reads a page of a range: eventually consistent, over all write shards
 // that the entity had in the range, in parallel, each event once.
 func (e *Reader) Query(ctx context.Context, r Range, now time.Time) (Page, error) {
-	entry, err := e.shards.Lookup(ctx, entityKey(r.Entity), now)
+	entry, err := e.shards.Lookup(ctx, Key(r.Entity), now)
 	if err != nil {
 		return Page{}, fmt.Errorf("reading events of %q: %w", r.Entity, err)
 	}
@@ -171,7 +171,7 @@ func (s *rangeScan) boundary(first, last time.Time) string {
 	return schema.EventBound(first)
 }
 
-// dynamo.Stream reads a partition's part of the range, so many events a page.
+// stream reads a partition's part of the range, so many events a page.
 func (s *rangeScan) stream(pk string, size int) *dynamo.Stream {
 	input := &dynamodb.QueryInput{
 		TableName:              &s.reader.table,
@@ -187,7 +187,7 @@ func (s *rangeScan) stream(pk string, size int) *dynamo.Stream {
 	return &dynamo.Stream{Client: s.reader.client, Input: input, Sort: schema.SK, Drop: isMark}
 }
 
-// dynamo.Merge appends the events of some days to the page, in order, and tells whether
+// merge appends the events of some days to the page, in order, and tells whether
 // the page is full with more to come.
 func (s *rangeScan) merge(ctx context.Context, days []time.Time, limit int, page *Page) (bool, error) {
 	var streams []*dynamo.Stream

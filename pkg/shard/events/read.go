@@ -13,20 +13,20 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// ReaderClient is what an Reader calls of DynamoDB.
+// ReaderClient is what a Reader calls of DynamoDB.
 type ReaderClient interface {
 	dynamo.BatchGetter
 	dynamo.Querier
 }
 
-// Reader reads what an Writer writes.
+// Reader reads what a Writer writes.
 type Reader struct {
 	client ReaderClient
 	table  string
 	shards *shardmap.Map
 }
 
-// NewReader returns an Reader over the items table.
+// NewReader returns a Reader over the items table.
 func NewReader(client ReaderClient, table string, shards *shardmap.Map) *Reader {
 	return &Reader{client: client, table: table, shards: shards}
 }
@@ -35,7 +35,7 @@ func NewReader(client ReaderClient, table string, shards *shardmap.Map) *Reader 
 // looks under the shard count in force at the event's time first, which is one
 // GetItem, and then under the others that were in force near it.
 func (e *Reader) Get(ctx context.Context, entity, id string, t, now time.Time) (Event, error) {
-	entry, stale := e.shards.Lookup(ctx, entityKey(entity), now)
+	entry, stale := e.shards.Lookup(ctx, Key(entity), now)
 	for _, keys := range candidates(entry, entity, id, t) {
 		items, err := dynamo.BatchGet(ctx, e.client, e.table, keys, true)
 		if err != nil {

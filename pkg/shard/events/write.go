@@ -14,7 +14,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// WriterClient is what an Writer calls of DynamoDB.
+// WriterClient is what a Writer calls of DynamoDB.
 type WriterClient interface {
 	dynamo.BatchWriter
 	dynamo.Putter
@@ -90,13 +90,13 @@ func (e *Writer) PutTransact(ctx context.Context, ev Event, now time.Time) (type
 	return types.TransactWriteItem{Put: &types.Put{TableName: &e.table, Item: it}}, nil
 }
 
-// dynamo.Item returns an event's item, on the write shard that its id has among the
+// item returns an event's item, on the write shard that its id has among the
 // shard count in force at its time, and what is to be told of an attempt to write it.
 func (e *Writer) item(ctx context.Context, ev Event, now time.Time) (dynamo.Item, shardmap.Attempt, error) {
 	if ahead := e.shards.Options().EventAhead; ev.Time.After(now.Add(ahead)) {
 		return nil, shardmap.Attempt{}, fmt.Errorf("%w: writing an event of %q: its time %s is over %s ahead", shard.ErrMisused, ev.Entity, ev.Time.Format(time.RFC3339), ahead)
 	}
-	entry, err := e.shards.Lookup(ctx, entityKey(ev.Entity), now)
+	entry, err := e.shards.Lookup(ctx, Key(ev.Entity), now)
 	if err != nil {
 		return nil, shardmap.Attempt{}, fmt.Errorf("writing an event of %q: %w", ev.Entity, err)
 	}
@@ -108,7 +108,7 @@ func (e *Writer) item(ctx context.Context, ev Event, now time.Time) (dynamo.Item
 	if e.retention > 0 {
 		it[schema.ExpiresAt] = dynamo.Number(expiry(ev, now, e.retention).Unix())
 	}
-	return it, shardmap.Attempt{Key: entityKey(ev.Entity), Entry: entry, Shard: n, At: ev.Time}, nil
+	return it, shardmap.Attempt{Key: Key(ev.Entity), Entry: entry, Shard: n, At: ev.Time}, nil
 }
 
 // expiry depends on the event and the day of now only, so that a repeated write is mostly
@@ -121,7 +121,8 @@ func expiry(ev Event, now time.Time, retention time.Duration) time.Time {
 	return t.UTC().Truncate(24 * time.Hour).Add(24*time.Hour + retention + schema.ExpirySpread(ev.ID))
 }
 
-func entityKey(entity string) string {
+// Key is an entity's key in the shard map.
+func Key(entity string) string {
 	return schema.BaseKey{Type: schema.Entity, Name: entity}.String()
 }
 

@@ -49,13 +49,7 @@ type Verdict struct {
 	Resets    time.Time // the window's end
 }
 
-// Limiter counts hits against limits in fixed windows, over all processes:
-//
-//	limiter := limits.New(client, "hotshard-items", shards, limits.Options{})
-//	v, err := limiter.Hit(ctx, Limit{Key: "login/ann", Max: 5, Window: time.Minute}, now)
-//	if err == nil && !v.Allowed {
-//		wait(v.Resets)
-//	}
+// Limiter counts hits against limits in fixed windows, over all processes.
 //
 // Windows are whole multiples of their length since the Unix epoch. Limits of one
 // key with windows of different lengths are counted apart.
@@ -67,7 +61,7 @@ type Verdict struct {
 // changes. A hit that is not allowed uses nothing. A hit is refused only when Max
 // hits have been used up; so exactly Max are allowed when enough come. An answer of
 // DynamoDB's that is lost may use up one more, which nobody was told of: then fewer
-// are allowed. [once.Applier] with HitTransact is for callers who can't have that.
+// are allowed. Package once, with HitTransact, is for callers who can't have that.
 //
 // Windows are those of the process's own clock: one that is behind still counts
 // into the window before.
@@ -134,6 +128,9 @@ func New(client Client, table string, shards *shardmap.Map, o Options) *Limiter 
 	}
 }
 
+// Key is the key in the shard map of a limit's key.
+func Key(key string) string { return schema.BaseKey{Type: schema.Limit, Name: key}.String() }
+
 // check reports a limit that can't be had.
 func (l Limit) check() error {
 	switch {
@@ -183,13 +180,13 @@ func (l *Limiter) hit(ctx context.Context, limit Limit, now time.Time) (*hit, er
 		return nil, err
 	}
 	base := schema.BaseKey{Type: schema.Limit, Name: limit.Key}
-	entry, err := l.shards.Lookup(ctx, base.String(), now)
+	entry, err := l.shards.Lookup(ctx, Key(limit.Key), now)
 	if err != nil {
 		return nil, err
 	}
 	start := l.Start(limit, now)
 	h := &hit{
-		Limiter: l, Limit: limit, base: base.String(), id: rand.Uint64(), now: now, start: start,
+		Limiter: l, Limit: limit, base: Key(limit.Key), id: rand.Uint64(), now: now, start: start,
 		bucket: schema.LimitBucket(start, limit.Window), last: -1,
 	}
 	h.by(entry)

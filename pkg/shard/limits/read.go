@@ -14,7 +14,7 @@ import (
 // HitTransact returns Hit's writes as actions of a transaction, on condition that
 // there still is room, and the verdict that holds if it is made: one, or two where a
 // write shard takes over room; none for a hit that is refused. It reads all write
-// shards consistently, a read unit each. [once.Applier] calls it anew when the room was gone,
+// shards consistently, a read unit each. Package once calls it anew when the room was gone,
 // and then the verdict may be another.
 func (l *Limiter) HitTransact(ctx context.Context, limit Limit, now time.Time) ([]types.TransactWriteItem, Verdict, error) {
 	h, err := l.hit(ctx, limit, now)

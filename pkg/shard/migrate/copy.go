@@ -175,7 +175,7 @@ func (m *Migration) pruneOne(ctx context.Context, f met) (bool, error) {
 // deletes by it: five years, by its documentation.
 const ttlKeeps = 5 * 365 * 24 * time.Hour
 
-// dynamo.Expired tells whether TTL has deleted an item, or is about to. It deletes by numbers
+// expired tells whether TTL has deleted an item, or is about to. It deletes by numbers
 // alone: a text of the same digits is no time to it.
 func (m *Migration) expired(it table.Item) bool {
 	if _, number := it[m.TTL].(*types.AttributeValueMemberN); !number {

@@ -45,10 +45,7 @@ const (
 
 // Migration moves the items of a table that was sharded with a fixed count, or in
 // another format or layout, to new write shards, while programs read and write: dual
-// write, then read new, then drop old. It stands in for the Table in a program:
-//
-//	orders := Migration{Client: client, From: &old, To: &new, Phase: WriteBoth}
-//	err := orders.Put(ctx, item)
+// write, then read new, then drop old. It stands in for the Table in a program.
 //
 // Writes to both cost four times the write units of one. From and To may be one
 // table. To must find items by what is in them (not a RandomSuffix), so that an item
@@ -136,7 +133,7 @@ func (m *Migration) reads() (*table.Table, error) {
 	return m.view(truth), nil
 }
 
-// Query streams a range as [schema.Table.Query] does.
+// Query streams a range as [table.Table.Query] does.
 func (m *Migration) Query(ctx context.Context, name string, s table.Span) iter.Seq2[table.Item, error] {
 	t, err := m.reads()
 	if err != nil {
@@ -145,7 +142,7 @@ func (m *Migration) Query(ctx context.Context, name string, s table.Span) iter.S
 	return t.Query(ctx, name, s)
 }
 
-// Page reads a page as [schema.Table.Page] does. Pages go on over a change of phase when
+// Page reads a page as [table.Table.Page] does. Pages go on over a change of phase when
 // the old items can be found by what is in them.
 func (m *Migration) Page(ctx context.Context, name string, s table.Span) (table.Page, error) {
 	t, err := m.reads()
@@ -155,7 +152,7 @@ func (m *Migration) Page(ctx context.Context, name string, s table.Span) (table.
 	return t.Page(ctx, name, s)
 }
 
-// Count counts a range as [schema.Table.Count] does. Within one table it reads all items.
+// Count counts a range as [table.Table.Count] does. Within one table it reads all items.
 func (m *Migration) Count(ctx context.Context, name string, s table.Span) (int, error) {
 	t, err := m.reads()
 	if err != nil {
@@ -164,7 +161,7 @@ func (m *Migration) Count(ctx context.Context, name string, s table.Span) (int, 
 	return t.Count(ctx, name, s)
 }
 
-// Get reads one item as [schema.Table.Get] does.
+// Get reads one item as [table.Table.Get] does.
 func (m *Migration) Get(ctx context.Context, key table.Item) (table.Item, error) {
 	t, err := m.reads()
 	if err != nil {

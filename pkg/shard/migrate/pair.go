@@ -34,7 +34,7 @@ func (m *Migration) pair(from, to place.Place, id place.Identity) pair {
 	return pair{m.From, m.To, from, to, id}
 }
 
-// place.Identity is what tells an item apart in either table: where only one of them tells
+// identity is what tells an item apart in either table: where only one of them tells
 // items with equal sort keys apart, the other can't hold both.
 func (m *Migration) identity(it table.Item) place.Identity {
 	return place.Merged(m.From.Identity(it), m.To.Identity(it))

@@ -15,7 +15,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// Put writes an item as [schema.Table.Put] does.
+// Put writes an item as [table.Table.Put] does.
 func (m *Migration) Put(ctx context.Context, it table.Item) error {
 	if err := m.fault(); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (m *Migration) same(from, to place.Place) bool {
 	return m.From.Name == m.To.Name && from.Equal(to)
 }
 
-// Delete deletes an item as [schema.Table.Delete] does.
+// Delete deletes an item as [table.Table.Delete] does.
 func (m *Migration) Delete(ctx context.Context, key table.Item) error {
 	if err := m.fault(); err != nil {
 		return err
@@ -189,7 +189,7 @@ func (m *Migration) target(ctx context.Context, olds, news []place.Place, id pla
 	return m.pair(from, to, id), err
 }
 
-// Update updates an item as [schema.Table.Update] does, and returns no values: the input must
+// Update updates an item as [table.Table.Update] does, and returns no values: the input must
 // ask for none, nor for an item whose condition fails. Where it writes both it applies once, whatever is repeated; in the first
 // and the last phase, and for an item that stays where it is, it is a Table's. A
 // condition that does not hold is a *types.ConditionalCheckFailedException.

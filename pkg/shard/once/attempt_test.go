@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/wingtest"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/once"
@@ -57,5 +58,19 @@ func TestARepeatedCallIsNoAttempt(t *testing.T) {
 	})
 	if err != nil || string(before) != "a" || len(w.Attempts) != 0 {
 		t.Errorf("%q, %v, told of %+v", before, err, w.Attempts)
+	}
+}
+
+// TestACallNeedsNoAnswer: one without an answer or a digest applies once, too, and tells
+// whether it was applied before.
+func TestACallNeedsNoAnswer(t *testing.T) {
+	d := wingtest.Deploy(t)
+	calls := once.New(d.Client, d.Names.Items, nil, once.Options{})
+	none := func(context.Context) ([]types.TransactWriteItem, error) { return nil, nil }
+	for i, again := range []bool{false, true} {
+		before, err := calls.Do(t.Context(), once.Call{Key: "k"}, enginetest.Later, none)
+		if err != nil || (before != nil) != again {
+			t.Errorf("call %d: before is %q, %v", i+1, before, err)
+		}
 	}
 }

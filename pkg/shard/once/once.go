@@ -18,7 +18,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// Client is what Once calls of DynamoDB.
+// Client is what an Applier calls of DynamoDB.
 type Client interface {
 	dynamo.Putter
 	dynamo.BatchGetter
@@ -58,9 +58,9 @@ func New(client Client, table string, shards *shardmap.Map, o Options) *Applier 
 
 // Call is a call to apply once. Its writes are 99 actions at most.
 type Call struct {
-	Key    string
-	Digest []byte
-	Answer []byte
+	Key    string // the caller's, the same whenever the call is sent again
+	Digest []byte // of what the call asks for, such as its SHA-256: tells it from another call with the key
+	Answer []byte // what a call that is sent again gets; may be nil, as Digest may
 }
 
 // KeyLifetime is how long a key is remembered.
@@ -183,8 +183,8 @@ func markerKey(call Call) dynamo.Item { return dynamo.Key("I#"+call.Key, schema.
 
 func (o *Applier) marker(call Call, now time.Time) types.TransactWriteItem {
 	it := markerKey(call)
-	it["digest"] = &types.AttributeValueMemberB{Value: call.Digest}
-	it["answer"] = &types.AttributeValueMemberB{Value: call.Answer}
+	it["digest"] = binary(call.Digest)
+	it["answer"] = binary(call.Answer)
 	it[schema.Version] = dynamo.Number(1)
 	it[schema.ExpiresAt] = dynamo.Number(now.Add(KeyLifetime).Unix())
 	return types.TransactWriteItem{Put: &types.Put{
@@ -194,6 +194,11 @@ func (o *Applier) marker(call Call, now time.Time) types.TransactWriteItem {
 		ExpressionAttributeValues:           dynamo.Item{":now": dynamo.Number(now.Unix())},
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}}
+}
+
+// binary is an attribute of bytes: of nil, which DynamoDB refuses, of none.
+func binary(b []byte) types.AttributeValue {
+	return &types.AttributeValueMemberB{Value: append([]byte{}, b...)}
 }
 
 // refusal returns the marker that made a transaction fail, if that was it.

@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/wingtest"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
-	"github.com/hotshard/hotshard/pkg/shard/setup"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -15,12 +14,7 @@ import (
 // late TTL removes its item.
 func Example() {
 	ctx, now := context.Background(), time.Now()
-	client := enginetest.ForExamples()
-	for _, table := range setup.Tables("hotshard-") {
-		if _, err := client.CreateTable(ctx, table); err != nil {
-			fmt.Println(err)
-		}
-	}
+	client := wingtest.ExampleTables()
 	kept := sessions.New(client, "hotshard-items", shardmap.New(client, "hotshard-shard-map", shardmap.Options{}), sessions.Options{})
 	var ends time.Time
 	for _, id := range []string{"u-17", "u-42", "u-17"} {

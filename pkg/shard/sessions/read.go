@@ -70,7 +70,7 @@ func (r *Reader) Active(ctx context.Context, group string, now time.Time) (n int
 func (r *Reader) IDs(ctx context.Context, group string, now time.Time) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		fail := func(err error) { yield("", fmt.Errorf("reading sessions of group %q: %w", group, err)) }
-		entry, err := r.shards.Read(ctx, baseKey(group))
+		entry, err := r.shards.Read(ctx, Key(group))
 		if err != nil {
 			fail(err)
 			return

@@ -1,6 +1,7 @@
 // Package sessions keeps the sessions of groups: who is active, until when, with which
 // data.
 //
+//	shards := shardmap.New(client, "hotshard-shard-map", shardmap.Options{})
 //	kept := sessions.New(client, "hotshard-items", shards, sessions.Options{})
 //	_, err := kept.Put(ctx, sessions.Lease{Group: "shop", ID: "u-17", TTL: 30 * time.Minute}, now)
 //	n, err := kept.Active(ctx, "shop", now)
@@ -142,7 +143,7 @@ func (s *Store) Put(ctx context.Context, l Lease, now time.Time) (put Session, e
 }
 
 // PutTransact returns Put's write as an action of a transaction, on condition that the
-// session still is what it was read to be, and the session that it makes. package once calls
+// session still is what it was read to be, and the session that it makes. Package once calls
 // it anew when that was not so. Now is the attempt's own time.
 func (s *Store) PutTransact(ctx context.Context, l Lease, now time.Time) (types.TransactWriteItem, Session, error) {
 	if err := l.check(); err != nil {
@@ -173,7 +174,7 @@ func (s *Store) EndTransact(group, id string) types.TransactWriteItem {
 	return types.TransactWriteItem{Delete: &types.Delete{TableName: &s.table, Key: itemKey(group, id)}}
 }
 
-// baseKey is a group's in the shard map.
-func baseKey(group string) string {
+// Key is a group's key in the shard map.
+func Key(group string) string {
 	return schema.BaseKey{Type: schema.Sessions, Name: group}.String()
 }

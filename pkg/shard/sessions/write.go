@@ -32,7 +32,7 @@ var seed = maphash.MakeSeed()
 // call begins one, and tells the watcher.
 func (s *Store) call(group, id string, now time.Time) *call {
 	c := &call{Store: s, group: group, id: id, began: time.Now().Round(0)}
-	c.request = shardmap.Request{Key: baseKey(group), ID: maphash.String(seed, id), At: now}
+	c.request = shardmap.Request{Key: Key(group), ID: maphash.String(seed, id), At: now}
 	s.watch.Requested(c.request)
 	return c
 }
@@ -76,7 +76,7 @@ func (c *call) end(ctx context.Context) error {
 // place is the write shard in the index to which a session belongs by the newest count,
 // and what the shard map says of the group.
 func (s *Store) place(ctx context.Context, group, id string, at time.Time) (n int, entry shardmap.Entry) {
-	entry, count := s.shards.Newest(ctx, baseKey(group), at)
+	entry, count := s.shards.Newest(ctx, Key(group), at)
 	return shard.Calculated(id, count), entry
 }
 

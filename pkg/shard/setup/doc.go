@@ -1,6 +1,6 @@
-// Package setup says how hotshard's tables are made:
+// Package setup makes hotshard's tables:
 //
-//	for _, input := range setup.Tables("hotshard-") {
-//		_, err := client.CreateTable(ctx, input)
-//	}
+//	err := setup.Create(ctx, client, "hotshard-")
+//
+// [Tables] and [Expiry] say how, for programs that make theirs by other means.
 package setup

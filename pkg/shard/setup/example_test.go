@@ -1,10 +1,28 @@
 package setup_test
 
 import (
+	"context"
 	"fmt"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard/setup"
 )
+
+// A program says so whenever it starts: what is there stays.
+func ExampleCreate() {
+	ctx, client := context.Background(), enginetest.ForExamples()
+	for range 2 {
+		fmt.Println(setup.Create(ctx, client, "hotshard-"))
+	}
+	list, err := client.ListTables(ctx, &dynamodb.ListTablesInput{})
+	fmt.Println(list.TableNames, err)
+	// Output:
+	// <nil>
+	// <nil>
+	// [hotshard-heat hotshard-items hotshard-rollups hotshard-shard-map] <nil>
+}
 
 // The tables of hotshard's form, in a program that makes them itself.
 func ExampleTables() {

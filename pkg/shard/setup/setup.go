@@ -1,19 +1,38 @@
 package setup
 
 import (
+	"context"
+
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/internal/schema/tableinput"
 )
 
+// Client is what Create calls of DynamoDB.
+type Client interface {
+	tableinput.Client
+}
+
+// Create makes the tables of [Tables], waits until they are active, and turns their expiry on.
+// One that is there already is left as it is; it is an error when its keys, its indexes or its
+// stream are others. So a program may call it whenever it starts.
+func Create(ctx context.Context, client Client, prefix string) error {
+	for _, t := range schema.Tables(schema.NamesFor(prefix)) {
+		if err := tableinput.Make(ctx, client, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Tables says how hotshard's four tables are made, on demand:
 //
 //	<prefix>items      pk, sk; a stream of new and old images; index by_rank of
 //	                   board_shard, rank_key, index by_group of session_shard, sk.
-//	                   Counters, events, boards, sessions, limits and the markers of Once
-//	<prefix>rollups    pk, sk. Summaries, as Summaries reads them
-//	<prefix>shard-map  pk, sk. See Map
+//	                   Counters, events, boards, sessions, limits and the markers of once
+//	<prefix>rollups    pk, sk. What counters.Summaries reads
+//	<prefix>shard-map  pk, sk. What a shardmap.Map reads
 //	<prefix>heat       pk, sk. What the detector counted
 //
 // All keys are of type S. Items expire by expires_at, which [Expiry] turns on. Without
@@ -27,8 +46,8 @@ func Tables(prefix string) []*dynamodb.CreateTableInput {
 	return list
 }
 
-// Expiry says how expiry is turned on for the tables of [Tables],
-// once they are active. Without it all is right, but nothing is cleared up.
+// Expiry says how expiry is turned on for the tables of [Tables], once they are active.
+// Without it all is right, but nothing is cleared up.
 func Expiry(prefix string) []*dynamodb.UpdateTimeToLiveInput {
 	var list []*dynamodb.UpdateTimeToLiveInput
 	for _, t := range schema.Tables(schema.NamesFor(prefix)) {

@@ -32,7 +32,7 @@ const (
 
 // Map is a process's view of the shard map: the shard count of every base key,
 // as a function of time. Its table has the keys pk and sk of type S, and TTL on
-// expires_at; [setup.Tables] makes it.
+// expires_at; setup.Create makes it.
 //
 // It costs nothing per write. The first call, or [Map.Load], reads all keys, which are
 // only those whose count ever was not 1; from then on a call that finds the view
@@ -51,9 +51,9 @@ const (
 // the next, which may be his own.
 //
 // Keys are one name space. hotshard's own have the prefix of their type: C# counters,
-// E# entities, L# boards, S# sessions, R# limits. A [table.Table] or a [table.Tally] looks its
-// names up as they are, so give those that share the map a [table.Namespace] each. An empty
-// key is ErrMisused.
+// E# entities, L# boards, S# sessions, R# limits; counters.Key and its like make them. A Table
+// or a Tally of package table looks its names up as they are, so give those that share the map
+// a Namespace each. An empty key is ErrMisused.
 //
 // Ages are by the wall clock, since a frozen process's monotonic clock stands
 // still.
@@ -134,7 +134,7 @@ func usable(key string) error {
 // patience is how long a counter's write waits for a younger view.
 const patience = 250 * time.Millisecond
 
-// newest returns a key's entry, and on how many write shards it is written, for a write
+// Newest returns a key's entry, and on how many write shards it is written, for a write
 // that needs no agreement with others: every count that was ever in force, and 1, is right
 // for a counter. So the caller that starts a renewal waits for it, not for long, and the
 // others go on with what there is.

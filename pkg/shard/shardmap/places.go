@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// placesAt lists the write shards on which an item of time t may be that has attr: first
+// PlacesAt lists the write shards on which an item of time t may be that has attr: first
 // the one where it should be, then those of other counts near t. Calculate gives the write
 // shard, 0 to n-1, of what has attr among n, as [shard.Calculated] does.
 func (e Entry) PlacesAt(calculate func(attr string, n int) int, attr string, t time.Time) []int {
@@ -14,7 +14,7 @@ func (e Entry) PlacesAt(calculate func(attr string, n int) int, attr string, t t
 	return append([]int{first}, slices.DeleteFunc(rest, func(n int) bool { return n == first })...)
 }
 
-// placesDuring lists, in order, the write shards on which items of times from from to to
+// PlacesDuring lists, in order, the write shards on which items of times from from to to
 // may be that have attr.
 func (e Entry) PlacesDuring(calculate func(attr string, n int) int, attr string, from, to time.Time) []int {
 	var list []int
@@ -31,14 +31,14 @@ func (e Entry) PlacesDuring(calculate func(attr string, n int) int, attr string,
 	return slices.Compact(list)
 }
 
-// forgotten tells whether changes from before t were cut off the history, so that
+// Forgot tells whether changes from before t were cut off the history, so that
 // the count at t can't be told from it.
 func (e Entry) Forgot(t time.Time) bool {
 	return e.Forgotten && len(e.History) > 0 && t.Before(e.History[0].At)
 }
 
-// spread is on how many write shards events from from to to may be: a backfill of
-// times that the history has forgotten may be on any.
+// Shards is on how many write shards items of times from from to to may be. Of times that
+// the history has forgotten they may be on any.
 func (e Entry) Shards(from, to time.Time) int {
 	if e.Forgot(from) {
 		return e.Most()

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// wingtest.Queries is an empty shard map that counts its queries, and may let one hang.
+// queries is an empty shard map that counts its queries, and may let one hang.
 type queries struct {
 	made atomic.Int64
 	hang int64 // the number of the one that hangs; 0 is none

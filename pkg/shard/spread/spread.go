@@ -24,11 +24,6 @@ type Client interface {
 
 // Reader counts what lies on each write shard of a base key.
 //
-//	list, err := NewReader(client, "hotshard-items", shards).Events(ctx, "sensor-1", from, to, now)
-//	for _, s := range list {
-//		fmt.Println(s.From, s.To, s.Counts, s.Verdict())
-//	}
-//
 // It counts with COUNT queries, up to 16 at a time, each of which costs what
 // reading the items would: half a read unit for each 4 KB, and at least half a
 // unit. It asks all write shards that the key ever had.

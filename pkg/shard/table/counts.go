@@ -57,7 +57,7 @@ func (n Namespace) Lookup(ctx context.Context, key string, now time.Time) (shard
 // has N write shards before the map's first change, and never fewer. A map alone says
 // 1 of a name that it does not have, and items on the others would not be found.
 //
-//	orders.Shards = AtLeast{N: 10, Counts: shards} // was Fixed(10)
+//	orders.Shards = table.AtLeast{N: 10, Counts: shards} // was Fixed(10)
 //
 // Deploy it to all programs before a name's count is changed in the map. It stays for
 // as long as there are items from before.

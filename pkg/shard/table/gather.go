@@ -113,7 +113,7 @@ func batches(groups iter.Seq[[]partition]) iter.Seq[[]partition] {
 	}
 }
 
-// dynamo.Merge yields the items of some partitions in order, and tells whether to go on.
+// merge yields the items of some partitions in order, and tells whether to go on.
 func (g *gather) merge(ctx context.Context, parts []partition, yield func(Stored, error) bool) bool {
 	streams := make([]*dynamo.Stream, len(parts))
 	for i, p := range parts {
@@ -155,7 +155,7 @@ func (g *gather) merge(ctx context.Context, parts []partition, yield func(Stored
 	}
 }
 
-// dynamo.Stream reads the range's part of a partition, one of n.
+// stream reads the range's part of a partition, one of n.
 func (g *gather) stream(p partition, n, order int) *dynamo.Stream {
 	input := &dynamodb.QueryInput{
 		TableName:                 &g.t.Name,
@@ -206,7 +206,7 @@ func prefixed(prefix string, bound types.AttributeValue) types.AttributeValue {
 	return bound
 }
 
-// place.Place is an item's position as callers know it.
+// place is an item's position as callers know it.
 func (g *gather) place(p partition, it dynamo.Item) place.Position {
 	at := place.Position{Sort: it[g.t.SortKey], By: dynamo.Apart(it, g.t.Layout.tells(g.t)), Shard: p.shard}
 	if p.prefix != "" {

@@ -17,7 +17,7 @@ import (
 
 // Layout is a sharding pattern: where the items of a name go, and where a range of
 // them is to be looked for. It is one of [RandomSuffix], [CalculatedSuffix],
-// [TimeBuckets], [HybridBuckets] and [shard.Unsharded].
+// [TimeBuckets], [HybridBuckets] and [Unsharded].
 type Layout interface {
 	// fault is what is wrong with the layout on this table.
 	fault(t *Table) error
@@ -44,7 +44,7 @@ type partition struct {
 }
 
 // Unsharded keeps a name's items under the plain name: a table as it is before
-// sharding, for a [migrate.Migration] to begin from. Its Table's Shards must be Fixed(1).
+// sharding, for a Migration of package migrate to begin from. Its Table's Shards must be Fixed(1).
 type Unsharded struct{}
 
 func (Unsharded) found() bool { return true }

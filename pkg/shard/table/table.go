@@ -69,7 +69,8 @@ const (
 	AllThere                // everything that is there
 )
 
-// fault is what is wrong with the table itself, nil for nothing.
+// Check reports what is wrong with the table itself, as an ErrMisused; nil for nothing. Every
+// call checks; a program may do so at its start.
 func (t *Table) Check() error {
 	switch {
 	case t.Client == nil:

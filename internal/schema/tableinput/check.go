@@ -1,4 +1,4 @@
-package local
+package tableinput
 
 import (
 	"errors"
@@ -10,12 +10,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/internal/schema/tableinput"
 )
 
-// checkTable says in what a table that exists differs from the schema.
-func checkTable(have *types.TableDescription, want schema.Table) error {
-	in := tableinput.Create(want)
+// check says in what a table that exists differs from the schema.
+func check(have *types.TableDescription, want schema.Table) error {
+	in := Create(want)
 	kinds := attributeTypes(have.AttributeDefinitions)
 	wantKinds := attributeTypes(in.AttributeDefinitions)
 	if got, expected := describeKeys(have.KeySchema, kinds), describeKeys(in.KeySchema, wantKinds); got != expected {

@@ -1,0 +1,82 @@
+// Command boards keeps the leaderboard of a game: the first of all time, and where one player is.
+// Of a player's scores the best counts:
+//
+//	place 1: cid with 31
+//	place 2: ann with 12.5
+//	bob has place 3, behind ann
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"math"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/shard/setup"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+func main() {
+	ctx := context.Background()
+	cfg, err := config.LoadDefaultConfig(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := play(ctx, dynamodb.NewFromConfig(cfg), time.Now()); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func play(ctx context.Context, client *dynamodb.Client, now time.Time) error {
+	if err := setup.Create(ctx, client, "examples-"); err != nil {
+		return err
+	}
+	shards := shardmap.New(client, "examples-shard-map", shardmap.Options{})
+	rankings := boards.New(client, "examples-items", shards, boards.Options{})
+	settings := boards.Settings{Mode: boards.Best, Periods: []boards.Period{boards.AllTime, boards.Daily}}
+	if err := rankings.Configure(ctx, "game/1", settings); err != nil {
+		return err
+	}
+	var scores []boards.PlayerScore
+	for _, played := range [][2]string{{"ann", "12.5"}, {"bob", "9"}, {"cid", "31"}, {"dan", "4"}, {"ann", "7"}} {
+		score, err := boards.ParseScore(played[1])
+		if err != nil {
+			return err
+		}
+		scores = append(scores, boards.PlayerScore{Player: played[0], Score: score})
+	}
+	if err := errors.Join(rankings.Submit(ctx, "game/1", scores, now)...); err != nil {
+		return err
+	}
+
+	// Rankings are read from an index, which on AWS is up to date a moment after Submit.
+	allTime := boards.AllTime.Label(now)
+	first, err := rankings.Top(ctx, "game/1", allTime, 2, now)
+	if err != nil {
+		return err
+	}
+	for i, place := range first {
+		fmt.Printf("place %d: %s with %v\n", i+1, place.Player, place.Score)
+	}
+
+	bob, _, err := rankings.Entry(ctx, "game/1", allTime, "bob", now)
+	if err != nil {
+		return err
+	}
+	better, _, err := rankings.Count(ctx, "game/1", allTime, "", bob.RankKey(), math.MaxInt, now)
+	if err != nil {
+		return err
+	}
+	above, _, err := rankings.Around(ctx, "game/1", allTime, bob, 1, now)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("bob has place %d, behind %s\n", better+1, above[0].Player)
+	return nil
+}

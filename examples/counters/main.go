@@ -1,0 +1,64 @@
+// Command counters counts the views of a page that many write at a time. Ahead of the peak it
+// gives the counter as many write shards as that takes, so that no partition has to bear it all:
+//
+//	page/home has 100 views, on 16 write shards
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/pkg/shard/counters"
+	"github.com/hotshard/hotshard/pkg/shard/plan"
+	"github.com/hotshard/hotshard/pkg/shard/setup"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+func main() {
+	ctx := context.Background()
+	cfg, err := config.LoadDefaultConfig(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := count(ctx, dynamodb.NewFromConfig(cfg)); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func count(ctx context.Context, client *dynamodb.Client) error {
+	if err := setup.Create(ctx, client, "examples-"); err != nil {
+		return err
+	}
+	shards := shardmap.New(client, "examples-shard-map", shardmap.Options{})
+
+	// 4,000 views a second are expected, each of them a write unit.
+	peak := plan.Needed(4000, plan.PartitionWriteUnits, plan.RandomShare)
+	changer := shardmap.NewChanger(client, shards, shardmap.ChangerOptions{})
+	_, err := changer.Pin(ctx, counters.Key("page/home"), peak, shardmap.Note{By: "ops", Why: "a launch"}, time.Now())
+	if err != nil && !errors.Is(err, shardmap.ErrNoChange) { // it has so many
+		return err
+	}
+
+	writer := counters.NewWriter(client, "examples-items", shards, counters.Options{})
+	var viewers errgroup.Group
+	for range 100 {
+		viewers.Go(func() error { return writer.Add(ctx, "page/home", 1, time.Now()) })
+	}
+	if err := viewers.Wait(); err != nil {
+		return err
+	}
+
+	sum, err := counters.NewReader(client, "examples-items", shards).Sum(ctx, "page/home")
+	if err != nil {
+		return err
+	}
+	fmt.Printf("page/home has %v views, on %d write shards\n", sum.Value, sum.Shards)
+	return nil
+}

@@ -1,0 +1,131 @@
+// Command migrate moves the orders of a customer, which another library keeps under acme_0 to
+// acme_3, to the write shards acme#0 to acme#15, while orders come in. It does in a row what with
+// programs of yours is a deployment at each phase:
+//
+//	write old: 1 order; where the new ones go there is nothing
+//	write both: 2 orders; 1 copied, the other was written to both
+//	read new: 3 orders; old and new are equal
+//	write new: 4 orders; 3 old ones dropped
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/migrate"
+	"github.com/hotshard/hotshard/pkg/shard/table"
+)
+
+func main() {
+	ctx := context.Background()
+	cfg, err := config.LoadDefaultConfig(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	client := dynamodb.NewFromConfig(cfg)
+	if err := create(ctx, client); err != nil {
+		log.Fatal(err)
+	}
+	moved := move(ctx, client)
+	_, removed := client.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: aws.String("examples-orders")})
+	if err := errors.Join(moved, removed); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func move(ctx context.Context, client *dynamodb.Client) error {
+	old := table.Table{
+		Client: client, Name: "examples-orders", PartitionKey: "customer", SortKey: "placed",
+		Format: shard.Underscore, Shards: table.Fixed(4), Layout: table.CalculatedSuffix{},
+	}
+	sharded := old
+	sharded.Format, sharded.Shards = shard.Hash, table.Fixed(16)
+	orders := &migrate.Migration{Client: client, From: &old, To: &sharded, Phase: migrate.WriteOld}
+
+	n, err := sell(ctx, orders, 1)
+	if err != nil {
+		return err
+	}
+	found, err := orders.Verify(ctx, "acme", table.Span{})
+	if err != nil {
+		return err
+	}
+	if !found.Equal() {
+		return fmt.Errorf("something is where the new orders go: %v", found.Examples)
+	}
+	fmt.Printf("write old: %d order; where the new ones go there is nothing\n", n)
+
+	orders.Phase = migrate.WriteBoth
+	if n, err = sell(ctx, orders, 2); err != nil {
+		return err
+	}
+	copied, err := orders.Copy(ctx, "acme", table.Span{}, nil)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("write both: %d orders; %d copied, the other was written to both\n", n, copied.Changed)
+
+	orders.Phase = migrate.ReadNew
+	if n, err = sell(ctx, orders, 3); err != nil {
+		return err
+	}
+	if found, err = orders.Verify(ctx, "acme", table.Span{}); err != nil {
+		return err
+	}
+	if !found.Equal() {
+		return fmt.Errorf("old and new differ: %v", found.Examples)
+	}
+	fmt.Printf("read new: %d orders; old and new are equal\n", n)
+
+	orders.Phase = migrate.WriteNew
+	if n, err = sell(ctx, orders, 4); err != nil {
+		return err
+	}
+	dropped, err := orders.Drop(ctx, "acme", table.Span{}, false, nil)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("write new: %d orders; %d old ones dropped\n", n, dropped.Changed)
+	return nil
+}
+
+// sell puts an order, as programs do at any phase, and counts all there are.
+func sell(ctx context.Context, orders *migrate.Migration, number int) (int, error) {
+	placed := time.Date(2026, 1, 5, 12, 0, number, 0, time.UTC)
+	err := orders.Put(ctx, table.Item{
+		"customer": &types.AttributeValueMemberS{Value: "acme"},
+		"placed":   &types.AttributeValueMemberS{Value: shard.Seconds.Key(placed, "#", fmt.Sprint("order-", number))},
+	})
+	if err != nil {
+		return 0, err
+	}
+	return orders.Count(ctx, "acme", table.Span{})
+}
+
+func create(ctx context.Context, client *dynamodb.Client) error {
+	name := aws.String("examples-orders")
+	_, err := client.CreateTable(ctx, &dynamodb.CreateTableInput{
+		TableName: name, BillingMode: types.BillingModePayPerRequest,
+		KeySchema: []types.KeySchemaElement{
+			{AttributeName: aws.String("customer"), KeyType: types.KeyTypeHash},
+			{AttributeName: aws.String("placed"), KeyType: types.KeyTypeRange},
+		},
+		AttributeDefinitions: []types.AttributeDefinition{
+			{AttributeName: aws.String("customer"), AttributeType: types.ScalarAttributeTypeS},
+			{AttributeName: aws.String("placed"), AttributeType: types.ScalarAttributeTypeS},
+		},
+	})
+	if err != nil {
+		return err
+	}
+	return dynamodb.NewTableExistsWaiter(client).Wait(ctx, &dynamodb.DescribeTableInput{TableName: name}, time.Minute)
+}

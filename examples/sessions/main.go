@@ -1,0 +1,88 @@
+// Command sessions keeps who is in a shop: sessions begin, are renewed, and end by themselves or
+// when their users leave:
+//
+//	active: u-17, u-42
+//	after u-42 has left: u-17
+//	u-17 has a book in the cart
+//	half an hour later: nobody
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/pkg/shard/sessions"
+	"github.com/hotshard/hotshard/pkg/shard/setup"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+func main() {
+	ctx := context.Background()
+	cfg, err := config.LoadDefaultConfig(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := visit(ctx, dynamodb.NewFromConfig(cfg), time.Now()); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func visit(ctx context.Context, client *dynamodb.Client, now time.Time) error {
+	if err := setup.Create(ctx, client, "examples-"); err != nil {
+		return err
+	}
+	shards := shardmap.New(client, "examples-shard-map", shardmap.Options{})
+	visitors := sessions.New(client, "examples-items", shards, sessions.Options{})
+
+	cart := map[string]types.AttributeValue{"cart": &types.AttributeValueMemberS{Value: "a book"}}
+	for _, lease := range []sessions.Lease{
+		{Group: "shop", ID: "u-17", TTL: 20 * time.Minute, Data: cart},
+		{Group: "shop", ID: "u-42", TTL: 20 * time.Minute},
+		{Group: "shop", ID: "u-17", TTL: 20 * time.Minute}, // renewed, with its data
+	} {
+		if _, err := visitors.Put(ctx, lease, now); err != nil {
+			return err
+		}
+	}
+	if err := show(ctx, visitors, "active", now); err != nil {
+		return err
+	}
+	if err := visitors.End(ctx, "shop", "u-42", now); err != nil {
+		return err
+	}
+	if err := show(ctx, visitors, "after u-42 has left", now); err != nil {
+		return err
+	}
+
+	one, err := visitors.Get(ctx, "shop", "u-17", now)
+	if err != nil {
+		return err
+	}
+	if held, ok := one.Data["cart"].(*types.AttributeValueMemberS); ok {
+		fmt.Printf("%s has %s in the cart\n", one.ID, held.Value)
+	}
+	return show(ctx, visitors, "half an hour later", now.Add(30*time.Minute))
+}
+
+// show prints who is active at a time, which is always the caller's to say.
+func show(ctx context.Context, visitors *sessions.Store, when string, at time.Time) error {
+	ids := []string{}
+	for id, err := range visitors.IDs(ctx, "shop", at) {
+		if err != nil {
+			return err
+		}
+		ids = append(ids, id)
+	}
+	if len(ids) == 0 {
+		ids = append(ids, "nobody")
+	}
+	fmt.Printf("%s: %s\n", when, strings.Join(ids, ", "))
+	return nil
+}
