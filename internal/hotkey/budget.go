@@ -3,7 +3,6 @@ package hotkey
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -90,8 +89,8 @@ func (b *budget) claim(ctx context.Context, d digest) (stored map[string]types.A
 		ReturnValues:                        types.ReturnValueAllNew,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	})
-	if full, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
-		return full.Item, nil
+	if there, full := dynamo.ConditionFailed(err); full {
+		return there, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("hotkey: claiming a metric's name for %s: %w", b.hour.Format(time.RFC3339), err)

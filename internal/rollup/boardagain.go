@@ -131,7 +131,7 @@ func (f *looker) look(ctx context.Context, n *due, began int64) error {
 			ExpressionAttributeNames:  map[string]string{"#last": schema.NoteLast},
 			ExpressionAttributeValues: map[string]types.AttributeValue{":last": attribute.Number(n.last)},
 		})
-		if newer := (*types.ConditionalCheckFailedException)(nil); !errors.As(err, &newer) {
+		if _, newer := dynamo.ConditionFailed(err); !newer {
 			return err
 		}
 	}
@@ -146,7 +146,7 @@ func (f *looker) postpone(ctx context.Context, s *boardNews, began int64) error 
 		ExpressionAttributeNames:  map[string]string{"#last": schema.NoteLast, "#since": schema.NoteSince},
 		ExpressionAttributeValues: map[string]types.AttributeValue{":began": attribute.Number(began)},
 	})
-	if gone := (*types.ConditionalCheckFailedException)(nil); errors.As(err, &gone) {
+	if _, gone := dynamo.ConditionFailed(err); gone {
 		return nil // another run was faster
 	}
 	return err

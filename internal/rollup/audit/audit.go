@@ -29,7 +29,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
@@ -209,7 +208,7 @@ func (t *tools) get(ctx context.Context, table, pk, sk string) (item, error) {
 // update makes an update; refused is that its condition failed.
 func (t *tools) update(ctx context.Context, in *dynamodb.UpdateItemInput) (refused bool, err error) {
 	_, err = t.client.UpdateItem(ctx, in)
-	_, refused = errors.AsType[*types.ConditionalCheckFailedException](err)
+	_, refused = dynamo.ConditionFailed(err)
 	if refused {
 		return true, nil
 	}

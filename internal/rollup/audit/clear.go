@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
@@ -182,7 +182,7 @@ func (p *clearing) deleteTop(ctx context.Context, k *kept) (done bool, err error
 		TableName: &p.o.Names.Rollups, Key: attribute.Key(p.PK(), schema.TopSK),
 		ConditionExpression: condition, ExpressionAttributeNames: names, ExpressionAttributeValues: values,
 	})
-	if _, refused := errors.AsType[*types.ConditionalCheckFailedException](err); refused {
+	if _, refused := dynamo.ConditionFailed(err); refused {
 		return false, nil
 	}
 	if err != nil {

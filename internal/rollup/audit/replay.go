@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -78,7 +77,7 @@ func (a *Auditor) Forget(ctx context.Context, f Failure) (bool, error) {
 		input.ExpressionAttributeValues = values
 	}
 	_, err := a.client.DeleteItem(ctx, input)
-	if _, newer := errors.AsType[*types.ConditionalCheckFailedException](err); newer {
+	if _, newer := dynamo.ConditionFailed(err); newer {
 		return false, nil
 	}
 	if err != nil {

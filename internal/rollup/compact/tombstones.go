@@ -2,15 +2,14 @@ package compact
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -70,7 +69,7 @@ func (r *run) bury(ctx context.Context, pk string) error {
 	} else {
 		err = r.clear(ctx, pk, t)
 	}
-	if _, changed := errors.AsType[*types.ConditionalCheckFailedException](err); changed {
+	if _, changed := dynamo.ConditionFailed(err); changed {
 		return nil
 	}
 	if err == nil {

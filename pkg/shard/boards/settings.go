@@ -137,7 +137,7 @@ func (l *Boards) Configure(ctx context.Context, board string, s Settings) error 
 	_, err = l.updateSettings(ctx, board, s,
 		"SET #mode = :mode, #size = :size, #periods = :periods, #v = :v, #used = if_not_exists(#used, :false)",
 		"attribute_not_exists(#used) OR #used = :false OR #mode = :mode", dynamo.Item{":false": &types.AttributeValueMemberBOOL{}})
-	if _, refused := errors.AsType[*types.ConditionalCheckFailedException](err); refused {
+	if _, refused := dynamo.ConditionFailed(err); refused {
 		err = ErrModeSettled
 	}
 	if err != nil {
@@ -166,8 +166,9 @@ func (l *Boards) settle(ctx context.Context, board string, known knownBoard, now
 	it, err := l.updateSettings(ctx, board, known.Settings,
 		"SET #used = :true, #mode = :mode, #size = if_not_exists(#size, :size), #periods = if_not_exists(#periods, :periods), #v = :v",
 		"attribute_not_exists(#mode) OR #mode = :mode", dynamo.Item{":true": &types.AttributeValueMemberBOOL{Value: true}})
-	if failed, outrun := errors.AsType[*types.ConditionalCheckFailedException](err); outrun {
-		it, err = failed.Item, nil
+	there, outrun := dynamo.ConditionFailed(err)
+	if outrun {
+		it, err = there, nil
 	}
 	if err != nil {
 		return known, fmt.Errorf("settling the mode of board %q: %w", board, err)
