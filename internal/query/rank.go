@@ -178,26 +178,22 @@ func (s *Service) mayFall(ctx context.Context, name string) (bool, error) {
 // readHistogram reads the parts of a board's period, and merges them. At is when the
 // last of them was folded into.
 func (s *Service) readHistogram(ctx context.Context, name, period string) (histogram board.Histogram, at time.Time, err error) {
-	pages := dynamodb.NewQueryPaginator(s.client, &dynamodb.QueryInput{
+	parts := dynamo.Items(ctx, s.client, &dynamodb.QueryInput{
 		TableName: &s.settings.RollupsTable, KeyConditionExpression: aws.String("pk = :pk AND begins_with(sk, :parts)"),
 		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":pk":    &types.AttributeValueMemberS{Value: schema.BoardRollupKey(name, period)},
-			":parts": &types.AttributeValueMemberS{Value: schema.HistogramPrefix},
+			":pk": dynamo.String(schema.BoardRollupKey(name, period)), ":parts": dynamo.String(schema.HistogramPrefix),
 		},
 	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+	for item, err := range parts {
 		if err != nil {
 			return histogram, at, err
 		}
-		for _, item := range page.Items {
-			part, err := board.StoredHistogram(item)
-			if err != nil {
-				return histogram, at, err
-			}
-			histogram.Merge(part)
-			at = later(at, asOf(item))
+		part, err := board.StoredHistogram(item)
+		if err != nil {
+			return histogram, at, err
 		}
+		histogram.Merge(part)
+		at = later(at, asOf(item))
 	}
 	return histogram, at, nil
 }

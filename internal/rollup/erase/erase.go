@@ -23,8 +23,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/audit"
@@ -37,7 +35,7 @@ import (
 // Client is what an Eraser calls of DynamoDB. It needs retries of its own.
 type Client interface {
 	audit.Client
-	BatchGetItem(context.Context, *dynamodb.BatchGetItemInput, ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error)
+	dynamo.BatchGetter
 }
 
 // Options say how a key is erased.

@@ -32,8 +32,8 @@ import (
 // Client is what a Marker calls of DynamoDB.
 type Client interface {
 	dynamo.Querier
-	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
-	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
+	dynamo.Putter
+	dynamo.Deleter
 }
 
 // Options say where marks are put, and how long they are awaited.

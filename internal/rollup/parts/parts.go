@@ -38,7 +38,7 @@ type item = dynamo.Item
 // Client is what a Store calls of DynamoDB.
 type Client interface {
 	dynamo.Querier
-	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
+	dynamo.Transactor
 }
 
 // Key says where the parts of one summary are.

@@ -20,8 +20,8 @@ import (
 
 // ReaderClient is what a Reader calls of DynamoDB.
 type ReaderClient interface {
-	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
-	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
+	dynamo.Getter
+	dynamo.Querier
 }
 
 // Reader is the part of a [Store] that reads.
