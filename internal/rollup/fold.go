@@ -16,7 +16,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/memo"
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -104,7 +103,7 @@ func (t *target) update(table string, now time.Time) *dynamodb.UpdateItemInput {
 	var conditions []string
 	values := map[string]types.AttributeValue{
 		":v":  &types.AttributeValueMemberN{Value: schema.SummaryVersion},
-		":at": attribute.Number(now.UnixMilli()),
+		":at": dynamo.Number(now.UnixMilli()),
 	}
 	if t.removes() {
 		sets = append(sets, schema.Gone+" = :at")
@@ -118,7 +117,7 @@ func (t *target) update(table string, now time.Time) *dynamodb.UpdateItemInput {
 	}
 	return &dynamodb.UpdateItemInput{
 		TableName:                 &table,
-		Key:                       attribute.Key(t.pk, schema.SoleSK),
+		Key:                       dynamo.Key(t.pk, schema.SoleSK),
 		UpdateExpression:          aws.String("SET " + strings.Join(sets, ", ")),
 		ConditionExpression:       aws.String(strings.Join(conditions, " AND ")),
 		ExpressionAttributeValues: values,
@@ -133,7 +132,7 @@ func revs(item dynamo.Item) (map[int]*big.Int, error) {
 		if err != nil || schema.RevAttr(n) != name {
 			continue
 		}
-		rev, whole := new(big.Int).SetString(attribute.DigitsOf(item, name), 10)
+		rev, whole := new(big.Int).SetString(dynamo.Digits(item, name), 10)
 		if !whole {
 			return nil, fmt.Errorf("%w: its %s is not a whole number", parts.ErrUnreadable, name)
 		}

@@ -33,7 +33,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/rollup"
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/marks"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/rollup/scan"
@@ -197,7 +196,7 @@ func (t *tools) pause(ctx context.Context) error { return scan.Wait(ctx, t.o.Pol
 // get reads an item consistently; nil without one.
 func (t *tools) get(ctx context.Context, table, pk, sk string) (item, error) {
 	out, err := t.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &table, Key: attribute.Key(pk, sk), ConsistentRead: aws.Bool(true),
+		TableName: &table, Key: dynamo.Key(pk, sk), ConsistentRead: aws.Bool(true),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading %q: %w", pk, err)

@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -34,7 +33,7 @@ func (a *Auditor) Failures(ctx context.Context) ([]Failure, error) {
 		in := &dynamodb.QueryInput{
 			TableName: &a.o.Names.Rollups, ConsistentRead: aws.Bool(true),
 			KeyConditionExpression:    aws.String("pk = :pk"),
-			ExpressionAttributeValues: item{":pk": attribute.Text(pk)},
+			ExpressionAttributeValues: item{":pk": dynamo.String(pk)},
 		}
 		for it, err := range dynamo.Items(ctx, a.client, in) {
 			if err != nil {
@@ -47,7 +46,7 @@ func (a *Auditor) Failures(ctx context.Context) ([]Failure, error) {
 }
 
 func failureOf(it item) Failure {
-	f := Failure{pk: attribute.TextOf(it, schema.PK), Text: attribute.TextOf(it, schema.SK), Reason: attribute.TextOf(it, schema.FailureReason), last: attribute.DigitsOf(it, schema.FailureLast), count: attribute.DigitsOf(it, schema.FailureCount)}
+	f := Failure{pk: dynamo.Text(it, schema.PK), Text: dynamo.Text(it, schema.SK), Reason: dynamo.Text(it, schema.FailureReason), last: dynamo.Digits(it, schema.FailureLast), count: dynamo.Digits(it, schema.FailureCount)}
 	f.Records, _ = strconv.ParseInt(f.count, 10, 64)
 	if ms, err := strconv.ParseInt(f.last, 10, 64); err == nil {
 		f.Last = time.UnixMilli(ms).UTC()
@@ -72,7 +71,7 @@ func (a *Auditor) Forget(ctx context.Context, f Failure) (bool, error) {
 		return name + " = :" + name
 	}
 	condition := fmt.Sprintf("attribute_not_exists(pk) OR (%s AND %s)", unchanged(schema.FailureLast, f.last), unchanged(schema.FailureCount, f.count))
-	input := &dynamodb.DeleteItemInput{TableName: &a.o.Names.Rollups, Key: attribute.Key(f.pk, f.Text), ConditionExpression: &condition}
+	input := &dynamodb.DeleteItemInput{TableName: &a.o.Names.Rollups, Key: dynamo.Key(f.pk, f.Text), ConditionExpression: &condition}
 	if len(values) > 0 {
 		input.ExpressionAttributeValues = values
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -37,26 +37,26 @@ func (c cursor) startKey() item {
 	if c.pk == "" {
 		return nil
 	}
-	return attribute.Key(c.pk, c.sk)
+	return dynamo.Key(c.pk, c.sk)
 }
 
 // load reads the cursor. Without one that can be read a round starts: it does
 // nothing twice.
 func (c *Compactor) load(ctx context.Context) (cursor, error) {
 	out, err := c.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &c.options.RollupsTable, ConsistentRead: aws.Bool(true), Key: attribute.Key(schema.CompactionPK, schema.SoleSK),
+		TableName: &c.options.RollupsTable, ConsistentRead: aws.Bool(true), Key: dynamo.Key(schema.CompactionPK, schema.SoleSK),
 	})
 	if err != nil {
 		return cursor{}, fmt.Errorf("compact: reading the cursor: %w", err)
 	}
-	round, ok := attribute.TimeOf(out.Item, schema.CompactionRound)
-	if !ok || attribute.DigitsOf(out.Item, schema.Version) != schema.CompactionVersion {
+	round, ok := dynamo.Millis(out.Item, schema.CompactionRound)
+	if !ok || dynamo.Digits(out.Item, schema.Version) != schema.CompactionVersion {
 		return cursor{done: true}, nil
 	}
 	done, _ := out.Item[schema.CompactionDone].(*types.AttributeValueMemberBOOL)
 	return cursor{
 		round: round, done: done != nil && done.Value,
-		pk: attribute.TextOf(out.Item, schema.CompactionFromPK), sk: attribute.TextOf(out.Item, schema.CompactionFromSK),
+		pk: dynamo.Text(out.Item, schema.CompactionFromPK), sk: dynamo.Text(out.Item, schema.CompactionFromSK),
 	}, nil
 }
 
@@ -66,12 +66,12 @@ const saveTime = 2 * time.Second
 func (c *Compactor) save(ctx context.Context, at cursor) error {
 	stored := item{
 		schema.Version:         &types.AttributeValueMemberN{Value: schema.CompactionVersion},
-		schema.CompactionRound: attribute.Number(at.round.UnixMilli()),
+		schema.CompactionRound: dynamo.Number(at.round.UnixMilli()),
 		schema.CompactionDone:  &types.AttributeValueMemberBOOL{Value: at.done},
 	}
-	maps.Copy(stored, attribute.Key(schema.CompactionPK, schema.SoleSK))
+	maps.Copy(stored, dynamo.Key(schema.CompactionPK, schema.SoleSK))
 	if at.pk != "" {
-		stored[schema.CompactionFromPK], stored[schema.CompactionFromSK] = attribute.Text(at.pk), attribute.Text(at.sk)
+		stored[schema.CompactionFromPK], stored[schema.CompactionFromSK] = dynamo.String(at.pk), dynamo.String(at.sk)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
 	defer cancel()

@@ -24,7 +24,6 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/audit"
 	"github.com/hotshard/hotshard/internal/rollup/marks"
 	"github.com/hotshard/hotshard/internal/rollup/scan"
@@ -164,7 +163,7 @@ type (
 )
 
 func keyOf(it item) key {
-	return key{attribute.TextOf(it, schema.PK), attribute.TextOf(it, schema.SK)}
+	return key{dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK)}
 }
 
 // Key erases a base key. The report is right also beside an error, which is one of

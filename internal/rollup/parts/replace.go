@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/oklog/ulid/v2"
 
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -201,10 +201,10 @@ func (s *Store[V]) unchanged(p Part[V]) (condition *string, names map[string]str
 		return aws.String("attribute_not_exists(pk)"), nil, nil
 	}
 	if p.Damage == nil {
-		return aws.String(schema.RollupSequence + " = :was"), nil, item{":was": attribute.Text(p.Sequence)}
+		return aws.String(schema.RollupSequence + " = :was"), nil, item{":was": dynamo.String(p.Sequence)}
 	}
 	attributes := append(slices.Sorted(maps.Keys(s.kind.encode(p.Value))), schema.RollupSequence, schema.ExpiresAt)
-	return attribute.Unchanged(p.stored, attributes...)
+	return dynamo.Unchanged(p.stored, attributes...)
 }
 
 // Choose returns those parts that one Replace is to merge, the merged one among them, if
