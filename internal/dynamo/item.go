@@ -24,6 +24,12 @@ func Number(n int64) *types.AttributeValueMemberN {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
 }
 
+// Decimal is a number as an attribute, by its text.
+func Decimal(digits string) *types.AttributeValueMemberN {
+	return &types.AttributeValueMemberN{Value: digits}
+}
+
+// WholeNumber reads a whole number of any size.
 func WholeNumber(it Item, name string) (*big.Int, error) {
 	n, ok := it[name].(*types.AttributeValueMemberN)
 	if !ok {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/httpapi"
@@ -171,8 +170,8 @@ func (s *Service) mayFall(ctx context.Context, name string) (bool, error) {
 	if err != nil || settings == nil {
 		return true, err
 	}
-	mode, _ := settings[schema.BoardMode].(*types.AttributeValueMemberS)
-	return mode != nil && boards.Mode(mode.Value) != boards.Best, nil
+	mode := boards.Mode(dynamo.Text(settings, schema.BoardMode))
+	return mode != "" && mode != boards.Best, nil
 }
 
 // readHistogram reads the parts of a board's period, and merges them. At is when the
@@ -180,7 +179,7 @@ func (s *Service) mayFall(ctx context.Context, name string) (bool, error) {
 func (s *Service) readHistogram(ctx context.Context, name, period string) (histogram board.Histogram, at time.Time, err error) {
 	parts := dynamo.Items(ctx, s.client, &dynamodb.QueryInput{
 		TableName: &s.settings.RollupsTable, KeyConditionExpression: aws.String("pk = :pk AND begins_with(sk, :parts)"),
-		ExpressionAttributeValues: map[string]types.AttributeValue{
+		ExpressionAttributeValues: dynamo.Item{
 			":pk": dynamo.String(schema.BoardRollupKey(name, period)), ":parts": dynamo.String(schema.HistogramPrefix),
 		},
 	})

@@ -93,7 +93,7 @@ func (f *topFolder) update(s *boardNews, was, next storedTop) *dynamodb.UpdateIt
 		values = dynamo.Item{}
 	}
 	maps.Copy(values, dynamo.Item{
-		":next_v":       &types.AttributeValueMemberN{Value: schema.BoardVersion},
+		":next_v":       dynamo.Decimal(schema.BoardVersion),
 		":next_version": dynamo.Number(next.version),
 		":next_places":  &types.AttributeValueMemberB{Value: next.Bytes()},
 		":next_whole":   &types.AttributeValueMemberBOOL{Value: next.Whole()},

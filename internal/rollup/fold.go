@@ -102,7 +102,7 @@ func (t *target) update(table string, now time.Time) *dynamodb.UpdateItemInput {
 	sets := []string{"v = :v", schema.AsOf + " = :at"}
 	var conditions []string
 	values := map[string]types.AttributeValue{
-		":v":  &types.AttributeValueMemberN{Value: schema.SummaryVersion},
+		":v":  dynamo.Decimal(schema.SummaryVersion),
 		":at": dynamo.Number(now.UnixMilli()),
 	}
 	if t.removes() {
@@ -112,8 +112,8 @@ func (t *target) update(table string, now time.Time) *dynamodb.UpdateItemInput {
 		rev, value := schema.RevAttr(n), schema.ValueAttr(n)
 		sets = append(sets, rev+" = :"+rev, value+" = :"+value)
 		conditions = append(conditions, "(attribute_not_exists("+rev+") OR "+rev+" < :"+rev+")")
-		values[":"+rev] = &types.AttributeValueMemberN{Value: t.sources[n].rev.String()}
-		values[":"+value] = &types.AttributeValueMemberN{Value: t.sources[n].value}
+		values[":"+rev] = dynamo.Decimal(t.sources[n].rev.String())
+		values[":"+value] = dynamo.Decimal(t.sources[n].value)
 	}
 	return &dynamodb.UpdateItemInput{
 		TableName:                 &table,

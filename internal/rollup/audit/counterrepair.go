@@ -96,7 +96,7 @@ func (c *counters) change(pk string, list []mending) *dynamodb.UpdateItemInput {
 	sets := []string{"v = :v", schema.AsOf + " = :at"}
 	var conditions []string
 	values := item{
-		":v":  &types.AttributeValueMemberN{Value: schema.SummaryVersion},
+		":v":  dynamo.Decimal(schema.SummaryVersion),
 		":at": dynamo.Number(c.o.Now().UnixMilli()),
 	}
 	if slices.ContainsFunc(list, func(m mending) bool { return m.gone }) {
@@ -122,5 +122,5 @@ func (c *counters) change(pk string, list []mending) *dynamodb.UpdateItemInput {
 }
 
 func number(n *big.Int) types.AttributeValue {
-	return &types.AttributeValueMemberN{Value: n.String()}
+	return dynamo.Decimal(n.String())
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -67,7 +66,7 @@ func (a *Auditor) Forget(ctx context.Context, f Failure) (bool, error) {
 		if value == "" {
 			return "attribute_not_exists(" + name + ")"
 		}
-		values[":"+name] = &types.AttributeValueMemberN{Value: value}
+		values[":"+name] = dynamo.Decimal(value)
 		return name + " = :" + name
 	}
 	condition := fmt.Sprintf("attribute_not_exists(pk) OR (%s AND %s)", unchanged(schema.FailureLast, f.last), unchanged(schema.FailureCount, f.count))

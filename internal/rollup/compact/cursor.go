@@ -65,7 +65,7 @@ const saveTime = 2 * time.Second
 
 func (c *Compactor) save(ctx context.Context, at cursor) error {
 	stored := item{
-		schema.Version:         &types.AttributeValueMemberN{Value: schema.CompactionVersion},
+		schema.Version:         dynamo.Decimal(schema.CompactionVersion),
 		schema.CompactionRound: dynamo.Number(at.round.UnixMilli()),
 		schema.CompactionDone:  &types.AttributeValueMemberBOOL{Value: at.done},
 	}

@@ -181,9 +181,9 @@ func (l *Boards) updateSettings(ctx context.Context, board string, s Settings, u
 	for _, p := range s.Periods {
 		periods = append(periods, string(p))
 	}
-	values[":mode"] = &types.AttributeValueMemberS{Value: string(s.Mode)}
+	values[":mode"] = dynamo.String(string(s.Mode))
 	values[":size"] = dynamo.Number(int64(s.Size))
-	values[":periods"] = &types.AttributeValueMemberS{Value: strings.Join(periods, ",")}
+	values[":periods"] = dynamo.String(strings.Join(periods, ","))
 	values[":v"] = dynamo.Number(1)
 	err = dynamo.Persist(ctx, func(ctx context.Context) error {
 		out, err := l.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{

@@ -163,7 +163,7 @@ func (e Entry) attributes() dynamo.Item {
 	notes := dynamo.Item{}
 	for at, n := range e.Notes {
 		notes[shard.FormatEpoch(time.UnixMilli(at))] = &types.AttributeValueMemberM{Value: dynamo.Item{
-			"by": &types.AttributeValueMemberS{Value: n.By}, "why": &types.AttributeValueMemberS{Value: n.Why},
+			"by": dynamo.String(n.By), "why": dynamo.String(n.Why),
 		}}
 	}
 	it[attrCount], it[attrMax] = dynamo.Number(int64(e.History.Newest())), dynamo.Number(int64(e.Max))
@@ -180,7 +180,7 @@ func (e Entry) attributes() dynamo.Item {
 func (e Entry) history() *types.AttributeValueMemberL {
 	list := &types.AttributeValueMemberL{}
 	for _, s := range e.History.Strings() {
-		list.Value = append(list.Value, &types.AttributeValueMemberS{Value: s})
+		list.Value = append(list.Value, dynamo.String(s))
 	}
 	return list
 }

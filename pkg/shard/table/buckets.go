@@ -134,7 +134,7 @@ func (h HybridBuckets) places(ctx context.Context, t *Table, name string, it Ite
 		return nil, err
 	}
 	label := h.Bucket.Label(at, bucketOffset(h.Bucket, h.Offset, name))
-	sort := &types.AttributeValueMemberS{Value: prefix + dynamo.Text(it, t.SortKey)}
+	sort := dynamo.String(prefix + dynamo.Text(it, t.SortKey))
 	var list []place.Place
 	for _, n := range entry.PlacesAt(t.calculate, name, at) {
 		list = append(list, place.Place{PK: h.key(t, n, label), Sort: sort})

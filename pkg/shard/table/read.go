@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/place"
@@ -135,7 +134,7 @@ func (t *Table) Look(ctx context.Context, places []place.Place, id place.Identit
 
 // seen gives a stored item the keys that callers know.
 func (t *Table) seen(it Item, name string, key Item) Item {
-	it[t.PartitionKey], it[t.SortKey] = &types.AttributeValueMemberS{Value: name}, key[t.SortKey]
+	it[t.PartitionKey], it[t.SortKey] = dynamo.String(name), key[t.SortKey]
 	return it
 }
 

@@ -141,7 +141,7 @@ func (t *Table) NameOf(it Item) (string, error) {
 }
 
 func (t *Table) Key(p place.Place) Item {
-	return Item{t.PartitionKey: &types.AttributeValueMemberS{Value: p.PK}, t.SortKey: p.Sort}
+	return Item{t.PartitionKey: dynamo.String(p.PK), t.SortKey: p.Sort}
 }
 
 // describe says which operation failed, on what.
