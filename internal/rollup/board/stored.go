@@ -6,7 +6,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
@@ -28,7 +27,7 @@ func StoredTop(item map[string]types.AttributeValue) (*Top, error) {
 // number and its times.
 func (h Histogram) Attributes() map[string]types.AttributeValue {
 	return map[string]types.AttributeValue{
-		schema.Version:        dynamo.Decimal(schema.BoardVersion),
+		schema.Version:        &types.AttributeValueMemberN{Value: schema.BoardVersion},
 		schema.HistogramCells: &types.AttributeValueMemberB{Value: h.Bytes()},
 	}
 }

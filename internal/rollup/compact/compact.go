@@ -136,15 +136,15 @@ func (c *Compactor) Run(ctx context.Context) (answer Answer, err error) {
 		return answer, err
 	}
 	now := c.now()
-	if at.done && at.age(now) < roundEvery {
+	if at.Done && at.age(now) < roundEvery {
 		return Answer{Done: true}, nil
 	}
-	if at.done {
-		at = cursor{round: now}
+	if at.Done {
+		at = cursor{Round: now}
 	}
 	run := &run{Compactor: c, now: now, end: c.end(ctx, begun), cursor: at}
 	err = run.pages(ctx)
-	run.answer.Done = run.cursor.done
+	run.answer.Done = run.cursor.Done
 	if run.cursor == at {
 		return run.answer, err
 	}

@@ -3,7 +3,6 @@ package compact
 import (
 	"context"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -11,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/dynamo/record"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -18,26 +18,37 @@ type item = map[string]types.AttributeValue
 
 // cursor is how far a round came.
 type cursor struct {
-	round  time.Time // its start
-	pk, sk string    // the last item that was gone through; "" before the first
-	done   bool
+	Round  time.Time `dynamodbav:"round"` // its start
+	Done   bool      `dynamodbav:"done"`
+	FromPK string    `dynamodbav:"from_pk,omitempty"` // of the last item that was gone through; "" before the first
+	FromSK string    `dynamodbav:"from_sk,omitempty"`
 }
+
+// storedCursor is the cursor's item.
+type storedCursor struct {
+	record.Key
+	Version int `dynamodbav:"v"`
+	cursor
+}
+
+// version is that of a cursor's stored form.
+const version = 1
 
 // age is how long ago the round started. A start in the future is of a clock that
 // was wrong.
 func (c cursor) age(now time.Time) time.Duration {
-	if c.round.After(now) {
+	if c.Round.After(now) {
 		return roundEvery
 	}
-	return now.Sub(c.round)
+	return now.Sub(c.Round)
 }
 
 // startKey is where a scan goes on.
 func (c cursor) startKey() item {
-	if c.pk == "" {
+	if c.FromPK == "" {
 		return nil
 	}
-	return dynamo.Key(c.pk, c.sk)
+	return dynamo.Key(c.FromPK, c.FromSK)
 }
 
 // load reads the cursor. Without one that can be read a round starts: it does
@@ -49,33 +60,21 @@ func (c *Compactor) load(ctx context.Context) (cursor, error) {
 	if err != nil {
 		return cursor{}, fmt.Errorf("compact: reading the cursor: %w", err)
 	}
-	round, ok := dynamo.Millis(out.Item, schema.CompactionRound)
-	if !ok || dynamo.Digits(out.Item, schema.Version) != schema.CompactionVersion {
-		return cursor{done: true}, nil
+	var stored storedCursor
+	if err := record.Read(out.Item, &stored); err != nil || stored.Version != version {
+		return cursor{Done: true}, nil
 	}
-	done, _ := out.Item[schema.CompactionDone].(*types.AttributeValueMemberBOOL)
-	return cursor{
-		round: round, done: done != nil && done.Value,
-		pk: dynamo.Text(out.Item, schema.CompactionFromPK), sk: dynamo.Text(out.Item, schema.CompactionFromSK),
-	}, nil
+	return stored.cursor, nil
 }
 
 // saveTime bounds the save of a cursor, which is worth a moment after the end.
 const saveTime = 2 * time.Second
 
 func (c *Compactor) save(ctx context.Context, at cursor) error {
-	stored := item{
-		schema.Version:         dynamo.Decimal(schema.CompactionVersion),
-		schema.CompactionRound: dynamo.Number(at.round.UnixMilli()),
-		schema.CompactionDone:  &types.AttributeValueMemberBOOL{Value: at.done},
-	}
-	maps.Copy(stored, dynamo.Key(schema.CompactionPK, schema.SoleSK))
-	if at.pk != "" {
-		stored[schema.CompactionFromPK], stored[schema.CompactionFromSK] = dynamo.String(at.pk), dynamo.String(at.sk)
-	}
+	stored := storedCursor{record.Key{PK: schema.CompactionPK, SK: schema.SoleSK}, version, at}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
 	defer cancel()
-	_, err := c.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &c.options.RollupsTable, Item: stored})
+	_, err := c.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &c.options.RollupsTable, Item: record.Item(stored)})
 	if err != nil {
 		return fmt.Errorf("compact: saving the cursor: %w", err)
 	}

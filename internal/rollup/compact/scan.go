@@ -42,8 +42,9 @@ func (r *run) pages(ctx context.Context) error {
 		if r.late {
 			return nil
 		}
-		r.cursor.pk, r.cursor.sk = dynamo.Text(out.LastEvaluatedKey, schema.PK), dynamo.Text(out.LastEvaluatedKey, schema.SK)
-		if r.cursor.done = out.LastEvaluatedKey == nil; r.cursor.done {
+		r.cursor.FromPK, r.cursor.FromSK = dynamo.Text(out.LastEvaluatedKey, schema.PK), dynamo.Text(out.LastEvaluatedKey, schema.SK)
+		r.cursor.Done = out.LastEvaluatedKey == nil
+		if r.cursor.Done {
 			return nil
 		}
 		next := started.Add(scan.Lasts(out.ConsumedCapacity, r.options.ReadUnits))
