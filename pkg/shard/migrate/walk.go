@@ -35,6 +35,7 @@ type walk struct {
 
 // met is an item that a walk has come by.
 type met struct {
+	m        *Migration
 	item     table.Item // as it was read, with the keys that callers know
 	from, to place.Place
 	olds     []place.Place // where the old one may be, and the new one: first where it belongs
@@ -99,7 +100,7 @@ func (w *walk) take(ctx context.Context, s table.Stored) error {
 		return err
 	}
 	read := place.Place{PK: s.PK, Sort: s.Sort}
-	found := met{item: s.Item, from: from[0], to: to[0], olds: from, news: w.m.newOnly(from, to), id: w.m.identity(s.Item), at: s.At}
+	found := met{m: w.m, item: s.Item, from: from[0], to: to[0], olds: from, news: w.m.newOnly(from, to), id: w.m.identity(s.Item), at: s.At}
 	if w.new {
 		found.to, found.stray = read, !slices.ContainsFunc(to, read.Equal)
 		found.stays = w.m.beside() && slices.ContainsFunc(from, read.Equal)

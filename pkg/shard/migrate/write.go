@@ -34,7 +34,7 @@ func (m *Migration) Put(ctx context.Context, it table.Item) error {
 	case m.same(from, to):
 		return m.From.Put(ctx, it)
 	default:
-		err = m.putBoth(ctx, m.pair(from, to, m.identity(it)), it)
+		err = m.pair(from, to, m.identity(it)).putBoth(ctx, it)
 	}
 	if err != nil {
 		return m.To.Describe("putting an item, old and new, of", name, err)
@@ -42,8 +42,8 @@ func (m *Migration) Put(ctx context.Context, it table.Item) error {
 	return nil
 }
 
-func (m *Migration) putBoth(ctx context.Context, p pair, it table.Item) error {
-	err := m.transact(ctx, p.put(p.truth, p.at, it), p.put(p.other, p.otherAt, it))
+func (p pair) putBoth(ctx context.Context, it table.Item) error {
+	err := p.m.transact(ctx, p.put(p.truth, p.at, it), p.put(p.other, p.otherAt, it))
 	if len(dynamo.FailedConditions(err)) > 0 {
 		return p.id.Taken()
 	}
@@ -184,7 +184,7 @@ func (m *Migration) target(ctx context.Context, olds, news []place.Place, id pla
 	}
 	to, err := m.To.Target(ctx, m.newOnly(olds, news), id)
 	if m.same(from, to) && !from.Equal(olds[0]) {
-		return pair{m.To, m.From, to, olds[0], id}, err
+		return pair{m, m.To, m.From, to, olds[0], id}, err
 	}
 	return m.pair(from, to, id), err
 }
@@ -218,7 +218,7 @@ func (m *Migration) Update(ctx context.Context, key table.Item, in *dynamodb.Upd
 		_, err := m.From.Update(ctx, key, in)
 		return err
 	}
-	if err := undisturbed(ctx, func(ctx context.Context) error { return m.updateBoth(ctx, p, in) }); err != nil {
+	if err := undisturbed(ctx, func(ctx context.Context) error { return p.updateBoth(ctx, in) }); err != nil {
 		return m.To.Describe(operation, name, err)
 	}
 	return nil
@@ -226,21 +226,21 @@ func (m *Migration) Update(ctx context.Context, key table.Item, in *dynamodb.Upd
 
 // updateBoth updates a pair that is equal, under the condition that it still is there
 // or still is absent: to update an item that is not copied yet would make half a one.
-func (m *Migration) updateBoth(ctx context.Context, p pair, in *dynamodb.UpdateItemInput) error {
-	there, err := m.align(ctx, p)
+func (p pair) updateBoth(ctx context.Context, in *dynamodb.UpdateItemInput) error {
+	there, err := p.align(ctx)
 	if err != nil {
 		return err
 	}
-	err = m.transact(ctx, p.update(p.truth, p.at, in, there != nil), p.update(p.other, p.otherAt, in, there != nil))
+	err = p.m.transact(ctx, p.update(p.truth, p.at, in, there != nil), p.update(p.other, p.otherAt, in, there != nil))
 	if len(dynamo.FailedConditions(err)) == 0 {
 		return err
 	}
-	return m.refusal(ctx, p, in, there)
+	return p.refusal(ctx, in, there)
 }
 
 // refusal says why an update's conditions did not hold.
-func (m *Migration) refusal(ctx context.Context, p pair, in *dynamodb.UpdateItemInput, there table.Item) error {
-	truth, other, err := m.stored(ctx, p)
+func (p pair) refusal(ctx context.Context, in *dynamodb.UpdateItemInput, there table.Item) error {
+	truth, other, err := p.stored(ctx)
 	if err != nil {
 		return err
 	}
