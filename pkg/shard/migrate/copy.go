@@ -52,7 +52,7 @@ func (m *Migration) Copy(ctx context.Context, name string, s table.Span, report 
 	}
 	w := m.walk(name, s, report, copyOne)
 	if err := w.copy(ctx); err != nil {
-		return w.done, m.From.Describe("copying items of", name, err)
+		return w.done, describe(m.From, "copying items of", name, err)
 	}
 	return w.done, nil
 }
@@ -61,7 +61,7 @@ func (m *Migration) Copy(ctx context.Context, name string, s table.Span, report 
 // through the old.
 func (w *walk) copy(ctx context.Context) error {
 	after, among := strings.CutPrefix(w.span.After, onlyNew)
-	if w.span.After = after; (among || after == "") && w.m.From.Finds() {
+	if w.span.After = after; (among || after == "") && w.m.From.Raw().Finds() {
 		if err := w.refuseExtras(ctx); err != nil {
 			return err
 		}
@@ -101,7 +101,7 @@ func copyOne(ctx context.Context, f met) (bool, error) {
 	if err = p.bring(ctx, f.item); errors.Is(err, dynamo.ErrOutrun) {
 		err = p.sync(ctx)
 	}
-	if err == nil && m.From.Finds() && !f.from.Equal(f.olds[0]) {
+	if err == nil && m.From.Raw().Finds() && !f.from.Equal(f.olds[0]) {
 		err = p.overtaken(ctx, f.olds)
 	}
 	return true, err
@@ -110,7 +110,7 @@ func copyOne(ctx context.Context, f met) (bool, error) {
 // overtaken looks again after a copy of an old item that was not on the first of its
 // places: a put that came meanwhile has gone to that, and counts.
 func (p pair) overtaken(ctx context.Context, olds []place.Place) (err error) {
-	p.at, err = p.m.From.Target(ctx, olds, p.id)
+	p.at, err = p.m.From.Raw().Target(ctx, olds, p.id)
 	if err != nil || p.m.same(p.at, p.otherAt) {
 		return err
 	}
@@ -120,7 +120,7 @@ func (p pair) overtaken(ctx context.Context, olds []place.Place) (err error) {
 // findCopy reads an old item's new one, nil for none, on all places where it may be, and
 // takes its place for the item's.
 func (f *met) findCopy(ctx context.Context) (table.Item, error) {
-	at, it, err := f.m.To.Look(ctx, f.news, f.id)
+	at, it, err := f.m.To.Raw().Look(ctx, f.news, f.id)
 	if it != nil {
 		f.to = at
 	}
@@ -135,7 +135,7 @@ func (f met) extra(ctx context.Context) (bool, error) {
 	if expired := f.m.expired(f.item); expired || f.stray {
 		return !expired, nil
 	}
-	_, there, err := f.m.From.Look(ctx, f.olds, f.id)
+	_, there, err := f.m.From.Raw().Look(ctx, f.olds, f.id)
 	if err != nil || there != nil {
 		return false, err
 	}
@@ -150,14 +150,14 @@ func (m *Migration) Prune(ctx context.Context, name string, s table.Span, report
 	if err := m.need("Prune", WriteBoth); err != nil {
 		return Progress{}, err
 	}
-	if !m.From.Finds() {
+	if !m.From.Raw().Finds() {
 		return Progress{}, fmt.Errorf("%w: Prune can't find the old items of %s singly", shard.ErrMisused, m.From.Name)
 	}
 	s.After = strings.TrimPrefix(s.After, onlyNew)
 	w := m.walk(name, s, report, pruneOne)
 	w.new = true
 	if err := w.run(ctx); err != nil {
-		return w.done, m.To.Describe("pruning new items of", name, err)
+		return w.done, describe(m.To, "pruning new items of", name, err)
 	}
 	return w.done, nil
 }
@@ -169,7 +169,7 @@ func pruneOne(ctx context.Context, f met) (bool, error) {
 	case err != nil || !is:
 		return false, err
 	case f.stray:
-		return true, f.m.To.RemoveAt(ctx, f.to, f.id)
+		return true, f.m.To.Raw().RemoveAt(ctx, f.to, f.id)
 	}
 	return true, f.pair().sync(ctx)
 }
@@ -186,6 +186,6 @@ func (m *Migration) expired(it table.Item) bool {
 	}
 	text, _ := dynamo.Attribute(it, m.TTL)
 	seconds, err := strconv.ParseInt(text, 10, 64)
-	age := m.From.Clock().Sub(time.Unix(seconds, 0))
+	age := m.From.Raw().Clock().Sub(time.Unix(seconds, 0))
 	return err == nil && age >= 0 && age < ttlKeeps
 }

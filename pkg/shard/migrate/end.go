@@ -41,11 +41,11 @@ func (m *Migration) Verify(ctx context.Context, name string, s table.Span) (Comp
 	if m.Phase != WriteOld {
 		err = old.run(ctx)
 	}
-	if err == nil && (m.Phase == WriteOld || m.From.Finds()) {
+	if err == nil && (m.Phase == WriteOld || m.From.Raw().Finds()) {
 		err = new.run(ctx)
 	}
 	if err != nil {
-		return Comparison{}, m.From.Describe("comparing items of", name, err)
+		return Comparison{}, describe(m.From, "comparing items of", name, err)
 	}
 	v.found.Compared = old.done.Seen + new.done.Seen
 	return v.found, nil
@@ -116,11 +116,11 @@ func (m *Migration) Drop(ctx context.Context, name string, s table.Span, orphans
 			w.kept.Add(1)
 			return false, nil
 		}
-		return true, m.From.RemoveAt(ctx, f.from, f.id)
+		return true, m.From.Raw().RemoveAt(ctx, f.from, f.id)
 	})
 	w.drops = true
 	if err := w.run(ctx); err != nil {
-		return w.done, m.From.Describe("dropping old items of", name, err)
+		return w.done, describe(m.From, "dropping old items of", name, err)
 	}
 	return w.done, nil
 }

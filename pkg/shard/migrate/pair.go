@@ -38,15 +38,15 @@ func (m *Migration) pair(from, to place.Place, id place.Identity) pair {
 // place.Identity is what tells an item apart in either table: where only one of them tells
 // items with equal sort keys apart, the other can't hold both.
 func (m *Migration) identity(it table.Item) place.Identity {
-	return place.Merged(m.From.Identity(it), m.To.Identity(it))
+	return place.Merged(m.From.Raw().Identity(it), m.To.Raw().Identity(it))
 }
 
 // stored reads what is at both places at one instant. An empty place is nil.
 func (p pair) stored(ctx context.Context) (truth, other table.Item, err error) {
 	err = dynamo.Persist(ctx, func(ctx context.Context) error {
 		out, err := p.m.Client.TransactGetItems(ctx, &dynamodb.TransactGetItemsInput{TransactItems: []types.TransactGetItem{
-			{Get: &types.Get{TableName: &p.truth.Name, Key: p.truth.Key(p.at)}},
-			{Get: &types.Get{TableName: &p.other.Name, Key: p.other.Key(p.otherAt)}},
+			{Get: &types.Get{TableName: &p.truth.Name, Key: p.truth.Raw().Key(p.at)}},
+			{Get: &types.Get{TableName: &p.other.Name, Key: p.other.Raw().Key(p.otherAt)}},
 		}}, dynamo.NoRetry)
 		if err == nil {
 			truth, other = out.Responses[0].Item, out.Responses[1].Item
@@ -118,8 +118,8 @@ func (p pair) bring(ctx context.Context, truth table.Item) error {
 		return p.id.Taken()
 	}
 	// What the condition can't see is an attribute that came new in between.
-	now, err := p.truth.ReadAt(ctx, p.at)
-	if err == nil && !equal(p.truth, truth, own(p.id, now)) {
+	_, now, err := p.truth.Raw().Look(ctx, []place.Place{p.at}, p.id)
+	if err == nil && !equal(p.truth, truth, now) {
 		err = dynamo.ErrOutrun
 	}
 	return err
@@ -127,20 +127,12 @@ func (p pair) bring(ctx context.Context, truth table.Item) error {
 
 // put is a put of the item that does not replace another one.
 func (p pair) put(t *table.Table, at place.Place, it table.Item) types.TransactWriteItem {
-	g := p.id.Free(t.PartitionKey)
-	return types.TransactWriteItem{Put: &types.Put{
-		TableName: &t.Name, Item: t.Stored(it, at),
-		ConditionExpression: g.Condition, ExpressionAttributeNames: g.Names, ExpressionAttributeValues: g.Values,
-	}}
+	return types.TransactWriteItem{Put: t.Raw().Put(it, at, p.id)}
 }
 
-// delete is a delete of the item and of no other one.
+// deletion is a delete of the item and of no other one.
 func deletion(id place.Identity, t *table.Table, at place.Place) types.TransactWriteItem {
-	g := id.Free(t.PartitionKey)
-	return types.TransactWriteItem{Delete: &types.Delete{
-		TableName: &t.Name, Key: t.Key(at),
-		ConditionExpression: g.Condition, ExpressionAttributeNames: g.Names, ExpressionAttributeValues: g.Values,
-	}}
+	return types.TransactWriteItem{Delete: t.Raw().Deletion(at, id)}
 }
 
 // sync aligns until nobody interferes.
@@ -199,7 +191,7 @@ func stillIs(t *table.Table, at place.Place, it table.Item, id place.Identity) (
 	}
 	condition := strings.Join(terms, " AND ")
 	return &types.ConditionCheck{
-		TableName: &t.Name, Key: t.Key(at), ConditionExpression: &condition,
+		TableName: &t.Name, Key: t.Raw().Key(at), ConditionExpression: &condition,
 		ExpressionAttributeNames: g.Names, ExpressionAttributeValues: place.Merged(g.Values, values),
 	}, nil
 }

@@ -246,9 +246,9 @@ func (g *gather) sighting(p partition, it dynamo.Item) Stored {
 // count.
 func (g *gather) leaves(ctx context.Context, last *place.Position, s Stored) (bool, error) {
 	switch g.t.reads {
-	case AllThere:
+	case allThere:
 		return false, nil
-	case Placed:
+	case placed:
 		if found, err := g.found(ctx, s); err != nil || !found {
 			return true, err
 		}
@@ -265,7 +265,7 @@ func (g *gather) found(ctx context.Context, s Stored) (bool, error) {
 	if err != nil || read.Equal(places[0]) || !slices.ContainsFunc(places, read.Equal) {
 		return err == nil && read.Equal(places[0]), err
 	}
-	at, it, err := g.t.Look(ctx, places, g.t.Identity(s.Item))
+	at, it, err := g.t.look(ctx, places, g.t.identity(s.Item))
 	return it != nil && read.Equal(at), err
 }
 
