@@ -83,6 +83,12 @@ func Whole(it Item, name string) (n int64, ok bool) {
 	return n, err == nil
 }
 
+// Truth tells whether an attribute of type BOOL is true; any other is not.
+func Truth(it Item, name string) bool {
+	b, _ := it[name].(*types.AttributeValueMemberBOOL)
+	return b != nil && b.Value
+}
+
 // Millis returns an attribute with Unix milliseconds, in UTC; ok is false for any other.
 func Millis(it Item, name string) (t time.Time, ok bool) {
 	ms, ok := Whole(it, name)

@@ -28,6 +28,10 @@ func TestReads(t *testing.T) {
 			t.Errorf("%s: %v, %t", name, at, known)
 		}
 	}
+	it["yes"] = &types.AttributeValueMemberBOOL{Value: true}
+	if !dynamo.Truth(it, "yes") || dynamo.Truth(it, "n") || dynamo.Truth(nil, "yes") {
+		t.Error("truth is told wrong")
+	}
 	if dynamo.Text(nil, "pk") != "" {
 		t.Error("no item has text")
 	}

@@ -118,11 +118,8 @@ func (s *Store[V]) transact(ctx context.Context, actions []types.TransactWriteIt
 	out, err := s.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
 		TransactItems: actions, ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 	})
-	canceled, _ := errors.AsType[*types.TransactionCanceledException](err)
-	if canceled != nil && slices.ContainsFunc(canceled.CancellationReasons, func(r types.CancellationReason) bool {
-		code := aws.ToString(r.Code)
-		return code == "ConditionalCheckFailed" || code == "TransactionConflict"
-	}) {
+	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
+	if ok && dynamo.HasReason(canceled, "ConditionalCheckFailed", "TransactionConflict") {
 		return 0, ErrMoved
 	}
 	if err != nil {

@@ -75,8 +75,7 @@ func (l *Boards) remember(board string, it dynamo.Item, now time.Time) (knownBoa
 		if known.Settings, err = parseSettings(it); err != nil {
 			return knownBoard{}, fmt.Errorf("settings of board %q: %w", board, err)
 		}
-		used, _ := it[schema.BoardUsed].(*types.AttributeValueMemberBOOL)
-		known.used = used != nil && used.Value
+		known.used = dynamo.Truth(it, schema.BoardUsed)
 	}
 	var err error
 	if known.Settings, err = known.complete(); err != nil {
