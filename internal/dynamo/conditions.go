@@ -6,6 +6,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/schema"
 )
 
 // ConditionFailed returns the item that a failed condition of a single write found,
@@ -27,6 +29,26 @@ func ActionFailed(err error, at int) (there Item, failed bool) {
 	}
 	reason := canceled.CancellationReasons[at]
 	return reason.Item, aws.ToString(reason.Code) == "ConditionalCheckFailed"
+}
+
+// Unchanged is the condition that an item is there and has these attributes as it had
+// them when it was read, with the names and values of the condition.
+func Unchanged(read Item, attributes ...string) (condition *string, names map[string]string, values Item) {
+	text := "attribute_exists(" + schema.PK + ")"
+	names = map[string]string{}
+	for _, name := range attributes {
+		names["#"+name] = name
+		if read[name] == nil {
+			text += " AND attribute_not_exists(#" + name + ")"
+			continue
+		}
+		if values == nil {
+			values = Item{}
+		}
+		text += " AND #" + name + " = :" + name
+		values[":"+name] = read[name]
+	}
+	return &text, names, values
 }
 
 // Outrun tells whether a condition of the call's own writes, of which there are so

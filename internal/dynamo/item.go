@@ -24,6 +24,12 @@ func Number(n int64) *types.AttributeValueMemberN {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
 }
 
+// Decimal is a number as an attribute, by its text.
+func Decimal(digits string) *types.AttributeValueMemberN {
+	return &types.AttributeValueMemberN{Value: digits}
+}
+
+// WholeNumber reads a whole number of any size.
 func WholeNumber(it Item, name string) (*big.Int, error) {
 	n, ok := it[name].(*types.AttributeValueMemberN)
 	if !ok {
@@ -52,6 +58,7 @@ func Integer(it Item, name string) (int64, error) {
 	return value, nil
 }
 
+// Text returns an attribute of type S, "" for any other.
 func Text(it Item, name string) string {
 	s, _ := it[name].(*types.AttributeValueMemberS)
 	if s == nil {
@@ -60,16 +67,41 @@ func Text(it Item, name string) string {
 	return s.Value
 }
 
-// Expired tells whether an item's time is over: TTL removes late.
-func Expired(it Item, now time.Time) bool {
-	n, ok := it[schema.ExpiresAt].(*types.AttributeValueMemberN)
-	if !ok {
-		return false
+// Digits returns an attribute of type N as it is, "" for any other.
+func Digits(it Item, name string) string {
+	n, _ := it[name].(*types.AttributeValueMemberN)
+	if n == nil {
+		return ""
 	}
-	at, err := strconv.ParseInt(n.Value, 10, 64)
-	return err == nil && at <= now.Unix()
+	return n.Value
 }
 
+// Whole returns an attribute that is a whole number of up to 64 bits; ok is false for any
+// other.
+func Whole(it Item, name string) (n int64, ok bool) {
+	n, err := strconv.ParseInt(Digits(it, name), 10, 64)
+	return n, err == nil
+}
+
+// Truth tells whether an attribute of type BOOL is true; any other is not.
+func Truth(it Item, name string) bool {
+	b, _ := it[name].(*types.AttributeValueMemberBOOL)
+	return b != nil && b.Value
+}
+
+// Millis returns an attribute with Unix milliseconds, in UTC; ok is false for any other.
+func Millis(it Item, name string) (t time.Time, ok bool) {
+	ms, ok := Whole(it, name)
+	return time.UnixMilli(ms).UTC(), ok
+}
+
+// Expired tells whether an item's time is over: TTL removes late.
+func Expired(it Item, now time.Time) bool {
+	at, ok := Whole(it, schema.ExpiresAt)
+	return ok && at <= now.Unix()
+}
+
+// Item is an item, by the names of its attributes.
 type Item = map[string]types.AttributeValue
 
 // Attribute is the text of a text or number attribute. A number's is how DynamoDB

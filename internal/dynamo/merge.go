@@ -39,9 +39,9 @@ func (s *Stream) fill(ctx context.Context) error {
 
 // more reads another page.
 func (s *Stream) more(ctx context.Context) error {
-	out, err := s.query(ctx)
+	out, err := Persistent(s.Client).Query(ctx, s.Input)
 	if err != nil {
-		return err
+		return fmt.Errorf("querying %s: %w", s.name(), err)
 	}
 	items := out.Items
 	if s.Drop != nil {
@@ -52,17 +52,6 @@ func (s *Stream) more(ctx context.Context) error {
 	s.Input.ExclusiveStartKey = out.LastEvaluatedKey
 	s.Done = len(out.LastEvaluatedKey) == 0
 	return nil
-}
-
-func (s *Stream) query(ctx context.Context) (out *dynamodb.QueryOutput, err error) {
-	err = Persist(ctx, func(ctx context.Context) error {
-		out, err = s.Client.Query(ctx, s.Input, NoRetry)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("querying %s: %w", s.name(), err)
-	}
-	return out, nil
 }
 
 // name is the partition key's value, for errors.
@@ -84,19 +73,16 @@ func (s *Stream) compare(other *Stream) int {
 	return cmp.Or(strings.Compare(Apart(a, s.By), Apart(b, other.By)), cmp.Compare(s.Order, other.Order))
 }
 
-// count counts the items of all pages, without reading them into memory: the input's
+// Count counts the items of all pages, without reading them into memory: the input's
 // Select is COUNT.
 func (s *Stream) Count(ctx context.Context) (n int, err error) {
-	for {
-		out, err := s.query(ctx)
+	for page, err := range Pages(ctx, Persistent(s.Client), s.Input) {
 		if err != nil {
-			return n, err
+			return n, fmt.Errorf("querying %s: %w", s.name(), err)
 		}
-		n += int(out.Count)
-		if s.Input.ExclusiveStartKey = out.LastEvaluatedKey; len(out.LastEvaluatedKey) == 0 {
-			return n, nil
-		}
+		n += int(page.Count)
 	}
+	return n, nil
 }
 
 // Merge yields the items of many streams in the order of their sort keys. It is

@@ -7,6 +7,19 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
+// Persistent is a client whose queries are repeated as [Persist] repeats.
+func Persistent(client Querier) Querier { return persistent{client} }
+
+type persistent struct{ client Querier }
+
+func (p persistent) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (out *dynamodb.QueryOutput, err error) {
+	err = Persist(ctx, func(ctx context.Context) (err error) {
+		out, err = p.client.Query(ctx, in, append(o, NoRetry)...)
+		return err
+	})
+	return out, err
+}
+
 // Pages goes through a query page by page. After an error there is no more.
 func Pages(ctx context.Context, client Querier, in *dynamodb.QueryInput) iter.Seq2[*dynamodb.QueryOutput, error] {
 	return func(yield func(*dynamodb.QueryOutput, error) bool) {

@@ -27,11 +27,11 @@ func Guarded(ctx context.Context, client Updater, rounds int, next func() (*dyna
 		}
 		in.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld
 		_, err = client.UpdateItem(ctx, in)
-		failed, isRefused := errors.AsType[*types.ConditionalCheckFailedException](err)
+		there, isRefused := ConditionFailed(err)
 		_, conflict := errors.AsType[*types.TransactionConflictException](err)
 		switch {
 		case isRefused:
-			err = refused(failed.Item)
+			err = refused(there)
 		case conflict:
 			err = nil
 			Pause(ctx, conflictPause)

@@ -12,14 +12,34 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/dynamo/record"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
-// The stored form, version 1: pk, sk, v, start and window (milliseconds), shard,
-// part, records, units, limit and hot (hundredths of a unit a second), rest, index_rest,
-// keys (binary, see pack), incomplete, expires_at; if it is not hotshard's own, table; if
-// there are such, index_units (binary, see packUnits); of a folded item base (milliseconds).
-const version = "1"
+// version is that of all stored forms.
+const version = 1
+
+// stored is an item in the table.
+type stored struct {
+	record.Key
+	Version    uint64 `dynamodbav:"v"`
+	Table      string `dynamodbav:"table,omitempty"`
+	Start      uint64 `dynamodbav:"start"`          // Unix milliseconds
+	Window     uint64 `dynamodbav:"window"`         // milliseconds
+	Base       uint64 `dynamodbav:"base,omitempty"` // milliseconds
+	Shard      string `dynamodbav:"shard"`
+	Part       string `dynamodbav:"part"`
+	Records    uint64 `dynamodbav:"records"`
+	Units      uint64 `dynamodbav:"units"`
+	IndexUnits []byte `dynamodbav:"index_units,omitempty"` // see packUnits
+	Limit      uint64 `dynamodbav:"limit"`                 // hundredths of a unit a second
+	Hot        uint64 `dynamodbav:"hot"`                   // likewise
+	Keys       []byte `dynamodbav:"keys"`                  // see pack
+	Rest       uint64 `dynamodbav:"rest"`
+	IndexRest  uint64 `dynamodbav:"index_rest"`
+	Incomplete bool   `dynamodbav:"incomplete"`
+	Expires    int64  `dynamodbav:"expires_at"` // Unix seconds
+}
 
 // maxPackedNumbers is what a key takes beside its texts: their lengths, four numbers and
 // a time, of up to ten bytes each. Of a folded item it takes maxPackedTop more.
@@ -39,40 +59,26 @@ func (it *Item) Stored(expires time.Time) map[string]types.AttributeValue {
 func (it *Item) attributes(pk, sk string, c cuts, expires time.Time) map[string]types.AttributeValue {
 	keys, rest := it.trim(false, c[0])
 	ofIndex, indexRest := it.trim(true, c[1])
-	attributes := map[string]types.AttributeValue{
-		schema.PK:        text(pk),
-		schema.SK:        text(sk),
-		schema.Version:   &types.AttributeValueMemberN{Value: version},
-		"start":          number(uint64(it.Start.UnixMilli())),
-		"window":         number(uint64(it.Window.Milliseconds())),
-		"shard":          text(it.StreamShard),
-		"part":           text(it.Part),
-		"records":        number(it.Records),
-		"units":          number(it.Units),
-		"limit":          number(uint64(math.Round(it.Limit * 100))),
-		"hot":            number(uint64(math.Round(it.HotRate * 100))),
-		"rest":           number(rest),
-		"index_rest":     number(indexRest),
-		"keys":           &types.AttributeValueMemberB{Value: it.pack(append(keys, ofIndex...))},
-		"incomplete":     &types.AttributeValueMemberBOOL{Value: it.Incomplete},
-		schema.ExpiresAt: number(uint64(expires.Unix())),
-	}
-	if it.Table != "" {
-		attributes["table"] = text(it.Table)
-	}
-	if it.Base > 0 {
-		attributes["base"] = number(uint64(it.Base.Milliseconds()))
-	}
-	if len(it.IndexUnits) > 0 {
-		attributes["index_units"] = &types.AttributeValueMemberB{Value: packUnits(it.IndexUnits)}
-	}
-	return attributes
-}
-
-func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-
-func number(n uint64) types.AttributeValue {
-	return &types.AttributeValueMemberN{Value: strconv.FormatUint(n, 10)}
+	return record.Item(stored{
+		Key:        record.Key{PK: pk, SK: sk},
+		Version:    version,
+		Table:      it.Table,
+		Start:      uint64(it.Start.UnixMilli()),
+		Window:     uint64(it.Window.Milliseconds()),
+		Base:       uint64(it.Base.Milliseconds()),
+		Shard:      it.StreamShard,
+		Part:       it.Part,
+		Records:    it.Records,
+		Units:      it.Units,
+		IndexUnits: packUnits(it.IndexUnits),
+		Limit:      uint64(math.Round(it.Limit * 100)),
+		Hot:        uint64(math.Round(it.HotRate * 100)),
+		Keys:       it.pack(append(keys, ofIndex...)),
+		Rest:       rest,
+		IndexRest:  indexRest,
+		Incomplete: it.Incomplete,
+		Expires:    expires.Unix(),
+	})
 }
 
 // pack writes each key as: the index, empty for the table's own; the key; units, err,
@@ -97,7 +103,7 @@ func (it *Item) pack(keys []Key) []byte {
 	return b
 }
 
-// packUnits writes each index, in order, and its units.
+// packUnits writes each index, in order, and its units: nil for none.
 func packUnits(units map[string]uint64) (b []byte) {
 	for _, index := range slices.Sorted(maps.Keys(units)) {
 		b = append(binary.AppendUvarint(b, uint64(len(index))), index...)
@@ -106,43 +112,53 @@ func packUnits(units map[string]uint64) (b []byte) {
 	return b
 }
 
-// Parse reads an item as Attributes makes it. An item of another version and a
-// damaged one are errors that name its sort key.
+// Parse reads an item as Stored makes it. An item of another version and a damaged one are
+// errors that name its sort key.
 func Parse(attributes map[string]types.AttributeValue) (Item, error) {
-	p := parser{attributes: attributes}
-	if v := p.number(schema.Version); p.err == nil && strconv.FormatUint(v, 10) != version {
-		p.err = fmt.Errorf("version %d is not known", v)
-	}
-	it := Item{
-		Start:       time.UnixMilli(int64(p.number("start"))).UTC(),
-		Window:      time.Duration(p.number("window")) * time.Millisecond,
-		StreamShard: p.text("shard"),
-		Part:        p.text("part"),
-		Records:     p.number("records"),
-		Units:       p.number("units"),
-		Limit:       float64(p.number("limit")) / 100,
-		HotRate:     float64(p.number("hot")) / 100,
-		Rest:        p.number("rest"),
-		IndexRest:   p.number("index_rest"),
-		Incomplete:  p.bool("incomplete"),
-	}
-	if attributes["table"] != nil {
-		it.Table = p.text("table")
-	}
-	if attributes["base"] != nil {
-		it.Base = time.Duration(p.number("base")) * time.Millisecond
-	}
-	if attributes["index_units"] != nil {
-		it.IndexUnits = p.units("index_units")
-	}
-	it.Keys = p.keys(it.Start, it.Base > 0)
-	if p.err == nil && (it.Window <= 0 || it.Limit <= 0) {
-		p.err = errors.New("its window has no length or its partitions no limit")
-	}
-	if p.err != nil {
-		return Item{}, fmt.Errorf("heat: item %q: %w", sortKey(attributes), p.err)
+	it, err := parse(attributes)
+	if err != nil {
+		return Item{}, fmt.Errorf("heat: item %q: %w", sortKey(attributes), err)
 	}
 	return it, nil
+}
+
+func parse(attributes map[string]types.AttributeValue) (Item, error) {
+	var s stored
+	if err := read(attributes, &s); err != nil {
+		return Item{}, err
+	}
+	it := Item{
+		Table:       s.Table,
+		Start:       time.UnixMilli(int64(s.Start)).UTC(),
+		Window:      time.Duration(s.Window) * time.Millisecond,
+		Base:        time.Duration(s.Base) * time.Millisecond,
+		StreamShard: s.Shard,
+		Part:        s.Part,
+		Records:     s.Records,
+		Units:       s.Units,
+		Limit:       float64(s.Limit) / 100,
+		HotRate:     float64(s.Hot) / 100,
+		Rest:        s.Rest,
+		IndexRest:   s.IndexRest,
+		Incomplete:  s.Incomplete,
+	}
+	if it.Window <= 0 || it.Limit <= 0 {
+		return Item{}, errors.New("its window has no length or its partitions no limit")
+	}
+	var err error
+	if it.IndexUnits, err = unpackUnits(s.IndexUnits); err == nil {
+		it.Keys, err = unpackKeys(s.Keys, it.Start, it.Base > 0)
+	}
+	return it, err
+}
+
+// read reads a record of the version that is known. One of another may have other attributes.
+func read[R any](attributes map[string]types.AttributeValue, into *R) error {
+	v, ok := attributes[schema.Version].(*types.AttributeValueMemberN)
+	if ok && v.Value != strconv.Itoa(version) {
+		return fmt.Errorf("version %s is not known", v.Value)
+	}
+	return record.Read(attributes, into)
 }
 
 // Start returns when the window of a stored item starts, by its sort key: also of an item
@@ -162,73 +178,22 @@ func sortKey(attributes map[string]types.AttributeValue) string {
 	return sk.Value
 }
 
-// parser takes attributes and keeps the first error.
-type parser struct {
-	attributes map[string]types.AttributeValue
-	err        error
-}
-
-func (p *parser) fail(name string) {
-	if p.err == nil {
-		p.err = fmt.Errorf("attribute %s is missing or damaged", name)
+func unpackUnits(packed []byte) (map[string]uint64, error) {
+	if packed == nil {
+		return nil, nil
 	}
-}
-
-func (p *parser) text(name string) string {
-	v, ok := p.attributes[name].(*types.AttributeValueMemberS)
-	if !ok {
-		p.fail(name)
-		return ""
-	}
-	return v.Value
-}
-
-func (p *parser) number(name string) uint64 {
-	v, ok := p.attributes[name].(*types.AttributeValueMemberN)
-	if !ok {
-		p.fail(name)
-		return 0
-	}
-	n, err := strconv.ParseUint(v.Value, 10, 63)
-	if err != nil {
-		p.fail(name)
-	}
-	return n
-}
-
-func (p *parser) bool(name string) bool {
-	v, ok := p.attributes[name].(*types.AttributeValueMemberBOOL)
-	if !ok {
-		p.fail(name)
-		return false
-	}
-	return v.Value
-}
-
-// bytes returns an attribute's bytes, none where it is damaged.
-func (p *parser) bytes(name string) []byte {
-	v, ok := p.attributes[name].(*types.AttributeValueMemberB)
-	if !ok {
-		p.fail(name)
-		return nil
-	}
-	return v.Value
-}
-
-func (p *parser) units(name string) map[string]uint64 {
 	units := make(map[string]uint64)
-	for r := (unpacker{b: p.bytes(name)}); len(r.b) > 0; {
+	for r := (unpacker{b: packed}); len(r.b) > 0; {
 		index := r.text()
 		units[index] = r.uint()
 		if r.failed {
-			p.fail(name)
+			return nil, errors.New("attribute index_units is damaged")
 		}
 	}
-	return units
+	return units, nil
 }
 
-func (p *parser) keys(start time.Time, folded bool) (keys []Key) {
-	packed := p.bytes("keys")
+func unpackKeys(packed []byte, start time.Time, folded bool) (keys []Key, err error) {
 	for r := (unpacker{b: packed}); len(r.b) > 0; {
 		left := len(r.b)
 		k := Key{Index: r.text(), Key: r.text(), Units: r.uint(), Err: r.uint(), Writes: r.uint(), Peak: r.uint()}
@@ -238,15 +203,14 @@ func (p *parser) keys(start time.Time, folded bool) (keys []Key) {
 			k.TopAt = time.UnixMilli(start.UnixMilli() + r.int()).UTC()
 		}
 		if r.failed || k.Key == "" {
-			p.fail("keys")
-			return nil
+			return nil, errors.New("attribute keys is damaged")
 		}
 		if keys == nil { // the others are about as long as the first
 			keys = make([]Key, 0, len(packed)/(left-len(r.b))+2)
 		}
 		keys = append(keys, k)
 	}
-	return keys
+	return keys, nil
 }
 
 // unpacker reads what pack wrote. After a failed read there is nothing left to read.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/dynamo/record"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
@@ -92,34 +93,35 @@ func (it Item) Heaviest(keys int) Item {
 
 // Progress says which windows are in the layers: all that start at From or later and before
 // To. Late is up to when it was seen to what came late, see [Late].
-type Progress struct{ From, To, Late time.Time }
+type Progress struct {
+	From time.Time `dynamodbav:"from"`
+	To   time.Time `dynamodbav:"to"`
+	Late time.Time `dynamodbav:"late"`
+}
 
 // ProgressPartition is the partition key of the one item of the progress. Its sort key is
 // [schema.SoleSK].
 const ProgressPartition = "H#progress"
 
-// Attributes returns the progress as it is stored, which is for ever: pk, sk, v, and from,
-// to and late in milliseconds.
+// storedProgress is kept for ever.
+type storedProgress struct {
+	record.Key
+	Version uint64 `dynamodbav:"v"`
+	Progress
+}
+
+// Attributes returns the progress as it is stored.
 func (p *Progress) Attributes() map[string]types.AttributeValue {
-	milli := func(t time.Time) types.AttributeValue { return number(uint64(t.UnixMilli())) }
-	return map[string]types.AttributeValue{
-		schema.PK: text(ProgressPartition), schema.SK: text(schema.SoleSK), schema.Version: number(1),
-		"from": milli(p.From), "to": milli(p.To), "late": milli(p.Late),
-	}
+	return record.Item(storedProgress{record.Key{PK: ProgressPartition, SK: schema.SoleSK}, version, *p})
 }
 
 // ParseProgress reads what Attributes makes.
 func ParseProgress(attributes map[string]types.AttributeValue) (Progress, error) {
-	a := parser{attributes: attributes}
-	milli := func(name string) time.Time { return time.UnixMilli(int64(a.number(name))).UTC() }
-	p := Progress{From: milli("from"), To: milli("to"), Late: milli("late")}
-	if a.number(schema.Version) != 1 {
-		a.fail(schema.Version)
+	var s storedProgress
+	if err := read(attributes, &s); err != nil {
+		return Progress{}, fmt.Errorf("heat: progress of the layers: %w", err)
 	}
-	if a.err != nil {
-		return Progress{}, fmt.Errorf("heat: progress of the layers: %w", a.err)
-	}
-	return p, nil
+	return s.Progress, nil
 }
 
 // Late notes that a window's item was put when the window may have been folded without it.
@@ -132,12 +134,13 @@ type Late struct {
 // in [SortBounds], the window's start and whose item it was.
 const LatePartition = "H#late"
 
-// LateNote returns the note of an item as it is stored: pk, sk, v, expires_at.
+// LateNote returns the note of an item as it is stored.
 func (it *Item) LateNote(noted, expires time.Time) map[string]types.AttributeValue {
-	return map[string]types.AttributeValue{
-		schema.PK: text(LatePartition), schema.SK: text(bound(noted) + "#" + bound(it.Start) + "#" + it.source()),
-		schema.Version: number(1), schema.ExpiresAt: number(uint64(expires.Unix())),
-	}
+	return record.Item(struct {
+		record.Key
+		Version uint64 `dynamodbav:"v"`
+		Expires int64  `dynamodbav:"expires_at"` // Unix seconds
+	}{record.Key{PK: LatePartition, SK: bound(noted) + "#" + bound(it.Start) + "#" + it.source()}, version, expires.Unix()})
 }
 
 // ParseLate reads a note.

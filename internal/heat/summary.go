@@ -1,6 +1,7 @@
 package heat
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/dynamo/record"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -30,50 +32,49 @@ const (
 	peakBytes       = 20 // what a key takes beside its name
 )
 
-// Attributes returns the summary as it is stored: pk, sk, v, peaks (a map of numbers) and
-// expires_at. Of the keys it keeps as many as fit in 300 KB.
+type storedSummary struct {
+	record.Key
+	Version uint64          `dynamodbav:"v"`
+	Peaks   map[string]peak `dynamodbav:"peaks"`
+	Expires int64           `dynamodbav:"expires_at"` // Unix seconds
+}
+
+// peak is stored to hundredths.
+type peak float64
+
+// MarshalDynamoDBAttributeValue makes a number of it.
+func (p peak) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
+	return &types.AttributeValueMemberN{Value: strconv.FormatFloat(float64(p), 'f', 2, 64)}, nil
+}
+
+// Attributes returns the summary as it is stored. Of the keys it keeps as many as fit in 300
+// KB.
 func (s *Summary) Attributes() map[string]types.AttributeValue {
-	peaks := make(map[string]types.AttributeValue)
+	peaks := make(map[string]peak)
 	size := 0
 	for _, key := range slices.Sorted(maps.Keys(s.Peaks)) {
 		if size += len(key) + peakBytes; size > maxSummaryBytes {
 			break
 		}
-		peaks[key] = &types.AttributeValueMemberN{Value: strconv.FormatFloat(s.Peaks[key], 'f', 2, 64)}
+		peaks[key] = peak(s.Peaks[key])
 	}
-	return map[string]types.AttributeValue{
-		schema.PK:        text(SummaryPartition),
-		schema.SK:        text(bound(s.Hour)),
-		schema.Version:   &types.AttributeValueMemberN{Value: version},
-		"peaks":          &types.AttributeValueMemberM{Value: peaks},
-		schema.ExpiresAt: number(uint64(s.Hour.Add(summaryKept).Unix())),
-	}
+	return record.Item(storedSummary{
+		Key: record.Key{PK: SummaryPartition, SK: bound(s.Hour)}, Version: version,
+		Peaks: peaks, Expires: s.Hour.Add(summaryKept).Unix(),
+	})
 }
 
 // ParseSummary reads a summary as Attributes makes it. Errors name its sort key.
 func ParseSummary(attributes map[string]types.AttributeValue) (Summary, error) {
-	p := parser{attributes: attributes}
-	s := Summary{Peaks: make(map[string]float64)}
-	var err error
-	if s.Hour, err = time.Parse(schema.TimeLayout, p.text(schema.SK)); err != nil {
-		p.fail(schema.SK)
+	var s storedSummary
+	err := read(attributes, &s)
+	hour, fault := time.Parse(schema.TimeLayout, s.SK)
+	if err = cmp.Or(err, fault); err != nil {
+		return Summary{}, fmt.Errorf("heat: summary %q: %w", sortKey(attributes), err)
 	}
-	peaks, ok := attributes["peaks"].(*types.AttributeValueMemberM)
-	if !ok || p.number(schema.Version) != 1 {
-		p.fail("peaks")
-		peaks = new(types.AttributeValueMemberM)
+	peaks := make(map[string]float64, len(s.Peaks))
+	for key, p := range s.Peaks {
+		peaks[key] = float64(p)
 	}
-	for key, v := range peaks.Value {
-		n, _ := v.(*types.AttributeValueMemberN)
-		if n == nil {
-			n = new(types.AttributeValueMemberN)
-		}
-		if s.Peaks[key], err = strconv.ParseFloat(n.Value, 64); err != nil {
-			p.fail("peaks")
-		}
-	}
-	if p.err != nil {
-		return Summary{}, fmt.Errorf("heat: summary %q: %w", sortKey(attributes), p.err)
-	}
-	return s, nil
+	return Summary{hour, peaks}, nil
 }

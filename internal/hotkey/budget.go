@@ -3,9 +3,7 @@ package hotkey
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
@@ -77,21 +75,21 @@ func (b *budget) claim(ctx context.Context, d digest) (stored map[string]types.A
 	expires := b.hour.Add(time.Hour + namesKept)
 	out, err := b.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName:           &b.table,
-		Key:                 map[string]types.AttributeValue{schema.PK: &types.AttributeValueMemberS{Value: pk}, schema.SK: &types.AttributeValueMemberS{Value: sk}},
+		Key:                 map[string]types.AttributeValue{schema.PK: dynamo.String(pk), schema.SK: dynamo.String(sk)},
 		UpdateExpression:    aws.String("ADD digests :new SET expires_at = :expires, v = :v"),
 		ConditionExpression: aws.String("attribute_not_exists(digests) OR size(digests) < :limit OR contains(digests, :one)"),
 		ExpressionAttributeValues: map[string]types.AttributeValue{
 			":new":     &types.AttributeValueMemberBS{Value: [][]byte{d[:]}},
 			":one":     &types.AttributeValueMemberB{Value: d[:]},
-			":limit":   &types.AttributeValueMemberN{Value: strconv.Itoa(b.limit)},
-			":expires": &types.AttributeValueMemberN{Value: strconv.FormatInt(expires.Unix(), 10)},
-			":v":       &types.AttributeValueMemberN{Value: schema.MetricNamesVersion},
+			":limit":   dynamo.Number(int64(b.limit)),
+			":expires": dynamo.Number(expires.Unix()),
+			":v":       dynamo.Decimal(schema.MetricNamesVersion),
 		},
 		ReturnValues:                        types.ReturnValueAllNew,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	})
-	if full, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
-		return full.Item, nil
+	if there, full := dynamo.ConditionFailed(err); full {
+		return there, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("hotkey: claiming a metric's name for %s: %w", b.hour.Format(time.RFC3339), err)

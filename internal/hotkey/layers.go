@@ -3,7 +3,6 @@ package hotkey
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -226,7 +225,7 @@ func (f *folder) put(ctx context.Context, j *journal, layer heat.Layer, window h
 				ExpressionAttributeNames:  map[string]string{"#records": "records"},
 				ExpressionAttributeValues: map[string]types.AttributeValue{":records": stored["records"]},
 			})
-			if newer := new(types.ConditionalCheckFailedException); err == nil || errors.As(err, &newer) {
+			if _, newer := dynamo.ConditionFailed(err); err == nil || newer {
 				return nil // another run has read more
 			}
 			return fmt.Errorf("hotkey: putting the layer's item of %s: %w", it.Start.Format(time.RFC3339), err)

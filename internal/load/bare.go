@@ -3,22 +3,22 @@ package load
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/internal/workload"
 )
 
 // BareClient is what a baseline needs of a DynamoDB client.
 type BareClient interface {
-	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
-	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
-	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
+	dynamo.Getter
+	dynamo.Putter
+	dynamo.Updater
 }
 
 // Bare writes what the API would write for a request with one write shard, by one
@@ -61,13 +61,13 @@ func (b *Bare) putEvent(ctx context.Context, r workload.Request) error {
 	data := r.Data()
 	_, err := b.Client.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: &b.Table,
-		Item: map[string]types.AttributeValue{
-			schema.PK:        text(key.String()),
-			schema.SK:        text(schema.EventSortKey(r.Time, r.ID)),
-			schema.ExpiresAt: number(time.Now().Add(retention).Unix()),
-			"data": &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{
-				"method": text(data.Method), "path": text(data.Path),
-				"status": number(int64(data.Status)), "bytes": number(data.Bytes),
+		Item: dynamo.Item{
+			schema.PK:        dynamo.String(key.String()),
+			schema.SK:        dynamo.String(schema.EventSortKey(r.Time, r.ID)),
+			schema.ExpiresAt: dynamo.Number(time.Now().Add(retention).Unix()),
+			"data": &types.AttributeValueMemberM{Value: dynamo.Item{
+				"method": dynamo.String(data.Method), "path": dynamo.String(data.Path),
+				"status": dynamo.Number(int64(data.Status)), "bytes": dynamo.Number(data.Bytes),
 			}},
 		},
 	})
@@ -78,18 +78,12 @@ func (b *Bare) addOne(ctx context.Context, counter string) error {
 	key := schema.Key{Base: schema.BaseKey{Type: schema.Counter, Name: counter}}
 	_, err := b.Client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName:                &b.Table,
-		Key:                      map[string]types.AttributeValue{schema.PK: text(key.String()), schema.SK: text("-")},
+		Key:                      dynamo.Key(key.String(), schema.SoleSK),
 		UpdateExpression:         aws.String("SET rev = if_not_exists(rev, :now) + :one ADD #value :delta"),
 		ExpressionAttributeNames: map[string]string{"#value": "value"},
-		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":now": number(time.Now().UnixMicro()), ":one": number(1), ":delta": number(1),
+		ExpressionAttributeValues: dynamo.Item{
+			":now": dynamo.Number(time.Now().UnixMicro()), ":one": dynamo.Number(1), ":delta": dynamo.Number(1),
 		},
 	})
 	return err
-}
-
-func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-
-func number(n int64) types.AttributeValue {
-	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/internal/workload"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
@@ -24,8 +25,7 @@ const maxOutrun = 10 * MaxConcurrency
 // index goes by the sum, so it is read, and written on condition that it still is
 // what was read.
 func (b *Bare) addScore(ctx context.Context, board string, r workload.Request) error {
-	pk, sk := schema.EntryKey(board, string(boards.AllTime), r.Player())
-	key := map[string]types.AttributeValue{schema.PK: text(pk), schema.SK: text(sk)}
+	key := dynamo.Key(schema.EntryKey(board, string(boards.AllTime), r.Player()))
 	out, err := b.Client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &b.Table, Key: key, ConsistentRead: aws.Bool(true)})
 	if err != nil {
 		return err
@@ -40,17 +40,17 @@ func (b *Bare) addScore(ctx context.Context, board string, r workload.Request) e
 			return err
 		}
 		_, err = b.Client.PutItem(ctx, put)
-		outrun, ok := errors.AsType[*types.ConditionalCheckFailedException](err)
-		if !ok {
+		there, outrun := dynamo.ConditionFailed(err)
+		if !outrun {
 			return err
 		}
-		held = outrun.Item
+		held = there
 	}
 	return fmt.Errorf("others wrote the entry first %d times", maxOutrun)
 }
 
 // entryPut is the write of an entry that was held with this item, empty for none.
-func (b *Bare) entryPut(key map[string]types.AttributeValue, board string, r workload.Request, held map[string]types.AttributeValue) (*dynamodb.PutItemInput, error) {
+func (b *Bare) entryPut(key dynamo.Item, board string, r workload.Request, held dynamo.Item) (*dynamodb.PutItemInput, error) {
 	now := time.Now().UTC()
 	put := &dynamodb.PutItemInput{
 		TableName: &b.Table, ConditionExpression: aws.String("attribute_not_exists(pk)"),
@@ -58,32 +58,24 @@ func (b *Bare) entryPut(key map[string]types.AttributeValue, board string, r wor
 	}
 	sum, rev := r.Bytes, now.UnixMicro()
 	if len(held) > 0 {
-		before, err := integer(held, schema.EntryScore)
-		last, err2 := integer(held, schema.EntryRev)
-		if err = errors.Join(err, err2); err != nil {
-			return nil, err
+		before, ok := dynamo.Whole(held, schema.EntryScore)
+		last, ok2 := dynamo.Whole(held, schema.EntryRev)
+		if !ok || !ok2 {
+			return nil, errors.New("the entry's score or its rev is not a whole number")
 		}
 		sum, rev = sum+before, last+1
 		put.ConditionExpression = aws.String("rev = :rev")
-		put.ExpressionAttributeValues = map[string]types.AttributeValue{":rev": number(last)}
+		put.ExpressionAttributeValues = dynamo.Item{":rev": dynamo.Number(last)}
 	}
 	score, err := boards.ParseScore(strconv.FormatInt(sum, 10))
 	if err != nil {
 		return nil, err
 	}
-	put.Item = map[string]types.AttributeValue{
+	put.Item = dynamo.Item{
 		schema.PK: key[schema.PK], schema.SK: key[schema.SK],
-		schema.EntryScore: number(sum), schema.EntryAt: number(now.UnixMilli()), schema.EntryRev: number(rev),
-		schema.BoardShard: text(schema.BoardShardKey(board, string(boards.AllTime), 0)),
-		schema.RankKey:    text(boards.Place{Player: r.Player(), Score: score, At: now}.RankKey()),
+		schema.EntryScore: dynamo.Number(sum), schema.EntryAt: dynamo.Number(now.UnixMilli()), schema.EntryRev: dynamo.Number(rev),
+		schema.BoardShard: dynamo.String(schema.BoardShardKey(board, string(boards.AllTime), 0)),
+		schema.RankKey:    dynamo.String(boards.Place{Player: r.Player(), Score: score, At: now}.RankKey()),
 	}
 	return put, nil
-}
-
-func integer(item map[string]types.AttributeValue, name string) (int64, error) {
-	n, _ := item[name].(*types.AttributeValueMemberN)
-	if n == nil {
-		return 0, fmt.Errorf("the entry has no number %q", name)
-	}
-	return strconv.ParseInt(n.Value, 10, 64)
 }

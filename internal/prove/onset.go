@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,6 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/dynamo"
 )
 
 // Onset says at what rate one partition of a fresh table refuses writes of one key, and for how
@@ -136,9 +137,9 @@ func (p *plain) update(ctx context.Context, n int) updated {
 		return updated{err: err}
 	}
 	out, err := p.db.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &p.table, Key: map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "hot"}},
+		TableName: &p.table, Key: map[string]types.AttributeValue{"pk": dynamo.String("hot")},
 		UpdateExpression:          aws.String("SET n = :n"),
-		ExpressionAttributeValues: map[string]types.AttributeValue{":n": &types.AttributeValueMemberN{Value: strconv.Itoa(n)}},
+		ExpressionAttributeValues: map[string]types.AttributeValue{":n": dynamo.Number(int64(n))},
 		ReturnConsumedCapacity:    types.ReturnConsumedCapacityTotal,
 	}, func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
 	used := Units{}

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/document"
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/rollup/partial"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -99,7 +100,7 @@ func TestManyRollupsAreRefused(t *testing.T) {
 		part.Add(values)
 		item := part.Attributes()
 		pk, sk := schema.RollupKey("e", shard.Hour, start.Add(time.Duration(hour)*time.Hour), "s")
-		for name, value := range itemKey(pk, sk) {
+		for name, value := range dynamo.Key(pk, sk) {
 			item[name] = value
 		}
 		if _, err := r.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &r.names.Rollups, Item: item}); err != nil {

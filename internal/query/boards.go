@@ -4,13 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/httpapi"
@@ -93,17 +91,18 @@ func (s *Service) keeps(ctx context.Context, name string, kind boards.Period) er
 	if settings == nil {
 		return fmt.Errorf("board %q: %w", name, shard.ErrNotFound)
 	}
-	periods, _ := settings[schema.BoardPeriods].(*types.AttributeValueMemberS)
-	if periods == nil || slices.Contains(strings.Split(periods.Value, ","), string(kind)) {
+	periods := dynamo.Text(settings, schema.BoardPeriods)
+	if periods == "" || slices.Contains(strings.Split(periods, ","), string(kind)) {
 		return nil
 	}
-	return invalid("query.period", "the board doesn't keep this period; it keeps "+periods.Value, kind)
+	return invalid("query.period", "the board doesn't keep this period; it keeps "+periods, kind)
 }
 
 // settingsOf reads a board's settings, for a read unit; nil if it has none.
-func (s *Service) settingsOf(ctx context.Context, name string) (map[string]types.AttributeValue, error) {
-	pk, sk := schema.SettingsKey(name)
-	out, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.settings.ItemsTable, Key: itemKey(pk, sk), ConsistentRead: aws.Bool(true)})
+func (s *Service) settingsOf(ctx context.Context, name string) (dynamo.Item, error) {
+	out, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName: &s.settings.ItemsTable, Key: dynamo.Key(schema.SettingsKey(name)), ConsistentRead: aws.Bool(true),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("reading the settings of board %q: %w", name, dynamo.Kind(err))
 	}
@@ -113,7 +112,7 @@ func (s *Service) settingsOf(ctx context.Context, name string) (map[string]types
 // readTop reads the kept top of a board's period; nil if there is none.
 func (s *Service) readTop(ctx context.Context, name, period string) (*board.Top, time.Time, error) {
 	out, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &s.settings.RollupsTable, Key: itemKey(schema.BoardRollupKey(name, period), schema.TopSK),
+		TableName: &s.settings.RollupsTable, Key: dynamo.Key(schema.BoardRollupKey(name, period), schema.TopSK),
 	})
 	if err != nil || len(out.Item) == 0 {
 		return nil, time.Time{}, err
@@ -123,13 +122,12 @@ func (s *Service) readTop(ctx context.Context, name, period string) (*board.Top,
 }
 
 // asOf is the time of an item's last fold.
-func asOf(item map[string]types.AttributeValue) time.Time {
-	n, _ := item[schema.AsOf].(*types.AttributeValueMemberN)
-	if n == nil {
+func asOf(item dynamo.Item) time.Time {
+	at, known := dynamo.Millis(item, schema.AsOf)
+	if !known {
 		return time.Time{}
 	}
-	millis, _ := strconv.ParseInt(n.Value, 10, 64) // a fold wrote it
-	return time.UnixMilli(millis).UTC()
+	return at
 }
 
 func show(places []boards.Place, rank int64) []placeAnswer {
@@ -138,11 +136,4 @@ func show(places []boards.Place, rank int64) []placeAnswer {
 		list[i] = placeAnswer{rank + int64(i), httpapi.Name(p.Player), httpapi.Score{Score: p.Score}, httpapi.FormatTime(p.At)}
 	}
 	return list
-}
-
-func itemKey(pk, sk string) map[string]types.AttributeValue {
-	return map[string]types.AttributeValue{
-		schema.PK: &types.AttributeValueMemberS{Value: pk},
-		schema.SK: &types.AttributeValueMemberS{Value: sk},
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
@@ -78,10 +79,10 @@ func (r *rig) keep(name string, places []boards.Place, hold int) {
 	}
 	version := &types.AttributeValueMemberN{Value: schema.BoardVersion}
 	pk := schema.BoardRollupKey(name, "all")
-	item := itemKey(pk, schema.TopSK)
+	item := dynamo.Key(pk, schema.TopSK)
 	item[schema.Version], item[schema.AsOf] = version, &types.AttributeValueMemberN{Value: "1767225600000"}
 	item[schema.TopPlaces], item[schema.TopWhole] = &types.AttributeValueMemberB{Value: top.Bytes()}, &types.AttributeValueMemberBOOL{Value: top.Whole()}
-	part := itemKey(pk, schema.HistogramPrefix+"s")
+	part := dynamo.Key(pk, schema.HistogramPrefix+"s")
 	part[schema.Version], part[schema.HistogramCells] = version, &types.AttributeValueMemberB{Value: cells.Bytes()}
 	for _, it := range []map[string]types.AttributeValue{item, part} {
 		if _, err := r.client.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &r.names.Rollups, Item: it}); err != nil {

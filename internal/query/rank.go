@@ -10,7 +10,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/httpapi"
@@ -171,33 +170,29 @@ func (s *Service) mayFall(ctx context.Context, name string) (bool, error) {
 	if err != nil || settings == nil {
 		return true, err
 	}
-	mode, _ := settings[schema.BoardMode].(*types.AttributeValueMemberS)
-	return mode != nil && boards.Mode(mode.Value) != boards.Best, nil
+	mode := boards.Mode(dynamo.Text(settings, schema.BoardMode))
+	return mode != "" && mode != boards.Best, nil
 }
 
 // readHistogram reads the parts of a board's period, and merges them. At is when the
 // last of them was folded into.
 func (s *Service) readHistogram(ctx context.Context, name, period string) (histogram board.Histogram, at time.Time, err error) {
-	pages := dynamodb.NewQueryPaginator(s.client, &dynamodb.QueryInput{
+	parts := dynamo.Items(ctx, s.client, &dynamodb.QueryInput{
 		TableName: &s.settings.RollupsTable, KeyConditionExpression: aws.String("pk = :pk AND begins_with(sk, :parts)"),
-		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":pk":    &types.AttributeValueMemberS{Value: schema.BoardRollupKey(name, period)},
-			":parts": &types.AttributeValueMemberS{Value: schema.HistogramPrefix},
+		ExpressionAttributeValues: dynamo.Item{
+			":pk": dynamo.String(schema.BoardRollupKey(name, period)), ":parts": dynamo.String(schema.HistogramPrefix),
 		},
 	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+	for item, err := range parts {
 		if err != nil {
 			return histogram, at, err
 		}
-		for _, item := range page.Items {
-			part, err := board.StoredHistogram(item)
-			if err != nil {
-				return histogram, at, err
-			}
-			histogram.Merge(part)
-			at = later(at, asOf(item))
+		part, err := board.StoredHistogram(item)
+		if err != nil {
+			return histogram, at, err
 		}
+		histogram.Merge(part)
+		at = later(at, asOf(item))
 	}
 	return histogram, at, nil
 }

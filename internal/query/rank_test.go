@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
@@ -45,7 +46,7 @@ func (r *rig) playEqual(name string, n int) (places []boards.Place) {
 		r.t.Fatal(err)
 	}
 	pk, sk := schema.EntryKey(name, "all", list[0].Player)
-	out, err := r.client.GetItem(r.t.Context(), &dynamodb.GetItemInput{TableName: &r.names.Items, Key: itemKey(pk, sk)})
+	out, err := r.client.GetItem(r.t.Context(), &dynamodb.GetItemInput{TableName: &r.names.Items, Key: dynamo.Key(pk, sk)})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -60,7 +61,7 @@ func (r *rig) copyEntries(name string, entry map[string]types.AttributeValue, pl
 		var puts []types.WriteRequest
 		for _, p := range chunk {
 			other := maps.Clone(entry)
-			maps.Copy(other, itemKey(schema.EntryKey(name, "all", p.Player)))
+			maps.Copy(other, dynamo.Key(schema.EntryKey(name, "all", p.Player)))
 			other[schema.RankKey] = &types.AttributeValueMemberS{Value: p.RankKey()}
 			puts = append(puts, types.WriteRequest{PutRequest: &types.PutRequest{Item: other}})
 		}
@@ -74,7 +75,7 @@ func (r *rig) copyEntries(name string, entry map[string]types.AttributeValue, pl
 // boardPart stores a stream shard's part of a board's histogram.
 func (r *rig) boardPart(name string, cells board.Histogram, at time.Time) {
 	r.t.Helper()
-	part := itemKey(schema.BoardRollupKey(name, "all"), schema.HistogramPrefix+"s")
+	part := dynamo.Key(schema.BoardRollupKey(name, "all"), schema.HistogramPrefix+"s")
 	part[schema.Version] = &types.AttributeValueMemberN{Value: schema.BoardVersion}
 	part[schema.HistogramCells] = &types.AttributeValueMemberB{Value: cells.Bytes()}
 	part[schema.AsOf] = &types.AttributeValueMemberN{Value: fmt.Sprint(at.UnixMilli())}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/danielgtaylor/huma/v2"
 	"golang.org/x/sync/errgroup"
 
@@ -162,10 +161,10 @@ func (s *Service) readRollupPartition(ctx context.Context, pk string, span *span
 	items := dynamo.Items(ctx, s.client, &dynamodb.QueryInput{
 		TableName:              &s.settings.RollupsTable,
 		KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"),
-		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":pk":   &types.AttributeValueMemberS{Value: pk},
-			":low":  &types.AttributeValueMemberS{Value: low},
-			":high": &types.AttributeValueMemberS{Value: high},
+		ExpressionAttributeValues: dynamo.Item{
+			":pk":   dynamo.String(pk),
+			":low":  dynamo.String(low),
+			":high": dynamo.String(high),
 		},
 	})
 	for item, err := range items {
@@ -180,12 +179,9 @@ func (s *Service) readRollupPartition(ctx context.Context, pk string, span *span
 }
 
 // add takes in one stream shard's part of a bucket, if that is in the range.
-func (s *span) add(item map[string]types.AttributeValue) error {
-	sk, _ := item[schema.SK].(*types.AttributeValueMemberS)
-	if sk == nil {
-		return fmt.Errorf("an item has no %s", schema.SK)
-	}
-	bucket, start, _, err := schema.ParseRollupSortKey(sk.Value)
+func (s *span) add(item dynamo.Item) error {
+	sk := dynamo.Text(item, schema.SK)
+	bucket, start, _, err := schema.ParseRollupSortKey(sk)
 	if err != nil {
 		return err
 	}
@@ -195,7 +191,7 @@ func (s *span) add(item map[string]types.AttributeValue) error {
 	}
 	part, err := partial.Parse(item)
 	if err != nil {
-		return fmt.Errorf("item %q: %w", sk.Value, err)
+		return fmt.Errorf("item %q: %w", sk, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

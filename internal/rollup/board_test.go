@@ -13,8 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/rollup/compact"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -106,7 +106,7 @@ func TestSummariesOfPeriodsExpire(t *testing.T) {
 		s := board.State{Place: boards.Place{Player: "p", At: time.UnixMilli(1).UTC()}, Rev: int64(i + 1), Present: true}
 		item := a.item(s)
 		pk, sk := schema.EntryKey(a.name, period, "p")
-		maps.Copy(item, attribute.Key(pk, sk))
+		maps.Copy(item, dynamo.Key(pk, sk))
 		if _, digits, has := strings.Cut(ttl.more, `"N":"`); has {
 			item[schema.ExpiresAt] = &types.AttributeValueMemberN{Value: strings.TrimRight(digits, `"}`)}
 		}
@@ -115,11 +115,11 @@ func TestSummariesOfPeriodsExpire(t *testing.T) {
 		}
 		must(t, a.containers[0], batchOf("s", entryRecord(a.name, period, board.State{}, s, fmt.Sprint(i+1), ttl.more)))
 		for _, sk := range []string{schema.TopSK, schema.HistogramPrefix + "s"} {
-			out, err := a.db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &a.names.Rollups, Key: attribute.Key(schema.BoardRollupKey(a.name, period), sk)})
+			out, err := a.db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &a.names.Rollups, Key: dynamo.Key(schema.BoardRollupKey(a.name, period), sk)})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := attribute.DigitsOf(out.Item, schema.ExpiresAt); sk == schema.TopSK && got != ttl.want {
+			if got := dynamo.Digits(out.Item, schema.ExpiresAt); sk == schema.TopSK && got != ttl.want {
 				t.Errorf("step %d: %s expires at %q, want %q", i, sk, got, ttl.want)
 			} else if sk != schema.TopSK && (got == "") != (ttl.more == "") {
 				t.Errorf("step %d: %s expires at %q", i, sk, got)

@@ -15,7 +15,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/memo"
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -61,10 +60,10 @@ func (f *topFolder) note(ctx context.Context, s *boardNews) error {
 // looked at again: the task makes it right. The client needs UpdateItem only.
 func NoteBoard(ctx context.Context, client dynamo.Updater, table, name, period string, now time.Time) error {
 	_, err := client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &table, Key: attribute.Key(schema.NoteKey(name, period)),
+		TableName: &table, Key: dynamo.Key(schema.NoteKey(name, period)),
 		UpdateExpression:          aws.String("SET #v = :v, #last = :now, #since = if_not_exists(#since, :now)"),
 		ExpressionAttributeNames:  map[string]string{"#v": schema.Version, "#last": schema.NoteLast, "#since": schema.NoteSince},
-		ExpressionAttributeValues: map[string]types.AttributeValue{":v": attribute.Number(1), ":now": attribute.Number(now.UnixMilli())},
+		ExpressionAttributeValues: map[string]types.AttributeValue{":v": dynamo.Number(1), ":now": dynamo.Number(now.UnixMilli())},
 	})
 	if err != nil {
 		return fmt.Errorf("noting that board %q, period %s, is to be looked at again: %w", name, period, err)
@@ -127,11 +126,11 @@ func (f *looker) look(ctx context.Context, n *due, began int64) error {
 	}
 	if n.last <= began-f.recheck.Milliseconds() {
 		_, err := f.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-			TableName: &f.table, Key: attribute.Key(schema.NoteKey(n.Board, n.Label)), ConditionExpression: aws.String("#last = :last"),
+			TableName: &f.table, Key: dynamo.Key(schema.NoteKey(n.Board, n.Label)), ConditionExpression: aws.String("#last = :last"),
 			ExpressionAttributeNames:  map[string]string{"#last": schema.NoteLast},
-			ExpressionAttributeValues: map[string]types.AttributeValue{":last": attribute.Number(n.last)},
+			ExpressionAttributeValues: map[string]types.AttributeValue{":last": dynamo.Number(n.last)},
 		})
-		if newer := (*types.ConditionalCheckFailedException)(nil); !errors.As(err, &newer) {
+		if _, newer := dynamo.ConditionFailed(err); !newer {
 			return err
 		}
 	}
@@ -141,12 +140,12 @@ func (f *looker) look(ctx context.Context, n *due, began int64) error {
 // postpone has a note be due again after the recheck age.
 func (f *looker) postpone(ctx context.Context, s *boardNews, began int64) error {
 	_, err := f.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &f.table, Key: attribute.Key(schema.NoteKey(s.Board, s.Label)),
+		TableName: &f.table, Key: dynamo.Key(schema.NoteKey(s.Board, s.Label)),
 		UpdateExpression: aws.String("SET #since = :began"), ConditionExpression: aws.String("attribute_exists(#last)"),
 		ExpressionAttributeNames:  map[string]string{"#last": schema.NoteLast, "#since": schema.NoteSince},
-		ExpressionAttributeValues: map[string]types.AttributeValue{":began": attribute.Number(began)},
+		ExpressionAttributeValues: map[string]types.AttributeValue{":began": dynamo.Number(began)},
 	})
-	if gone := (*types.ConditionalCheckFailedException)(nil); errors.As(err, &gone) {
+	if _, gone := dynamo.ConditionFailed(err); gone {
 		return nil // another run was faster
 	}
 	return err
@@ -199,7 +198,7 @@ func (f *looker) notes(ctx context.Context) (list []due, err error) {
 	for _, pk := range schema.NotePartitions() {
 		in := &dynamodb.QueryInput{
 			TableName: &f.table, KeyConditionExpression: aws.String("pk = :pk"), ConsistentRead: aws.Bool(true),
-			ExpressionAttributeValues: dynamo.Item{":pk": attribute.Text(pk)},
+			ExpressionAttributeValues: dynamo.Item{":pk": dynamo.String(pk)},
 		}
 		for item, err := range dynamo.Items(ctx, f.client, in) {
 			if err != nil {
@@ -222,7 +221,7 @@ func (f *looker) notes(ctx context.Context) (list []due, err error) {
 // tellOnce logs, once in a container, that a note can't be read. Nobody of ours wrote it,
 // nothing waits for it, and it stays until somebody deletes it.
 func (f *looker) tellOnce(pk string, item dynamo.Item, err error) {
-	key := attribute.TextOf(item, schema.SK)
+	key := dynamo.Text(item, schema.SK)
 	if _, told := f.told.Get(key); told {
 		return
 	}
@@ -234,15 +233,15 @@ func (f *looker) tellOnce(pk string, item dynamo.Item, err error) {
 const maxNotes = 20_000
 
 func parseNote(item dynamo.Item) (n due, err error) {
-	sk := attribute.TextOf(item, schema.SK)
+	sk := dynamo.Text(item, schema.SK)
 	target, err := schema.ParseTarget(sk)
 	if err != nil || target.Base.Type != schema.Board {
 		return n, fmt.Errorf("its sort key is %.80q, not a board's period", sk)
 	}
 	n.Period = parts.Period{Board: target.Base.Name, Label: target.Period}
 	var since, last bool
-	n.since, since = attribute.WholeOf(item, schema.NoteSince)
-	n.last, last = attribute.WholeOf(item, schema.NoteLast)
+	n.since, since = dynamo.Whole(item, schema.NoteSince)
+	n.last, last = dynamo.Whole(item, schema.NoteLast)
 	if !since || !last {
 		return n, fmt.Errorf("%q: its %s or its %s is not a time", sk, schema.NoteSince, schema.NoteLast)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -103,7 +103,7 @@ func TestADamagedEntry(t *testing.T) {
 func TestATopThatCannotBeRead(t *testing.T) {
 	text := &types.AttributeValueMemberS{Value: "x"}
 	for name, damage := range map[string]map[string]types.AttributeValue{
-		"version of the form": {schema.Version: attribute.Number(2)},
+		"version of the form": {schema.Version: dynamo.Number(2)},
 		"absent":              {schema.TopWhole: nil, schema.HistogramCells: nil},
 		"bytes":               {schema.TopPlaces: &types.AttributeValueMemberB{Value: []byte("x")}, schema.HistogramCells: &types.AttributeValueMemberB{Value: []byte("x")}},
 		"version":             {schema.TopVersion: text, schema.Version: text},
@@ -134,7 +134,7 @@ func TestATopThatCannotBeRead(t *testing.T) {
 // damage changes what is stored of a board, removing what is nil.
 func (a *arena) damage(sk string, with map[string]types.AttributeValue) {
 	a.t.Helper()
-	key := attribute.Key(schema.BoardRollupKey(a.name, "all"), sk)
+	key := dynamo.Key(schema.BoardRollupKey(a.name, "all"), sk)
 	out, err := a.db.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: &a.names.Rollups, Key: key})
 	if err != nil {
 		a.t.Fatal(err)
@@ -151,7 +151,7 @@ func (a *arena) damage(sk string, with map[string]types.AttributeValue) {
 func TestADamagedTopIsReplacedOnceOnly(t *testing.T) {
 	a := calm(t, 3)
 	f := a.containers[0].tops
-	for _, version := range []types.AttributeValue{nil, attribute.Number(7)} {
+	for _, version := range []types.AttributeValue{nil, dynamo.Number(7)} {
 		a.damage(schema.TopSK, map[string]types.AttributeValue{schema.TopVersion: version, schema.TopPlaces: nil})
 		s := &boardNews{Period: parts.Period{Board: a.name, Label: "all"}}
 		top, err := f.load(t.Context(), s)
@@ -171,7 +171,7 @@ func TestADamagedTopIsReplacedOnceOnly(t *testing.T) {
 func TestALostTop(t *testing.T) {
 	a := calm(t, 20)
 	a.rest()
-	key := attribute.Key(schema.BoardRollupKey(a.name, "all"), schema.TopSK)
+	key := dynamo.Key(schema.BoardRollupKey(a.name, "all"), schema.TopSK)
 	if _, err := a.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &a.names.Rollups, Key: key}); err != nil {
 		t.Fatal(err)
 	}
@@ -191,9 +191,9 @@ func TestALostTopOfAWeek(t *testing.T) {
 	far := enginetest.Later.AddDate(1, 0, 0).Unix()
 	for i, expires := range []int64{far - 1000, far} {
 		it := a.item(board.State{Place: boards.Place{Player: fmt.Sprint("p", i), At: time.UnixMilli(1).UTC()}, Rev: 1, Present: true})
-		maps.Copy(it, attribute.Key(schema.EntryKey(a.name, period, fmt.Sprint("p", i))))
+		maps.Copy(it, dynamo.Key(schema.EntryKey(a.name, period, fmt.Sprint("p", i))))
 		it[schema.BoardShard] = &types.AttributeValueMemberS{Value: schema.BoardShardKey(a.name, period, 0)}
-		it[schema.ExpiresAt] = attribute.Number(expires)
+		it[schema.ExpiresAt] = dynamo.Number(expires)
 		if _, err := a.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &a.names.Items, Item: it}); err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -30,12 +29,12 @@ func parseTop(item dynamo.Item) (s storedTop, err error) {
 	if len(item) == 0 {
 		return storedTop{Top: board.NewTop()}, nil
 	}
-	version, known := attribute.WholeOf(item, schema.TopVersion)
+	version, known := dynamo.Whole(item, schema.TopVersion)
 	s.version = version
 	if !known || version < 1 {
 		return s, fmt.Errorf("its %s is not a whole number from 1 on", schema.TopVersion)
 	}
-	expires := attribute.DigitsOf(item, schema.ExpiresAt)
+	expires := dynamo.Digits(item, schema.ExpiresAt)
 	if s.lifetime, err = lifetimeOf(expires, expires != ""); err != nil {
 		return s, err
 	}
@@ -47,7 +46,7 @@ func parseTop(item dynamo.Item) (s storedTop, err error) {
 // the top as it is after the record was written. It costs a twentieth of a write.
 func (f *topFolder) load(ctx context.Context, s *boardNews) (storedTop, error) {
 	out, err := f.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &f.table, Key: attribute.Key(s.PK(), schema.TopSK), ConsistentRead: aws.Bool(true),
+		TableName: &f.table, Key: dynamo.Key(s.PK(), schema.TopSK), ConsistentRead: aws.Bool(true),
 	})
 	if err != nil {
 		return storedTop{}, fmt.Errorf("reading it: %w", err)
@@ -82,32 +81,32 @@ func (s storedTop) next(top *board.Top, longer lifetime, now time.Time) storedTo
 func (f *topFolder) update(s *boardNews, was, next storedTop) *dynamodb.UpdateItemInput {
 	attributes := []string{schema.Version, schema.TopVersion, schema.TopPlaces, schema.TopWhole, schema.AsOf}
 	update := "SET #v = :next_v, #version = :next_version, #places = :next_places, #whole = :next_whole, #as_of = :next_as_of"
-	condition, names, values := attribute.Unchanged(was.damaged, attributes...)
+	condition, names, values := dynamo.Unchanged(was.damaged, attributes...)
 	switch {
 	case was.damaged != nil:
 	case was.version == 0:
 		condition, values = aws.String("attribute_not_exists(#version)"), nil
 	default:
-		condition, values = aws.String("#version = :was"), dynamo.Item{":was": attribute.Number(was.version)}
+		condition, values = aws.String("#version = :was"), dynamo.Item{":was": dynamo.Number(was.version)}
 	}
 	if values == nil {
 		values = dynamo.Item{}
 	}
 	maps.Copy(values, dynamo.Item{
-		":next_v":       &types.AttributeValueMemberN{Value: schema.BoardVersion},
-		":next_version": attribute.Number(next.version),
+		":next_v":       dynamo.Decimal(schema.BoardVersion),
+		":next_version": dynamo.Number(next.version),
 		":next_places":  &types.AttributeValueMemberB{Value: next.Bytes()},
 		":next_whole":   &types.AttributeValueMemberBOOL{Value: next.Whole()},
-		":next_as_of":   attribute.Number(f.now().UnixMilli()),
+		":next_as_of":   dynamo.Number(f.now().UnixMilli()),
 	})
 	if next.lifetime.end.IsZero() {
 		update += " REMOVE expires_at"
 	} else {
 		update += ", expires_at = :expires"
-		values[":expires"] = attribute.Number(next.lifetime.end.Unix())
+		values[":expires"] = dynamo.Number(next.lifetime.end.Unix())
 	}
 	return &dynamodb.UpdateItemInput{
-		TableName: &f.table, Key: attribute.Key(s.PK(), schema.TopSK),
+		TableName: &f.table, Key: dynamo.Key(s.PK(), schema.TopSK),
 		UpdateExpression: &update, ConditionExpression: condition,
 		ExpressionAttributeNames: names, ExpressionAttributeValues: values,
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -139,7 +139,7 @@ func (a *arena) put(next board.State) {
 	if next.Present {
 		_, err = a.db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &a.names.Items, Item: a.item(next)})
 	} else {
-		_, err = a.db.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &a.names.Items, Key: attribute.Key(pk, sk)})
+		_, err = a.db.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &a.names.Items, Key: dynamo.Key(pk, sk)})
 	}
 	if err != nil {
 		a.t.Fatal(err)
@@ -172,9 +172,9 @@ func (a *arena) record(stream int, make func(sequence string) string) {
 }
 
 func (a *arena) item(s board.State) map[string]types.AttributeValue {
-	it := attribute.Key(schema.EntryKey(a.name, "all", s.Player))
+	it := dynamo.Key(schema.EntryKey(a.name, "all", s.Player))
 	it[schema.EntryScore] = &types.AttributeValueMemberN{Value: s.Score.String()}
-	it[schema.EntryAt], it[schema.EntryRev] = attribute.Number(s.At.UnixMilli()), attribute.Number(s.Rev)
+	it[schema.EntryAt], it[schema.EntryRev] = dynamo.Number(s.At.UnixMilli()), dynamo.Number(s.Rev)
 	it[schema.BoardShard] = &types.AttributeValueMemberS{Value: schema.BoardShardKey(a.name, "all", shard.Calculated(s.Player, a.shards))}
 	it[schema.RankKey] = &types.AttributeValueMemberS{Value: s.RankKey()}
 	return it
@@ -202,8 +202,8 @@ func entryRecord(name, period string, old, next board.State, sequence, more stri
 // grow changes the number of write shards.
 func (a *arena) grow() {
 	a.shards = 1 + a.random.IntN(9)
-	key := attribute.Key(schema.MapKey("L#" + a.name))
-	key["number_of_shards"], key["max_shards"], key["version"] = attribute.Number(int64(a.shards)), attribute.Number(9), attribute.Number(1)
+	key := dynamo.Key(schema.MapKey("L#" + a.name))
+	key["number_of_shards"], key["max_shards"], key["version"] = dynamo.Number(int64(a.shards)), dynamo.Number(9), dynamo.Number(1)
 	key["shard_history"] = &types.AttributeValueMemberL{Value: []types.AttributeValue{&types.AttributeValueMemberS{Value: fmt.Sprintf("1:%d", a.shards)}}}
 	if _, err := a.db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &a.names.ShardMap, Item: key}); err != nil {
 		a.t.Fatal(err)

@@ -16,7 +16,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/memo"
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -103,8 +102,8 @@ func (t *target) update(table string, now time.Time) *dynamodb.UpdateItemInput {
 	sets := []string{"v = :v", schema.AsOf + " = :at"}
 	var conditions []string
 	values := map[string]types.AttributeValue{
-		":v":  &types.AttributeValueMemberN{Value: schema.SummaryVersion},
-		":at": attribute.Number(now.UnixMilli()),
+		":v":  dynamo.Decimal(schema.SummaryVersion),
+		":at": dynamo.Number(now.UnixMilli()),
 	}
 	if t.removes() {
 		sets = append(sets, schema.Gone+" = :at")
@@ -113,12 +112,12 @@ func (t *target) update(table string, now time.Time) *dynamodb.UpdateItemInput {
 		rev, value := schema.RevAttr(n), schema.ValueAttr(n)
 		sets = append(sets, rev+" = :"+rev, value+" = :"+value)
 		conditions = append(conditions, "(attribute_not_exists("+rev+") OR "+rev+" < :"+rev+")")
-		values[":"+rev] = &types.AttributeValueMemberN{Value: t.sources[n].rev.String()}
-		values[":"+value] = &types.AttributeValueMemberN{Value: t.sources[n].value}
+		values[":"+rev] = dynamo.Decimal(t.sources[n].rev.String())
+		values[":"+value] = dynamo.Decimal(t.sources[n].value)
 	}
 	return &dynamodb.UpdateItemInput{
 		TableName:                 &table,
-		Key:                       attribute.Key(t.pk, schema.SoleSK),
+		Key:                       dynamo.Key(t.pk, schema.SoleSK),
 		UpdateExpression:          aws.String("SET " + strings.Join(sets, ", ")),
 		ConditionExpression:       aws.String(strings.Join(conditions, " AND ")),
 		ExpressionAttributeValues: values,
@@ -133,7 +132,7 @@ func revs(item dynamo.Item) (map[int]*big.Int, error) {
 		if err != nil || schema.RevAttr(n) != name {
 			continue
 		}
-		rev, whole := new(big.Int).SetString(attribute.DigitsOf(item, name), 10)
+		rev, whole := new(big.Int).SetString(dynamo.Digits(item, name), 10)
 		if !whole {
 			return nil, fmt.Errorf("%w: its %s is not a whole number", parts.ErrUnreadable, name)
 		}

@@ -10,11 +10,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 
 	"github.com/hotshard/hotshard/internal/ddbstream"
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -91,19 +90,17 @@ func (d *delivery) park(ctx context.Context, target string) {
 const maxReason = 300
 
 func (d *delivery) failure(target string, l *loss) *dynamodb.UpdateItemInput {
-	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-	pk, sk := schema.FailureKey(target)
-	values := map[string]types.AttributeValue{
-		":v": attribute.Number(1), ":n": attribute.Number(int64(len(l.sequences))), ":at": attribute.Number(d.now().UnixMilli()),
-		":reason": text(fmt.Sprintf("%.*s", maxReason, l.reason)), ":sequence": text(slices.MaxFunc(l.sequences, inStream)),
+	values := dynamo.Item{
+		":v": dynamo.Number(1), ":n": dynamo.Number(int64(len(l.sequences))), ":at": dynamo.Number(d.now().UnixMilli()),
+		":reason": dynamo.String(fmt.Sprintf("%.*s", maxReason, l.reason)), ":sequence": dynamo.String(slices.MaxFunc(l.sequences, inStream)),
 	}
 	update := "SET v = :v, reason = :reason, #sequence = :sequence, last_at = :at, first_at = if_not_exists(first_at, :at)"
 	if d.batch.ShardID != "" {
 		update += ", stream_shard = :shard"
-		values[":shard"] = text(d.batch.ShardID)
+		values[":shard"] = dynamo.String(d.batch.ShardID)
 	}
 	return &dynamodb.UpdateItemInput{
-		TableName: &d.table, Key: attribute.Key(pk, sk),
+		TableName: &d.table, Key: dynamo.Key(schema.FailureKey(target)),
 		UpdateExpression:          aws.String(update + " ADD failures :n"),
 		ExpressionAttributeNames:  map[string]string{"#sequence": schema.FailureSequence},
 		ExpressionAttributeValues: values,

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -81,7 +81,7 @@ func TestARecordThatCannotBeRead(t *testing.T) {
 func TestATargetThatCannotTakeMore(t *testing.T) {
 	b, db := newBench(t, nil)
 	put := func(pk, rev string) {
-		key := attribute.Key(pk, schema.SoleSK)
+		key := dynamo.Key(pk, schema.SoleSK)
 		key["r0"] = &types.AttributeValueMemberS{Value: rev}
 		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &b.handler.table, Item: key}); err != nil {
 			t.Fatal(err)

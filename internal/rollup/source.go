@@ -8,7 +8,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/ddbstream"
 	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -113,7 +112,7 @@ func newest(changes []change) []*target {
 // record will be: it is worth 0 from the rev after its last. One that no fold can read
 // is passed over. The client needs UpdateItem only.
 func FoldRemoval(ctx context.Context, client dynamo.Updater, table string, of schema.Key, was dynamo.Item, now func() time.Time) error {
-	rev, whole := new(big.Int).SetString(attribute.DigitsOf(was, "rev"), 10)
+	rev, whole := new(big.Int).SetString(dynamo.Digits(was, "rev"), 10)
 	if !whole {
 		return nil
 	}

@@ -22,13 +22,4 @@ const EmptiedLifetime = 48 * time.Hour
 //	from_pk S  key of the last item that was gone through; absent before the first
 //	from_sk S
 //	v       N  1
-const (
-	CompactionPK     = "T#compact"
-	CompactionRound  = "round"
-	CompactionDone   = "done"
-	CompactionFromPK = "from_pk"
-	CompactionFromSK = "from_sk"
-)
-
-// CompactionVersion is the version of a compaction's cursor.
-const CompactionVersion = "1"
+const CompactionPK = "T#compact"

@@ -32,16 +32,12 @@ const (
 	RollupEvents   = "events"
 	RollupMeasures = "measures"
 	RollupSkipped  = "skipped"
-	RollupRestated = "restated"
 )
 
 // MergedPart is in the place of a stream shard in the sort key of the part that
 // takes in others. No stream shard folds into it; its seq is a ULID that each
 // change replaces.
 const MergedPart = "~merged"
-
-// RollupVersion is the version of an event rollup's parts.
-const RollupVersion = "1"
 
 // RollupSequenceDigits is the length of a sequence number in a part: with zeros
 // before it, text order is number order.

@@ -247,7 +247,7 @@ func (l *load) sessionOn(count int) {
 	base, _ := schema.ParseBaseKey(l.Key)
 	place := schema.SessionShardKey(base.Name, l.Shard)
 	l.probe = dynamo.Key(schema.ProbeSK+"#"+place, schema.ProbeSK)
-	l.probe[schema.SessionShard] = &types.AttributeValueMemberS{Value: place}
+	l.probe[schema.SessionShard] = dynamo.String(place)
 }
 
 // indexProbe is a probe of an index partition. In the table it has a partition
@@ -255,7 +255,7 @@ func (l *load) sessionOn(count int) {
 // after all places.
 func indexProbe(place string) dynamo.Item {
 	it := dynamo.Key(schema.ProbeSK+"#"+place, schema.ProbeSK)
-	it[schema.BoardShard] = &types.AttributeValueMemberS{Value: place}
-	it[schema.RankKey] = &types.AttributeValueMemberS{Value: schema.ProbeSK}
+	it[schema.BoardShard] = dynamo.String(place)
+	it[schema.RankKey] = dynamo.String(schema.ProbeSK)
 	return it
 }

@@ -8,17 +8,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/busy"
-	"github.com/hotshard/hotshard/internal/local"
-	"github.com/hotshard/hotshard/internal/local/limiter"
-	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
-
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/busy"
+	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/local/limiter"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // Deployment is the tables of one test, and what reads and writes them.
@@ -41,16 +41,16 @@ func (d *Deployment) SetShards(t *testing.T, key string, history ...string) {
 	t.Helper()
 	list := make([]types.AttributeValue, len(history))
 	for i, h := range history {
-		list[i] = &types.AttributeValueMemberS{Value: h}
+		list[i] = dynamo.String(h)
 	}
 	pk, sk := schema.MapKey(key)
 	_, err := d.Client.PutItem(t.Context(), &dynamodb.PutItemInput{
 		TableName: &d.Names.ShardMap,
 		Item: map[string]types.AttributeValue{
-			"pk":            &types.AttributeValueMemberS{Value: pk},
-			"sk":            &types.AttributeValueMemberS{Value: sk},
+			"pk":            dynamo.String(pk),
+			"sk":            dynamo.String(sk),
 			"shard_history": &types.AttributeValueMemberL{Value: list},
-			"version":       &types.AttributeValueMemberN{Value: "1"},
+			"version":       dynamo.Decimal("1"),
 		},
 	})
 	if err != nil {
@@ -69,7 +69,7 @@ func Within(t *testing.T) context.Context {
 func (d *Deployment) Item(t *testing.T, pk, sk string) map[string]types.AttributeValue {
 	t.Helper()
 	out, err := d.Client.GetItem(Within(t), &dynamodb.GetItemInput{TableName: &d.Names.Items, Key: map[string]types.AttributeValue{
-		"pk": &types.AttributeValueMemberS{Value: pk}, "sk": &types.AttributeValueMemberS{Value: sk},
+		"pk": dynamo.String(pk), "sk": dynamo.String(sk),
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ var Later = enginetest.Later
 // foreign puts an item that has only its key.
 func (d *Deployment) Foreign(t *testing.T, pk, sk string) {
 	t.Helper()
-	item := map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: pk}, "sk": &types.AttributeValueMemberS{Value: sk}}
+	item := map[string]types.AttributeValue{"pk": dynamo.String(pk), "sk": dynamo.String(sk)}
 	if _, err := d.Client.PutItem(Within(t), &dynamodb.PutItemInput{TableName: &d.Names.Items, Item: item}); err != nil {
 		t.Fatal(err)
 	}

@@ -11,13 +11,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
-	"github.com/hotshard/hotshard/pkg/shard/table"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
 // Theirs makes a table that is a caller's own: with key names and a type of the sort
@@ -52,7 +53,7 @@ func Text(v types.AttributeValue) string {
 	return ""
 }
 
-func Str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+func Str(s string) types.AttributeValue { return dynamo.String(s) }
 
 func Num(n int64) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
@@ -122,10 +121,8 @@ func (r Reader) query(pk, low, high string) *dynamodb.QueryInput {
 		TableName:              &r.Table,
 		ConsistentRead:         &r.Consistent,
 		KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"),
-		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":pk":   &types.AttributeValueMemberS{Value: pk},
-			":low":  &types.AttributeValueMemberS{Value: low},
-			":high": &types.AttributeValueMemberS{Value: high},
+		ExpressionAttributeValues: dynamo.Item{
+			":pk": dynamo.String(pk), ":low": dynamo.String(low), ":high": dynamo.String(high),
 		},
 	}
 }

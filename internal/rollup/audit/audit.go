@@ -29,12 +29,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/rollup"
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/marks"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/rollup/scan"
@@ -198,7 +196,7 @@ func (t *tools) pause(ctx context.Context) error { return scan.Wait(ctx, t.o.Pol
 // get reads an item consistently; nil without one.
 func (t *tools) get(ctx context.Context, table, pk, sk string) (item, error) {
 	out, err := t.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &table, Key: attribute.Key(pk, sk), ConsistentRead: aws.Bool(true),
+		TableName: &table, Key: dynamo.Key(pk, sk), ConsistentRead: aws.Bool(true),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading %q: %w", pk, err)
@@ -209,7 +207,7 @@ func (t *tools) get(ctx context.Context, table, pk, sk string) (item, error) {
 // update makes an update; refused is that its condition failed.
 func (t *tools) update(ctx context.Context, in *dynamodb.UpdateItemInput) (refused bool, err error) {
 	_, err = t.client.UpdateItem(ctx, in)
-	_, refused = errors.AsType[*types.ConditionalCheckFailedException](err)
+	_, refused = dynamo.ConditionFailed(err)
 	if refused {
 		return true, nil
 	}

@@ -10,9 +10,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -177,12 +176,12 @@ func (p *clearing) deleteTop(ctx context.Context, k *kept) (done bool, err error
 			return false, err
 		}
 	}
-	condition, names, values := attribute.Unchanged(k.stored, schema.TopVersion, schema.TopPlaces, schema.TopWhole)
+	condition, names, values := dynamo.Unchanged(k.stored, schema.TopVersion, schema.TopPlaces, schema.TopWhole)
 	_, err = p.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-		TableName: &p.o.Names.Rollups, Key: attribute.Key(p.PK(), schema.TopSK),
+		TableName: &p.o.Names.Rollups, Key: dynamo.Key(p.PK(), schema.TopSK),
 		ConditionExpression: condition, ExpressionAttributeNames: names, ExpressionAttributeValues: values,
 	})
-	if _, refused := errors.AsType[*types.ConditionalCheckFailedException](err); refused {
+	if _, refused := dynamo.ConditionFailed(err); refused {
 		return false, nil
 	}
 	if err != nil {

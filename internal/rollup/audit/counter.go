@@ -8,7 +8,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
@@ -223,7 +223,7 @@ func (s *source) read(it item, revName, valueName, what string) *state {
 }
 
 func whole(it item, name string) (*big.Int, error) {
-	value, ok := new(big.Int).SetString(attribute.DigitsOf(it, name), 10)
+	value, ok := new(big.Int).SetString(dynamo.Digits(it, name), 10)
 	switch {
 	case it[name] == nil:
 		return nil, fmt.Errorf("it has no %s", name)

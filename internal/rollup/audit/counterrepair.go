@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -80,7 +80,7 @@ func (c *counters) mend(ctx context.Context, name string, s source) (m *mending,
 // raise gives a write shard another rev, on condition that it has the one as read.
 func (c *counters) raise(ctx context.Context, pk string, from, to *big.Int) (refused bool, err error) {
 	refused, err = c.update(ctx, &dynamodb.UpdateItemInput{
-		TableName: &c.o.Names.Items, Key: attribute.Key(pk, schema.SoleSK),
+		TableName: &c.o.Names.Items, Key: dynamo.Key(pk, schema.SoleSK),
 		UpdateExpression:          aws.String("SET rev = :rev"),
 		ConditionExpression:       aws.String("rev = :was"),
 		ExpressionAttributeValues: item{":rev": number(to), ":was": number(from)},
@@ -96,8 +96,8 @@ func (c *counters) change(pk string, list []mending) *dynamodb.UpdateItemInput {
 	sets := []string{"v = :v", schema.AsOf + " = :at"}
 	var conditions []string
 	values := item{
-		":v":  &types.AttributeValueMemberN{Value: schema.SummaryVersion},
-		":at": attribute.Number(c.o.Now().UnixMilli()),
+		":v":  dynamo.Decimal(schema.SummaryVersion),
+		":at": dynamo.Number(c.o.Now().UnixMilli()),
 	}
 	if slices.ContainsFunc(list, func(m mending) bool { return m.gone }) {
 		sets = append(sets, schema.Gone+" = :at")
@@ -114,7 +114,7 @@ func (c *counters) change(pk string, list []mending) *dynamodb.UpdateItemInput {
 		values[":p"+rev], values[":p"+value] = number(m.was.rev), number(m.was.value)
 	}
 	return &dynamodb.UpdateItemInput{
-		TableName: &c.o.Names.Rollups, Key: attribute.Key(pk, schema.SoleSK),
+		TableName: &c.o.Names.Rollups, Key: dynamo.Key(pk, schema.SoleSK),
 		UpdateExpression:          aws.String("SET " + strings.Join(sets, ", ")),
 		ConditionExpression:       aws.String(strings.Join(conditions, " AND ")),
 		ExpressionAttributeValues: values,
@@ -122,5 +122,5 @@ func (c *counters) change(pk string, list []mending) *dynamodb.UpdateItemInput {
 }
 
 func number(n *big.Int) types.AttributeValue {
-	return &types.AttributeValueMemberN{Value: n.String()}
+	return dynamo.Decimal(n.String())
 }

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -59,7 +59,7 @@ type discovery struct {
 // look hands on the targets of one kind that a page has something of.
 func (d *discovery) look(kind summaries, page []item, targetOf func(k summaries, pk, sk string) (schema.Target, bool)) error {
 	for _, it := range page {
-		t, ok := targetOf(kind, attribute.TextOf(it, schema.PK), attribute.TextOf(it, schema.SK))
+		t, ok := targetOf(kind, dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK))
 		if !ok || t.Base.Type == schema.Entity && !d.r.holds(bucketOf(t)) || !d.first(kind, t) {
 			continue
 		}

@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/partial"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -69,7 +68,7 @@ func (b *bucket) readPlace(ctx context.Context, pk string) (found *happened, err
 		TableName: &b.o.Names.Items, ConsistentRead: aws.Bool(true),
 		KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"),
 		ExpressionAttributeValues: item{
-			":pk": attribute.Text(pk), ":low": attribute.Text(b.Start.Format(schema.TimeLayout)), ":high": attribute.Text(highOf(b.Bucket)),
+			":pk": dynamo.String(pk), ":low": dynamo.String(b.Start.Format(schema.TimeLayout)), ":high": dynamo.String(highOf(b.Bucket)),
 		},
 	}
 	for it, err := range dynamo.Items(ctx, b.client, in) {
@@ -96,7 +95,7 @@ func highOf(b parts.Bucket) string {
 // take adds an event, as a fold would. Other items are passed over, as they are by
 // folds.
 func (b *bucket) take(found *happened, pk string, it item) {
-	sk := attribute.TextOf(it, schema.SK)
+	sk := dynamo.Text(it, schema.SK)
 	at, id, err := schema.ParseEventSortKey(sk)
 	if err != nil {
 		return
@@ -112,7 +111,7 @@ func (b *bucket) take(found *happened, pk string, it item) {
 	}
 	found.sum.Add(numbers)
 	found.hours[at.UTC().Truncate(time.Hour)]++
-	if expires, known := attribute.WholeOf(it, schema.ExpiresAt); known {
+	if expires, known := dynamo.Whole(it, schema.ExpiresAt); known {
 		found.expire(expires - int64(schema.ExpirySpread(id)/time.Second))
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -50,12 +50,12 @@ func (p *period) readKept(ctx context.Context) (k *kept, err error) {
 }
 
 func (k *kept) readTop(it item, now time.Time) {
-	expires, _ := attribute.WholeOf(it, schema.ExpiresAt) // 0 for never
+	expires, _ := dynamo.Whole(it, schema.ExpiresAt) // 0 for never
 	k.expire(expires)
 	if len(it) == 0 || expires != 0 && expires <= now.Unix() {
 		return
 	}
-	k.version = attribute.DigitsOf(it, schema.TopVersion)
+	k.version = dynamo.Digits(it, schema.TopVersion)
 	if packed, ok := it[schema.TopPlaces].(*types.AttributeValueMemberB); ok {
 		k.packed = packed.Value
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/rollup/marks"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -70,7 +69,7 @@ func (p *period) readWriteShard(ctx context.Context, n, first int) (*ranking, er
 		TableName: &p.o.Names.Items, IndexName: aws.String(schema.ByRank), ExpressionAttributeNames: names,
 		ProjectionExpression:      aws.String("#pk, #sk, #rank_key, #score, #rev, #at, #expires_at"),
 		KeyConditionExpression:    aws.String("board_shard = :shard"),
-		ExpressionAttributeValues: item{":shard": attribute.Text(schema.BoardShardKey(p.Board, p.Label, n))},
+		ExpressionAttributeValues: item{":shard": dynamo.String(schema.BoardShardKey(p.Board, p.Label, n))},
 	}
 	found := &ranking{}
 	for page, err := range dynamo.Pages(ctx, p.client, in) {
@@ -87,14 +86,14 @@ func (p *period) readWriteShard(ctx context.Context, n, first int) (*ranking, er
 
 // take adds an item of the index. Probes, which are there too, are no entries.
 func (r *ranking) take(it item, first int) {
-	_, _, player, entry := schema.ParseEntryKey(attribute.TextOf(it, schema.PK), attribute.TextOf(it, schema.SK))
+	_, _, player, entry := schema.ParseEntryKey(dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK))
 	if !entry {
 		return
 	}
 	place, expires, err := placeIn(it, player)
 	if err != nil {
 		if r.fault == nil {
-			r.fault = fmt.Errorf("the entry %q: %w", attribute.TextOf(it, schema.PK), err)
+			r.fault = fmt.Errorf("the entry %q: %w", dynamo.Text(it, schema.PK), err)
 		}
 		return
 	}
@@ -134,20 +133,20 @@ func (r *ranking) expire(last, soonest int64, first bool) {
 // placeIn reads where an entry stands. Folds go by its score, and readers of the index
 // by its rank key.
 func placeIn(it item, player string) (p boards.Place, expires int64, err error) {
-	if p, err = boards.ParseRankKey(attribute.TextOf(it, schema.RankKey)); err != nil {
+	if p, err = boards.ParseRankKey(dynamo.Text(it, schema.RankKey)); err != nil {
 		return p, 0, err
 	}
-	score, err := boards.ParseScore(attribute.DigitsOf(it, schema.EntryScore))
+	score, err := boards.ParseScore(dynamo.Digits(it, schema.EntryScore))
 	switch {
 	case err != nil:
 		return p, 0, fmt.Errorf("its score: %w", err)
-	case p.Player != player || score != p.Score || attribute.DigitsOf(it, schema.EntryAt) != strconv.FormatInt(p.At.UnixMilli(), 10):
+	case p.Player != player || score != p.Score || dynamo.Digits(it, schema.EntryAt) != strconv.FormatInt(p.At.UnixMilli(), 10):
 		return p, 0, errors.New("its rank key is not that of its player, score and time")
-	case attribute.DigitsOf(it, schema.EntryRev) == "":
+	case dynamo.Digits(it, schema.EntryRev) == "":
 		return p, 0, errors.New("it has no rev")
 	}
 	if it[schema.ExpiresAt] != nil {
-		expires, err = strconv.ParseInt(attribute.DigitsOf(it, schema.ExpiresAt), 10, 64)
+		expires, err = strconv.ParseInt(dynamo.Digits(it, schema.ExpiresAt), 10, 64)
 	}
 	return p, expires, err
 }

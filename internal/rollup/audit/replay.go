@@ -2,17 +2,14 @@ package audit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -35,7 +32,7 @@ func (a *Auditor) Failures(ctx context.Context) ([]Failure, error) {
 		in := &dynamodb.QueryInput{
 			TableName: &a.o.Names.Rollups, ConsistentRead: aws.Bool(true),
 			KeyConditionExpression:    aws.String("pk = :pk"),
-			ExpressionAttributeValues: item{":pk": attribute.Text(pk)},
+			ExpressionAttributeValues: item{":pk": dynamo.String(pk)},
 		}
 		for it, err := range dynamo.Items(ctx, a.client, in) {
 			if err != nil {
@@ -48,7 +45,7 @@ func (a *Auditor) Failures(ctx context.Context) ([]Failure, error) {
 }
 
 func failureOf(it item) Failure {
-	f := Failure{pk: attribute.TextOf(it, schema.PK), Text: attribute.TextOf(it, schema.SK), Reason: attribute.TextOf(it, schema.FailureReason), last: attribute.DigitsOf(it, schema.FailureLast), count: attribute.DigitsOf(it, schema.FailureCount)}
+	f := Failure{pk: dynamo.Text(it, schema.PK), Text: dynamo.Text(it, schema.SK), Reason: dynamo.Text(it, schema.FailureReason), last: dynamo.Digits(it, schema.FailureLast), count: dynamo.Digits(it, schema.FailureCount)}
 	f.Records, _ = strconv.ParseInt(f.count, 10, 64)
 	if ms, err := strconv.ParseInt(f.last, 10, 64); err == nil {
 		f.Last = time.UnixMilli(ms).UTC()
@@ -69,16 +66,16 @@ func (a *Auditor) Forget(ctx context.Context, f Failure) (bool, error) {
 		if value == "" {
 			return "attribute_not_exists(" + name + ")"
 		}
-		values[":"+name] = &types.AttributeValueMemberN{Value: value}
+		values[":"+name] = dynamo.Decimal(value)
 		return name + " = :" + name
 	}
 	condition := fmt.Sprintf("attribute_not_exists(pk) OR (%s AND %s)", unchanged(schema.FailureLast, f.last), unchanged(schema.FailureCount, f.count))
-	input := &dynamodb.DeleteItemInput{TableName: &a.o.Names.Rollups, Key: attribute.Key(f.pk, f.Text), ConditionExpression: &condition}
+	input := &dynamodb.DeleteItemInput{TableName: &a.o.Names.Rollups, Key: dynamo.Key(f.pk, f.Text), ConditionExpression: &condition}
 	if len(values) > 0 {
 		input.ExpressionAttributeValues = values
 	}
 	_, err := a.client.DeleteItem(ctx, input)
-	if _, newer := errors.AsType[*types.ConditionalCheckFailedException](err); newer {
+	if _, newer := dynamo.ConditionFailed(err); newer {
 		return false, nil
 	}
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/partial"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -128,14 +127,14 @@ func (b *bucket) rollups(ctx context.Context, r *Retracted) (map[parts.Bucket][]
 	in := &dynamodb.QueryInput{
 		TableName: &b.o.Names.Rollups, ConsistentRead: aws.Bool(true), ProjectionExpression: aws.String("pk, sk"),
 		KeyConditionExpression:    aws.String("pk = :pk AND begins_with(sk, :day)"),
-		ExpressionAttributeValues: item{":pk": attribute.Text(pk), ":day": attribute.Text(b.Label())},
+		ExpressionAttributeValues: item{":pk": dynamo.String(pk), ":day": dynamo.String(b.Label())},
 	}
 	rollups := map[parts.Bucket][]parts.Part[partial.Partial]{}
 	for it, err := range dynamo.Items(ctx, b.client, in) {
 		if err != nil {
 			return nil, fmt.Errorf("reading the rollups %q: %w", pk, err)
 		}
-		if of, _, ok := parts.BucketOf(pk, attribute.TextOf(it, schema.SK)); ok {
+		if of, _, ok := parts.BucketOf(pk, dynamo.Text(it, schema.SK)); ok {
 			rollups[of] = nil
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -26,11 +26,11 @@ func (r *rig) cellsOf(t rapid.TB, name, period, streamShard string, each int64, 
 		cells.Add(score, each)
 	}
 	stored := cells.Attributes()
-	stored[schema.RollupSequence] = attribute.Text(fmt.Sprintf("%040d", 7))
-	maps.Copy(stored, attribute.Key(schema.BoardRollupKey(name, period), schema.HistogramPrefix+streamShard))
-	stored[schema.AsOf] = attribute.Number(asOf.UnixMilli())
+	stored[schema.RollupSequence] = dynamo.String(fmt.Sprintf("%040d", 7))
+	maps.Copy(stored, dynamo.Key(schema.BoardRollupKey(name, period), schema.HistogramPrefix+streamShard))
+	stored[schema.AsOf] = dynamo.Number(asOf.UnixMilli())
 	if !expires.IsZero() {
-		stored[schema.ExpiresAt] = attribute.Number(expires.Unix())
+		stored[schema.ExpiresAt] = dynamo.Number(expires.Unix())
 	}
 	r.put(t, r.names.Rollups, stored)
 }
@@ -64,8 +64,8 @@ func TestMergesHistograms(t *testing.T) {
 		r.cellsOf(t, "b#1", period, "young", 10, r.ago(rest-time.Second), expires, 10)
 	}
 	r.cellsOf(t, "b", "all", "s", 5, r.ago(60*day), time.Time{}, 1)
-	top := attribute.Key(schema.BoardRollupKey("b#1", "all"), schema.TopSK)
-	top[schema.AsOf] = attribute.Number(r.ago(60 * day).UnixMilli())
+	top := dynamo.Key(schema.BoardRollupKey("b#1", "all"), schema.TopSK)
+	top[schema.AsOf] = dynamo.Number(r.ago(60 * day).UnixMilli())
 	r.put(t, r.names.Rollups, top)
 	r.want(t, Answer{Boards: 2, Merged: 6, Done: true})
 	for _, period := range []string{"all", "2026-W02"} {
@@ -118,8 +118,8 @@ func TestManyLargeHistograms(t *testing.T) {
 func TestDamagedHistograms(t *testing.T) {
 	r := newRig(t, nil)
 	damage := func(name, streamShard string) {
-		it := attribute.Key(schema.BoardRollupKey(name, "all"), schema.HistogramPrefix+streamShard)
-		it[schema.AsOf], it[schema.RollupSequence] = attribute.Number(r.ago(59*day).UnixMilli()), attribute.Text("1")
+		it := dynamo.Key(schema.BoardRollupKey(name, "all"), schema.HistogramPrefix+streamShard)
+		it[schema.AsOf], it[schema.RollupSequence] = dynamo.Number(r.ago(59*day).UnixMilli()), dynamo.String("1")
 		it[schema.HistogramCells] = &types.AttributeValueMemberB{Value: []byte("x")}
 		r.put(t, r.names.Rollups, it)
 	}

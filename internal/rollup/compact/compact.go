@@ -26,8 +26,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/rollup/partial"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
@@ -51,11 +50,11 @@ const (
 // Client is what the task calls of DynamoDB.
 type Client interface {
 	parts.Client
-	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
-	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
-	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
-	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
-	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
+	dynamo.Scanner
+	dynamo.Getter
+	dynamo.Putter
+	dynamo.Updater
+	dynamo.Deleter
 }
 
 // Options say what to compact, and how much of it at a time.
@@ -137,15 +136,15 @@ func (c *Compactor) Run(ctx context.Context) (answer Answer, err error) {
 		return answer, err
 	}
 	now := c.now()
-	if at.done && at.age(now) < roundEvery {
+	if at.Done && at.age(now) < roundEvery {
 		return Answer{Done: true}, nil
 	}
-	if at.done {
-		at = cursor{round: now}
+	if at.Done {
+		at = cursor{Round: now}
 	}
 	run := &run{Compactor: c, now: now, end: c.end(ctx, begun), cursor: at}
 	err = run.pages(ctx)
-	run.answer.Done = run.cursor.done
+	run.answer.Done = run.cursor.Done
 	if run.cursor == at {
 		return run.answer, err
 	}

@@ -15,10 +15,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/local/limiter"
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/compact"
 	"github.com/hotshard/hotshard/internal/rollup/partial"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -39,9 +39,9 @@ func storeDay(t rapid.TB, db *dynamodb.Client, table string, day time.Time) {
 	for hour := range 24 {
 		for s := range 20 {
 			stored := p.Attributes()
-			stored["seq"] = attribute.Text(fmt.Sprintf("%040d", 1_000_000+s))
+			stored["seq"] = dynamo.String(fmt.Sprintf("%040d", 1_000_000+s))
 			pk, sk := schema.RollupKey("sensor/berlin-1", shard.Hour, day.Add(time.Duration(hour)*time.Hour), fmt.Sprintf("shardId-%020d-%08x", 1767600000000, s))
-			stored["pk"], stored["sk"], stored["as_of"] = attribute.Text(pk), attribute.Text(sk), attribute.Number(day.Add(25*time.Hour).UnixMilli())
+			stored["pk"], stored["sk"], stored["as_of"] = dynamo.String(pk), dynamo.String(sk), dynamo.Number(day.Add(25*time.Hour).UnixMilli())
 			puts = append(puts, types.WriteRequest{PutRequest: &types.PutRequest{Item: stored}})
 		}
 	}
@@ -65,7 +65,7 @@ func readDay(t rapid.TB, db *dynamodb.Client, table string, day time.Time) (item
 	low, high := schema.RollupSortBounds(day, day.Add(24*time.Hour))
 	pages := dynamodb.NewQueryPaginator(db, &dynamodb.QueryInput{
 		TableName: &table, KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"),
-		ExpressionAttributeValues: item{":pk": attribute.Text(schema.RollupPartitions("sensor/berlin-1", day, day.Add(1))[0]), ":low": attribute.Text(low), ":high": attribute.Text(high)},
+		ExpressionAttributeValues: item{":pk": dynamo.String(schema.RollupPartitions("sensor/berlin-1", day, day.Add(1))[0]), ":low": dynamo.String(low), ":high": dynamo.String(high)},
 	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(context.Background())
@@ -127,7 +127,7 @@ func removeMarkers(t rapid.TB, db *dynamodb.Client, table string, day time.Time)
 	t.Helper()
 	pk := schema.RollupPartitions("sensor/berlin-1", day, day.Add(1))[0]
 	out, err := db.Query(context.Background(), &dynamodb.QueryInput{
-		TableName: &table, KeyConditionExpression: aws.String("pk = :pk"), ExpressionAttributeValues: item{":pk": attribute.Text(pk)},
+		TableName: &table, KeyConditionExpression: aws.String("pk = :pk"), ExpressionAttributeValues: item{":pk": dynamo.String(pk)},
 	})
 	if err != nil || out.LastEvaluatedKey != nil {
 		t.Fatalf("more than a page, or %v", err)

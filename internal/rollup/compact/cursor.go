@@ -3,14 +3,14 @@ package compact
 import (
 	"context"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
+	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/dynamo/record"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -18,64 +18,63 @@ type item = map[string]types.AttributeValue
 
 // cursor is how far a round came.
 type cursor struct {
-	round  time.Time // its start
-	pk, sk string    // the last item that was gone through; "" before the first
-	done   bool
+	Round  time.Time `dynamodbav:"round"` // its start
+	Done   bool      `dynamodbav:"done"`
+	FromPK string    `dynamodbav:"from_pk,omitempty"` // of the last item that was gone through; "" before the first
+	FromSK string    `dynamodbav:"from_sk,omitempty"`
 }
+
+// storedCursor is the cursor's item.
+type storedCursor struct {
+	record.Key
+	Version int `dynamodbav:"v"`
+	cursor
+}
+
+// version is that of a cursor's stored form.
+const version = 1
 
 // age is how long ago the round started. A start in the future is of a clock that
 // was wrong.
 func (c cursor) age(now time.Time) time.Duration {
-	if c.round.After(now) {
+	if c.Round.After(now) {
 		return roundEvery
 	}
-	return now.Sub(c.round)
+	return now.Sub(c.Round)
 }
 
 // startKey is where a scan goes on.
 func (c cursor) startKey() item {
-	if c.pk == "" {
+	if c.FromPK == "" {
 		return nil
 	}
-	return attribute.Key(c.pk, c.sk)
+	return dynamo.Key(c.FromPK, c.FromSK)
 }
 
 // load reads the cursor. Without one that can be read a round starts: it does
 // nothing twice.
 func (c *Compactor) load(ctx context.Context) (cursor, error) {
 	out, err := c.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &c.options.RollupsTable, ConsistentRead: aws.Bool(true), Key: attribute.Key(schema.CompactionPK, schema.SoleSK),
+		TableName: &c.options.RollupsTable, ConsistentRead: aws.Bool(true), Key: dynamo.Key(schema.CompactionPK, schema.SoleSK),
 	})
 	if err != nil {
 		return cursor{}, fmt.Errorf("compact: reading the cursor: %w", err)
 	}
-	round, ok := attribute.TimeOf(out.Item, schema.CompactionRound)
-	if !ok || attribute.DigitsOf(out.Item, schema.Version) != schema.CompactionVersion {
-		return cursor{done: true}, nil
+	var stored storedCursor
+	if err := record.Read(out.Item, &stored); err != nil || stored.Version != version {
+		return cursor{Done: true}, nil
 	}
-	done, _ := out.Item[schema.CompactionDone].(*types.AttributeValueMemberBOOL)
-	return cursor{
-		round: round, done: done != nil && done.Value,
-		pk: attribute.TextOf(out.Item, schema.CompactionFromPK), sk: attribute.TextOf(out.Item, schema.CompactionFromSK),
-	}, nil
+	return stored.cursor, nil
 }
 
 // saveTime bounds the save of a cursor, which is worth a moment after the end.
 const saveTime = 2 * time.Second
 
 func (c *Compactor) save(ctx context.Context, at cursor) error {
-	stored := item{
-		schema.Version:         &types.AttributeValueMemberN{Value: schema.CompactionVersion},
-		schema.CompactionRound: attribute.Number(at.round.UnixMilli()),
-		schema.CompactionDone:  &types.AttributeValueMemberBOOL{Value: at.done},
-	}
-	maps.Copy(stored, attribute.Key(schema.CompactionPK, schema.SoleSK))
-	if at.pk != "" {
-		stored[schema.CompactionFromPK], stored[schema.CompactionFromSK] = attribute.Text(at.pk), attribute.Text(at.sk)
-	}
+	stored := storedCursor{record.Key{PK: schema.CompactionPK, SK: schema.SoleSK}, version, at}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
 	defer cancel()
-	_, err := c.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &c.options.RollupsTable, Item: stored})
+	_, err := c.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &c.options.RollupsTable, Item: record.Item(stored)})
 	if err != nil {
 		return fmt.Errorf("compact: saving the cursor: %w", err)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"pgregory.net/rapid"
 
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/partial"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -154,13 +154,13 @@ func (r *rig) keep(t rapid.TB, b parts.Bucket, streamShard string, p partial.Par
 	t.Helper()
 	pk, sk := schema.RollupKey(b.Entity, b.Width, b.Start, streamShard)
 	stored := p.Attributes()
-	stored["seq"] = attribute.Text(fmt.Sprintf("%040d", 7))
+	stored["seq"] = dynamo.String(fmt.Sprintf("%040d", 7))
 	if p.Events == 0 {
-		stored["seq"] = attribute.Text(fmt.Sprintf("%040d", 7) + schema.EmptiedSuffix)
+		stored["seq"] = dynamo.String(fmt.Sprintf("%040d", 7) + schema.EmptiedSuffix)
 	}
-	stored["pk"], stored["sk"] = attribute.Text(pk), attribute.Text(sk)
+	stored["pk"], stored["sk"] = dynamo.String(pk), dynamo.String(sk)
 	if !asOf.IsZero() {
-		stored["as_of"] = attribute.Number(asOf.UnixMilli())
+		stored["as_of"] = dynamo.Number(asOf.UnixMilli())
 	}
 	r.put(t, r.names.Rollups, stored)
 }
@@ -191,10 +191,10 @@ func (r *rig) holding(t rapid.TB, b parts.Bucket) map[string]int64 {
 // summary stores a partial of a counter's summary, by attribute.
 func (r *rig) summary(t rapid.TB, pk string, numbers map[string]int64) {
 	t.Helper()
-	stored := attribute.Key(pk, "-")
-	stored["v"] = attribute.Number(1)
+	stored := dynamo.Key(pk, "-")
+	stored["v"] = dynamo.Number(1)
 	for name, n := range numbers {
-		stored[name] = attribute.Number(n)
+		stored[name] = dynamo.Number(n)
 	}
 	r.put(t, r.names.Rollups, stored)
 }
@@ -203,7 +203,7 @@ func (r *rig) summary(t rapid.TB, pk string, numbers map[string]int64) {
 func (r *rig) attributes(t rapid.TB, pk string) map[string]string {
 	t.Helper()
 	out, err := r.db.GetItem(context.Background(), &dynamodb.GetItemInput{
-		TableName: &r.names.Rollups, ConsistentRead: aws.Bool(true), Key: attribute.Key(pk, "-"),
+		TableName: &r.names.Rollups, ConsistentRead: aws.Bool(true), Key: dynamo.Key(pk, "-"),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -214,7 +214,7 @@ func (r *rig) attributes(t rapid.TB, pk string) map[string]string {
 			if found == nil {
 				found = map[string]string{}
 			}
-			found[name] = attribute.DigitsOf(out.Item, name)
+			found[name] = dynamo.Digits(out.Item, name)
 		}
 	}
 	return found
@@ -224,7 +224,7 @@ func (r *rig) attributes(t rapid.TB, pk string) map[string]string {
 func (r *rig) set(t rapid.TB, pk, expression string, values item) {
 	t.Helper()
 	_, err := r.db.UpdateItem(context.Background(), &dynamodb.UpdateItemInput{
-		TableName: &r.names.Rollups, Key: attribute.Key(pk, "-"), UpdateExpression: &expression, ExpressionAttributeValues: values,
+		TableName: &r.names.Rollups, Key: dynamo.Key(pk, "-"), UpdateExpression: &expression, ExpressionAttributeValues: values,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -238,8 +238,8 @@ var emptyMap = partial.Partial{}.Attributes()[schema.RollupMeasures]
 func (r *rig) expire(t rapid.TB, pk, sk string, at time.Time) {
 	t.Helper()
 	_, err := r.db.UpdateItem(context.Background(), &dynamodb.UpdateItemInput{
-		TableName: &r.names.Rollups, Key: attribute.Key(pk, sk), UpdateExpression: aws.String("SET expires_at = :at"),
-		ExpressionAttributeValues: item{":at": attribute.Number(at.Unix())},
+		TableName: &r.names.Rollups, Key: dynamo.Key(pk, sk), UpdateExpression: aws.String("SET expires_at = :at"),
+		ExpressionAttributeValues: item{":at": dynamo.Number(at.Unix())},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -100,8 +100,8 @@ func TestAFoldMeanwhile(t *testing.T) {
 	r.part(t, b, "b", 2, r.ago(59*day))
 	r.on.transact = func() error {
 		pk, sk := schema.RollupKey(b.Entity, b.Width, b.Start, "b")
-		stored := attribute.Key(pk, sk)
-		stored["seq"], stored["v"], stored["events"], stored["measures"], stored["as_of"] = attribute.Text("8"), attribute.Number(1), attribute.Number(3), emptyMap, attribute.Number(r.clock.UnixMilli())
+		stored := dynamo.Key(pk, sk)
+		stored["seq"], stored["v"], stored["events"], stored["measures"], stored["as_of"] = dynamo.String("8"), dynamo.Number(1), dynamo.Number(3), emptyMap, dynamo.Number(r.clock.UnixMilli())
 		r.put(t, r.names.Rollups, stored)
 		return nil
 	}

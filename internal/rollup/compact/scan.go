@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/rollup/scan"
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -42,8 +42,9 @@ func (r *run) pages(ctx context.Context) error {
 		if r.late {
 			return nil
 		}
-		r.cursor.pk, r.cursor.sk = attribute.TextOf(out.LastEvaluatedKey, schema.PK), attribute.TextOf(out.LastEvaluatedKey, schema.SK)
-		if r.cursor.done = out.LastEvaluatedKey == nil; r.cursor.done {
+		r.cursor.FromPK, r.cursor.FromSK = dynamo.Text(out.LastEvaluatedKey, schema.PK), dynamo.Text(out.LastEvaluatedKey, schema.SK)
+		r.cursor.Done = out.LastEvaluatedKey == nil
+		if r.cursor.Done {
 			return nil
 		}
 		next := started.Add(scan.Lasts(out.ConsumedCapacity, r.options.ReadUnits))
@@ -66,7 +67,7 @@ func (r *run) scan(ctx context.Context) (*dynamodb.ScanOutput, error) {
 // compact looks for what there is to do in a page, and does it.
 func (r *run) compact(ctx context.Context, page []item, last bool) {
 	for _, it := range page {
-		if pk := attribute.TextOf(it, schema.PK); r.buries(pk, it) {
+		if pk := dynamo.Text(it, schema.PK); r.buries(pk, it) {
 			r.note(ctx, "removing tombstones of "+pk, r.bury(ctx, pk))
 		}
 	}
@@ -103,7 +104,7 @@ type sighting struct {
 func (r *run) sightings(page []item) []*sighting {
 	var list []*sighting
 	for _, it := range page {
-		of, streamShard, ok := summaryOf(attribute.TextOf(it, schema.PK), attribute.TextOf(it, schema.SK))
+		of, streamShard, ok := summaryOf(dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK))
 		if !ok {
 			continue
 		}
@@ -111,9 +112,9 @@ func (r *run) sightings(page []item) []*sighting {
 			list = append(list, &sighting{of: of})
 		}
 		s := list[len(list)-1]
-		at, known := attribute.TimeOf(it, schema.AsOf)
+		at, known := dynamo.Millis(it, schema.AsOf)
 		switch {
-		case strings.HasSuffix(attribute.TextOf(it, schema.RollupSequence), schema.EmptiedSuffix) || expired(it, r.now):
+		case strings.HasSuffix(dynamo.Text(it, schema.RollupSequence), schema.EmptiedSuffix) || expired(it, r.now):
 		case streamShard == schema.MergedPart:
 			s.merged++
 		case known && r.rests(at):
@@ -124,6 +125,6 @@ func (r *run) sightings(page []item) []*sighting {
 }
 
 func expired(part item, now time.Time) bool {
-	at, ok := attribute.WholeOf(part, schema.ExpiresAt)
+	at, ok := dynamo.Whole(part, schema.ExpiresAt)
 	return ok && at <= now.Unix()
 }

@@ -2,16 +2,14 @@ package compact
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
@@ -44,16 +42,16 @@ type tombstones struct {
 
 // buries tells whether a summary has tombstones that may go.
 func (r *run) buries(pk string, it item) bool {
-	gone, ok := attribute.TimeOf(it, schema.Gone)
+	gone, ok := dynamo.Millis(it, schema.Gone)
 	return ok && r.options.ItemsTable != "" && r.now.Sub(gone) > rest &&
-		strings.HasPrefix(pk, schema.BaseKey{Type: schema.Counter}.String()) && attribute.TextOf(it, schema.SK) == schema.SoleSK
+		strings.HasPrefix(pk, schema.BaseKey{Type: schema.Counter}.String()) && dynamo.Text(it, schema.SK) == schema.SoleSK
 }
 
 // bury removes the tombstones of a partial, and the partial if nothing else is in it.
 // One into which something is folded meanwhile is left for the next round.
 func (r *run) bury(ctx context.Context, pk string) error {
 	out, err := r.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &r.options.RollupsTable, ConsistentRead: aws.Bool(true), Key: attribute.Key(pk, schema.SoleSK),
+		TableName: &r.options.RollupsTable, ConsistentRead: aws.Bool(true), Key: dynamo.Key(pk, schema.SoleSK),
 	})
 	if err != nil {
 		return fmt.Errorf("reading it: %w", err)
@@ -70,7 +68,7 @@ func (r *run) bury(ctx context.Context, pk string) error {
 	} else {
 		err = r.clear(ctx, pk, t)
 	}
-	if _, changed := errors.AsType[*types.ConditionalCheckFailedException](err); changed {
+	if _, changed := dynamo.ConditionFailed(err); changed {
 		return nil
 	}
 	if err == nil {
@@ -89,7 +87,7 @@ func (r *run) examine(ctx context.Context, pk string, stored item) (*tombstones,
 	if err != nil {
 		return nil, err
 	}
-	if v := attribute.DigitsOf(stored, schema.Version); v != schema.SummaryVersion {
+	if v := dynamo.Digits(stored, schema.Version); v != schema.SummaryVersion {
 		return nil, fmt.Errorf("it has version %.20q, and %s can be read", v, schema.SummaryVersion)
 	}
 	t := &tombstones{counter: key.Name, partial: n, stored: stored}
@@ -109,13 +107,13 @@ func (r *run) examine(ctx context.Context, pk string, stored item) (*tombstones,
 
 // gone tells whether a write shard of value 0 is not in the items table.
 func (r *run) gone(ctx context.Context, t *tombstones, source int) (bool, error) {
-	rev, value := attribute.DigitsOf(t.stored, schema.RevAttr(source)), attribute.DigitsOf(t.stored, schema.ValueAttr(source))
+	rev, value := dynamo.Digits(t.stored, schema.RevAttr(source)), dynamo.Digits(t.stored, schema.ValueAttr(source))
 	if rev == "" || value != "0" || source/schema.SourcesPerPartial != t.partial {
 		return false, nil
 	}
 	pk := schema.Key{Base: schema.BaseKey{Type: schema.Counter, Name: t.counter}, Shard: source}.String()
 	out, err := r.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &r.options.ItemsTable, ConsistentRead: aws.Bool(true), Key: attribute.Key(pk, schema.SoleSK),
+		TableName: &r.options.ItemsTable, ConsistentRead: aws.Bool(true), Key: dynamo.Key(pk, schema.SoleSK),
 		ProjectionExpression: aws.String(schema.PK),
 	})
 	if err != nil {
@@ -134,7 +132,7 @@ func (r *run) clear(ctx context.Context, pk string, t *tombstones) error {
 		remove = append(remove, schema.RevAttr(source), schema.ValueAttr(source))
 	}
 	_, err := r.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &r.options.RollupsTable, Key: attribute.Key(pk, schema.SoleSK),
+		TableName: &r.options.RollupsTable, Key: dynamo.Key(pk, schema.SoleSK),
 		UpdateExpression:          aws.String("REMOVE " + strings.Join(remove, ", ")),
 		ConditionExpression:       aws.String(strings.Join(conditions, " AND ")),
 		ExpressionAttributeValues: values,
@@ -156,7 +154,7 @@ func (r *run) remove(ctx context.Context, pk string, t *tombstones) error {
 		}
 	}
 	_, err := r.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-		TableName: &r.options.RollupsTable, Key: attribute.Key(pk, schema.SoleSK),
+		TableName: &r.options.RollupsTable, Key: dynamo.Key(pk, schema.SoleSK),
 		ConditionExpression:       aws.String(strings.Join(conditions, " AND ")),
 		ExpressionAttributeValues: values,
 	})
@@ -172,7 +170,7 @@ func (t *tombstones) unchanged() (conditions []string, values item) {
 	for _, source := range t.dead {
 		rev, value := schema.RevAttr(source), schema.ValueAttr(source)
 		conditions = append(conditions, rev+" = :"+rev, value+" = :zero")
-		values[":"+rev], values[":zero"] = t.stored[rev], attribute.Number(0)
+		values[":"+rev], values[":zero"] = t.stored[rev], dynamo.Number(0)
 	}
 	return conditions, values
 }

@@ -7,15 +7,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
 // source stores a counter's write shard.
 func (r *rig) source(t *testing.T, pk string) {
 	t.Helper()
-	stored := attribute.Key(pk, "-")
-	stored["rev"], stored["value"] = attribute.Number(1), attribute.Number(0)
+	stored := dynamo.Key(pk, "-")
+	stored["rev"], stored["value"] = dynamo.Number(1), dynamo.Number(0)
 	r.put(t, r.names.Items, stored)
 }
 
@@ -69,12 +69,12 @@ func TestFoldsBetweenTheReadAndTheUpdate(t *testing.T) {
 		values item
 		want   map[string]string
 	}{
-		"a write shard made again": {only, "SET r1 = :r, x1 = :x", item{":r": attribute.Number(99), ":x": attribute.Number(7)}, map[string]string{"r1": "99", "x1": "7"}},
-		"made again, with value 0": {only, "SET r1 = :r", item{":r": attribute.Number(99)}, map[string]string{"r1": "99", "x1": "0"}},
-		"and removed again":        {only, "SET r1 = :r, gone = :g", item{":r": attribute.Number(99), ":g": attribute.Number(gone + 1)}, map[string]string{"r1": "99", "x1": "0"}},
-		"another write shard":      {only, "SET r5 = :r, x5 = :x", item{":r": attribute.Number(99), ":x": attribute.Number(7)}, map[string]string{"r1": "8", "x1": "0", "r5": "99", "x5": "7"}},
-		"beside one that is there": {beside, "SET r1 = :r, x1 = :x", item{":r": attribute.Number(99), ":x": attribute.Number(7)}, map[string]string{"r1": "99", "x1": "7", "r2": "3", "x2": "4"}},
-		"another removal":          {beside, "SET r2 = :r, x2 = :x, gone = :g", item{":r": attribute.Number(99), ":x": attribute.Number(0), ":g": attribute.Number(gone + 1)}, map[string]string{"r1": "8", "x1": "0", "r2": "99", "x2": "0"}},
+		"a write shard made again": {only, "SET r1 = :r, x1 = :x", item{":r": dynamo.Number(99), ":x": dynamo.Number(7)}, map[string]string{"r1": "99", "x1": "7"}},
+		"made again, with value 0": {only, "SET r1 = :r", item{":r": dynamo.Number(99)}, map[string]string{"r1": "99", "x1": "0"}},
+		"and removed again":        {only, "SET r1 = :r, gone = :g", item{":r": dynamo.Number(99), ":g": dynamo.Number(gone + 1)}, map[string]string{"r1": "99", "x1": "0"}},
+		"another write shard":      {only, "SET r5 = :r, x5 = :x", item{":r": dynamo.Number(99), ":x": dynamo.Number(7)}, map[string]string{"r1": "8", "x1": "0", "r5": "99", "x5": "7"}},
+		"beside one that is there": {beside, "SET r1 = :r, x1 = :x", item{":r": dynamo.Number(99), ":x": dynamo.Number(7)}, map[string]string{"r1": "99", "x1": "7", "r2": "3", "x2": "4"}},
+		"another removal":          {beside, "SET r2 = :r, x2 = :x, gone = :g", item{":r": dynamo.Number(99), ":x": dynamo.Number(0), ":g": dynamo.Number(gone + 1)}, map[string]string{"r1": "8", "x1": "0", "r2": "99", "x2": "0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, nil)
@@ -97,7 +97,7 @@ func TestFoldsBetweenTheReadAndTheUpdate(t *testing.T) {
 	r.summary(t, "C#c#0", beside)
 	r.on.write = func() error {
 		r.on.write = nil
-		r.set(t, "C#c#0", "SET r2 = :r, x2 = :x", item{":r": attribute.Number(4), ":x": attribute.Number(5)})
+		r.set(t, "C#c#0", "SET r2 = :r, x2 = :x", item{":r": dynamo.Number(4), ":x": dynamo.Number(5)})
 		return nil
 	}
 	r.want(t, Answer{Tombstones: 1, Done: true})
@@ -114,7 +114,7 @@ func TestTombstonesThatAreLeft(t *testing.T) {
 		"C#version#0": "SET v = :x", "C#nothing#0": "REMOVE x1", "C#text#0": "SET x1 = :x", "C#stray#0": "SET x70 = :x", "C#no number#x": "SET v = :x",
 	} {
 		r.summary(t, pk, stored)
-		values := item{":x": attribute.Text("0")}
+		values := item{":x": dynamo.String("0")}
 		if strings.HasPrefix(change, "REMOVE") {
 			values = nil
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/rollup/partial"
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -20,7 +20,7 @@ import (
 func (w *world) all(t rapid.TB) (list []item) {
 	pages := dynamodb.NewScanPaginator(w.db, &dynamodb.ScanInput{
 		TableName: &w.names.Rollups, ConsistentRead: aws.Bool(true), FilterExpression: aws.String("contains(pk, :name)"),
-		ExpressionAttributeValues: item{":name": attribute.Text("#" + w.name + "#")},
+		ExpressionAttributeValues: item{":name": dynamo.String("#" + w.name + "#")},
 	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(context.Background())

@@ -14,9 +14,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/rollup"
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/compact"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -33,7 +33,7 @@ type dated struct {
 func (d dated) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	for _, name := range []string{":at", ":as_of"} {
 		if in.ExpressionAttributeValues[name] != nil {
-			in.ExpressionAttributeValues[name] = attribute.Number(d.now.UnixMilli())
+			in.ExpressionAttributeValues[name] = dynamo.Number(d.now.UnixMilli())
 		}
 	}
 	return d.Client.UpdateItem(ctx, in, o...)
@@ -121,7 +121,7 @@ func (w *world) count(t rapid.TB, stream, n int, delta int64) {
 	}
 	w.revs[n], w.values[n] = w.revs[n]+1, w.values[n]+delta
 	w.append(stream, "MODIFY", "New", w.sourceKey(n), "-", w.source(n))
-	if _, err := w.db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &w.names.Items, Item: item{"pk": attribute.Text(w.sourceKey(n)), "sk": attribute.Text("-")}}); err != nil {
+	if _, err := w.db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &w.names.Items, Item: item{"pk": dynamo.String(w.sourceKey(n)), "sk": dynamo.String("-")}}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -157,7 +157,7 @@ func (w *world) append(stream int, kind, image, pk, sk, rest string) {
 }
 
 func (w *world) remove(t rapid.TB, table, pk, sk string) {
-	_, err := w.db.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &table, Key: item{"pk": attribute.Text(pk), "sk": attribute.Text(sk)}})
+	_, err := w.db.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &table, Key: item{"pk": dynamo.String(pk), "sk": dynamo.String(sk)}})
 	if err != nil {
 		t.Fatal(err)
 	}

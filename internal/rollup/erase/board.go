@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -113,7 +113,7 @@ func (b leaderboard) last(ctx context.Context) error {
 
 // hasSettings tells whether the board has settings: its first score makes them.
 func (b leaderboard) hasSettings(ctx context.Context) (there bool, err error) {
-	key := attribute.Key(schema.SettingsKey(b.base.Name))
+	key := dynamo.Key(schema.SettingsKey(b.base.Name))
 	err = b.batchGet(ctx, b.o.Names.Items, []item{key}, nil, func(item) { there = true })
 	return there, err
 }

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/rollup/audit"
 	"github.com/hotshard/hotshard/internal/rollup/marks"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
@@ -59,7 +59,7 @@ func (e *entity) dropping(ctx context.Context, _ What, k key) (spare bool, err e
 // isSummary tells of a part whether it has more than its sequence number.
 func (e *entity) isSummary(it item) bool {
 	b, _, ok := parts.BucketOf(keyOf(it).pk, keyOf(it).sk)
-	return ok && b.Entity == e.base.Name && !strings.HasSuffix(attribute.TextOf(it, schema.RollupSequence), schema.EmptiedSuffix)
+	return ok && b.Entity == e.base.Name && !strings.HasSuffix(dynamo.Text(it, schema.RollupSequence), schema.EmptiedSuffix)
 }
 
 // maxDays bounds the days whose rollups are emptied at a time.

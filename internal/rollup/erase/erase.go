@@ -23,10 +23,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/audit"
 	"github.com/hotshard/hotshard/internal/rollup/marks"
 	"github.com/hotshard/hotshard/internal/rollup/scan"
@@ -37,7 +34,7 @@ import (
 // Client is what an Eraser calls of DynamoDB. It needs retries of its own.
 type Client interface {
 	audit.Client
-	BatchGetItem(context.Context, *dynamodb.BatchGetItemInput, ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error)
+	dynamo.BatchGetter
 }
 
 // Options say how a key is erased.
@@ -166,7 +163,7 @@ type (
 )
 
 func keyOf(it item) key {
-	return key{attribute.TextOf(it, schema.PK), attribute.TextOf(it, schema.SK)}
+	return key{dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK)}
 }
 
 // Key erases a base key. The report is right also beside an error, which is one of

@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -35,7 +35,7 @@ func (plain) dropped(context.Context, What, key, item) error { return nil }
 func (plain) summaries(context.Context, int) error { return nil }
 
 func (p plain) isSummary(it item) bool {
-	pk := attribute.TextOf(it, schema.PK)
+	pk := dynamo.Text(it, schema.PK)
 	target, err := schema.ParseTarget(pk)
 	return err == nil && target.Base == p.base && strings.HasPrefix(pk, p.base.String())
 }

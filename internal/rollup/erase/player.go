@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/rollup"
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/rollup/scan"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -80,7 +80,7 @@ func (t *departure) labels() (list []string) {
 func (t *departure) entries(ctx context.Context, labels []string) (found []key, err error) {
 	var keys []item
 	for _, label := range labels {
-		keys = append(keys, attribute.Key(schema.EntryKey(t.board, label, t.player)))
+		keys = append(keys, dynamo.Key(schema.EntryKey(t.board, label, t.player)))
 	}
 	err = t.batchGet(ctx, t.o.Names.Items, keys, aws.String("pk, sk"), func(it item) {
 		found = append(found, keyOf(it))
@@ -152,10 +152,10 @@ func (t *departure) stillHolding(ctx context.Context, label string) error {
 func (t *departure) holding(ctx context.Context, labels []string) (holding []string, err error) {
 	var keys []item
 	for _, label := range labels {
-		keys = append(keys, attribute.Key(schema.BoardRollupKey(t.board, label), schema.TopSK))
+		keys = append(keys, dynamo.Key(schema.BoardRollupKey(t.board, label), schema.TopSK))
 	}
 	err = t.batchGet(ctx, t.o.Names.Rollups, keys, nil, func(it item) {
-		target, parseErr := schema.ParseTarget(attribute.TextOf(it, schema.PK))
+		target, parseErr := schema.ParseTarget(dynamo.Text(it, schema.PK))
 		top, topErr := board.StoredTop(it)
 		if parseErr == nil && (topErr != nil || top.Holds(t.player)) {
 			holding = append(holding, target.Period)

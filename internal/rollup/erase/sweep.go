@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/scan"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -59,7 +58,7 @@ func (t *task) drop(ctx context.Context, what What, k key) error {
 // remove deletes an item, within the rate, and returns what it was; nil if there was none.
 func (e *Eraser) remove(ctx context.Context, table string, k key) (item, error) {
 	out, err := e.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-		TableName: &table, Key: attribute.Key(k.pk, k.sk), ReturnValues: types.ReturnValueAllOld,
+		TableName: &table, Key: dynamo.Key(k.pk, k.sk), ReturnValues: types.ReturnValueAllOld,
 		ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 	})
 	if err != nil {
@@ -96,7 +95,7 @@ func (t *task) find(ctx context.Context, emit func(what What, k key) error) erro
 			pk := schema.Key{Base: t.base, Shard: n}.String()
 			return &dynamodb.QueryInput{
 				TableName: &t.o.Names.Items, ConsistentRead: aws.Bool(true),
-				KeyConditionExpression: aws.String("pk = :pk"), ExpressionAttributeValues: item{":pk": attribute.Text(pk)},
+				KeyConditionExpression: aws.String("pk = :pk"), ExpressionAttributeValues: item{":pk": dynamo.String(pk)},
 			}
 		}
 	case schema.Sessions:
@@ -109,7 +108,7 @@ func (t *task) find(ctx context.Context, emit func(what What, k key) error) erro
 			return &dynamodb.QueryInput{
 				TableName: &t.o.Names.Items, IndexName: aws.String(schema.ByGroup),
 				KeyConditionExpression:    aws.String("session_shard = :pk"),
-				ExpressionAttributeValues: item{":pk": attribute.Text(schema.SessionShardKey(t.base.Name, n))},
+				ExpressionAttributeValues: item{":pk": dynamo.String(schema.SessionShardKey(t.base.Name, n))},
 			}
 		}
 	default:
@@ -178,7 +177,7 @@ func (t *task) eachFailure(ctx context.Context, do func(k key, last time.Time) e
 		in := &dynamodb.QueryInput{
 			TableName: &t.o.Names.Rollups, ConsistentRead: aws.Bool(true),
 			KeyConditionExpression:    aws.String("pk = :pk AND begins_with(sk, :sk)"),
-			ExpressionAttributeValues: item{":pk": attribute.Text(pk), ":sk": attribute.Text(t.base.String() + "#")},
+			ExpressionAttributeValues: item{":pk": dynamo.String(pk), ":sk": dynamo.String(t.base.String() + "#")},
 		}
 		for it, err := range dynamo.Items(ctx, t.client, in) {
 			if err != nil {
@@ -188,7 +187,7 @@ func (t *task) eachFailure(ctx context.Context, do func(k key, last time.Time) e
 			if err != nil || target.Base != t.base {
 				continue
 			}
-			last, _ := attribute.TimeOf(it, schema.FailureLast)
+			last, _ := dynamo.Millis(it, schema.FailureLast)
 			if err := do(keyOf(it), last); err != nil {
 				return err
 			}

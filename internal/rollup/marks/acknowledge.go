@@ -11,7 +11,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/ddbstream"
 	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -36,17 +35,17 @@ func Of(r *ddbstream.Record) (m Mark, ok bool) {
 // mark is folded. Without the stream shard's name nobody can go by it.
 func (m Mark) Acknowledge(ctx context.Context, client dynamo.Updater, table, streamShard string, now time.Time) error {
 	update := "SET expires_at = :expires"
-	values := dynamo.Item{":expires": attribute.Number(now.Add(schema.MarkLifetime).Unix())}
+	values := dynamo.Item{":expires": dynamo.Number(now.Add(schema.MarkLifetime).Unix())}
 	if streamShard != "" {
 		update += ", stream_shard = :shard"
-		values[":shard"] = attribute.Text(streamShard)
+		values[":shard"] = dynamo.String(streamShard)
 	}
 	if seq, err := parts.Sequence(m.Sequence); err == nil {
 		update += ", seq = :seq"
-		values[":seq"] = attribute.Text(seq)
+		values[":seq"] = dynamo.String(seq)
 	}
 	_, err := client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &table, Key: attribute.Key(schema.AckKey(m.id, m.PK, m.SK)),
+		TableName: &table, Key: dynamo.Key(schema.AckKey(m.id, m.PK, m.SK)),
 		UpdateExpression: aws.String(update), ExpressionAttributeValues: values,
 	})
 	return err

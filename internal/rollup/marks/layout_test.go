@@ -16,7 +16,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -36,13 +35,13 @@ type layout struct {
 func (l *layout) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	pk, sk := attribute.TextOf(in.Item, "pk"), attribute.TextOf(in.Item, "sk")
+	pk, sk := dynamo.Text(in.Item, "pk"), dynamo.Text(in.Item, "sk")
 	audit, ok := schema.ParseMark(sk)
 	if !ok || in.Item[schema.ExpiresAt] == nil {
 		return nil, fmt.Errorf("%v is no mark", in.Item)
 	}
 	ackPK, ackSK := schema.AckKey(audit, pk, sk)
-	ack := attribute.Key(ackPK, ackSK)
+	ack := dynamo.Key(ackPK, ackSK)
 	if s := l.streamShard(pk, sk); s != "" {
 		ack[schema.StreamShard] = &types.AttributeValueMemberS{Value: s}
 	}
@@ -59,7 +58,7 @@ func (l *layout) Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.
 func (l *layout) DeleteItem(_ context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.deleted = append(l.deleted, attribute.TextOf(in.Key, "pk")+attribute.TextOf(in.Key, "sk"))
+	l.deleted = append(l.deleted, dynamo.Text(in.Key, "pk")+dynamo.Text(in.Key, "sk"))
 	return &dynamodb.DeleteItemOutput{}, nil
 }
 
@@ -76,7 +75,7 @@ func (l *layout) settled(t rapid.TB, b parts.Bucket, places []string) (why strin
 	}
 	acknowledged = map[string]bool{}
 	for _, it := range l.acks {
-		acknowledged[attribute.TextOf(it, schema.StreamShard)] = true
+		acknowledged[dynamo.Text(it, schema.StreamShard)] = true
 	}
 	slices.Sort(l.put)
 	slices.Sort(l.deleted)

@@ -24,7 +24,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/rollup/scan"
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -32,8 +31,8 @@ import (
 // Client is what a Marker calls of DynamoDB.
 type Client interface {
 	dynamo.Querier
-	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
-	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
+	dynamo.Putter
+	dynamo.Deleter
 }
 
 // Options say where marks are put, and how long they are awaited.
@@ -163,8 +162,8 @@ func (f *fence) putAll(ctx context.Context, marks []*mark) error {
 }
 
 func (m *Marker) put(ctx context.Context, pk, sk string) error {
-	it := attribute.Key(pk, sk)
-	it[schema.ExpiresAt] = attribute.Number(m.o.Now().Add(schema.MarkLifetime).Unix())
+	it := dynamo.Key(pk, sk)
+	it[schema.ExpiresAt] = dynamo.Number(m.o.Now().Add(schema.MarkLifetime).Unix())
 	if _, err := m.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &m.o.Names.Items, Item: it}); err != nil {
 		return fmt.Errorf("putting a mark into %q: %w", pk, err)
 	}
@@ -185,16 +184,16 @@ func (f *fence) acknowledged(ctx context.Context, marks []*mark) (left []*mark, 
 		TableName: &f.o.Names.Rollups, ConsistentRead: aws.Bool(true),
 		KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"),
 		ExpressionAttributeValues: dynamo.Item{
-			":pk": attribute.Text(pk), ":low": attribute.Text(sorted[0]), ":high": attribute.Text(sorted[len(sorted)-1]),
+			":pk": dynamo.String(pk), ":low": dynamo.String(sorted[0]), ":high": dynamo.String(sorted[len(sorted)-1]),
 		},
 	}
 	for it, err := range dynamo.Items(ctx, f.client, in) {
 		if err != nil {
 			return nil, fmt.Errorf("reading the acknowledgements %q: %w", pk, err)
 		}
-		m := bySK[attribute.TextOf(it, schema.SK)]
+		m := bySK[dynamo.Text(it, schema.SK)]
 		if m != nil {
-			m.shard, m.seq = cmp.Or(attribute.TextOf(it, schema.StreamShard), unnamed), attribute.TextOf(it, schema.RollupSequence)
+			m.shard, m.seq = cmp.Or(dynamo.Text(it, schema.StreamShard), unnamed), dynamo.Text(it, schema.RollupSequence)
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(marks), func(m *mark) bool { return m.shard != "" }), nil
@@ -211,7 +210,7 @@ func (f *fence) remove(ctx context.Context) {
 	group.SetLimit(maxCalls)
 	for _, m := range f.marks {
 		group.Go(func() error {
-			_, _ = f.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &f.o.Names.Items, Key: attribute.Key(m.pk, m.sk)})
+			_, _ = f.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &f.o.Names.Items, Key: dynamo.Key(m.pk, m.sk)})
 			return nil
 		})
 	}

@@ -1,131 +1,82 @@
 package partial
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/dynamo/record"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
 type item = map[string]types.AttributeValue
 
-// Names in a stored measure.
-const (
-	nameN   = "n"
-	nameSum = "sum"
-	nameMin = "min"
-	nameMax = "max"
-)
+const version = 1
+
+// stored is a part in its item, which has keys, a sequence number and times besides.
+type stored struct {
+	Version int `dynamodbav:"v"`
+	Partial
+}
 
 // Attributes returns the part as it is stored, without its keys, its sequence number and its times. What
 // was once true or above 0 stays so, so that an update that sets all of them
 // leaves nothing of an older state.
-func (p Partial) Attributes() map[string]types.AttributeValue {
-	measures := item{}
-	for field, m := range p.Measures {
-		measures[field] = &types.AttributeValueMemberM{Value: item{
-			nameN: whole(m.N), nameSum: decimal(m.Sum), nameMin: decimal(m.Min), nameMax: decimal(m.Max),
-		}}
+func (p Partial) Attributes() item {
+	if p.Measures == nil {
+		p.Measures = map[string]Measure{}
 	}
-	attributes := item{
-		schema.Version:        &types.AttributeValueMemberN{Value: schema.RollupVersion},
-		schema.RollupEvents:   whole(p.Events),
-		schema.RollupMeasures: &types.AttributeValueMemberM{Value: measures},
-	}
-	if p.Skipped > 0 {
-		attributes[schema.RollupSkipped] = whole(p.Skipped)
-	}
-	if p.Restated {
-		attributes[schema.RollupRestated] = &types.AttributeValueMemberBOOL{Value: true}
-	}
-	return attributes
-}
-
-func whole(n int64) types.AttributeValue {
-	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
-}
-
-func decimal(d Decimal) types.AttributeValue {
-	return &types.AttributeValueMemberN{Value: d.String()}
+	return record.Item(stored{version, p})
 }
 
 // Parse reads a part as Attributes makes it. The error says what of an item of
 // another version or of a damaged one can't be read.
-func Parse(attributes map[string]types.AttributeValue) (Partial, error) {
-	r := reader{}
-	if v := r.number(attributes, schema.Version); r.err == nil && v != schema.RollupVersion {
-		return Partial{}, fmt.Errorf("it has version %.20q, and %s can be read", v, schema.RollupVersion)
+func Parse(attributes item) (Partial, error) {
+	v, ok := attributes[schema.Version].(*types.AttributeValueMemberN)
+	if ok && v.Value != strconv.Itoa(version) {
+		return Partial{}, fmt.Errorf("it has version %.20q, and %d can be read", v.Value, version)
 	}
-	p := Partial{Events: r.count(attributes, schema.RollupEvents), Measures: map[string]Measure{}}
-	if _, ok := attributes[schema.RollupSkipped]; ok {
-		p.Skipped = r.count(attributes, schema.RollupSkipped)
+	var s stored
+	err := record.Read(attributes, &s)
+	if fault, ok := errors.AsType[*record.Fault](err); ok {
+		return Partial{}, fmt.Errorf("its %q can't be read: %w", fault.Attribute, fault.Err)
 	}
-	if restated, ok := attributes[schema.RollupRestated].(*types.AttributeValueMemberBOOL); ok {
-		p.Restated = restated.Value
-	}
-	for field, value := range r.members(attributes, schema.RollupMeasures) {
-		p.Measures[field] = r.measure(field, value)
-	}
-	return p, r.err
-}
-
-// reader keeps the first fault.
-type reader struct{ err error }
-
-func (r *reader) fault(name string) {
-	if r.err == nil {
-		r.err = fmt.Errorf("its %.60q can't be read", name)
-	}
-}
-
-func (r *reader) number(from item, name string) string {
-	n, ok := from[name].(*types.AttributeValueMemberN)
-	if !ok {
-		r.fault(name)
-		return ""
-	}
-	return n.Value
-}
-
-func (r *reader) count(from item, name string) int64 {
-	n, err := strconv.ParseInt(r.number(from, name), 10, 64)
-	if err != nil || n < 0 {
-		r.fault(name)
-	}
-	return n
-}
-
-func (r *reader) decimal(from item, name string) Decimal {
-	d, err := Stored(r.number(from, name))
 	if err != nil {
-		r.fault(name)
+		return Partial{}, err
 	}
-	return d
+	if s.Events < 0 || s.Skipped < 0 {
+		return Partial{}, errors.New("a count is below 0")
+	}
+	return s.Partial, nil
 }
 
-func (r *reader) members(from item, name string) item {
-	m, ok := from[name].(*types.AttributeValueMemberM)
+// UnmarshalDynamoDBAttributeValue takes a measure that has all that it is to have.
+func (m *Measure) UnmarshalDynamoDBAttributeValue(v types.AttributeValue) error {
+	type plain Measure
+	stored, ok := v.(*types.AttributeValueMemberM)
 	if !ok {
-		r.fault(name)
-		return nil
+		return errors.New("a measure is not a map")
 	}
-	return m.Value
+	err := record.Read(stored.Value, (*plain)(m))
+	if err == nil && m.N < 1 {
+		err = errors.New("a measure has no numbers")
+	}
+	return err
 }
 
-func (r *reader) measure(field string, value types.AttributeValue) Measure {
-	m, ok := value.(*types.AttributeValueMemberM)
+// MarshalDynamoDBAttributeValue makes a number of all digits.
+func (d Decimal) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
+	return &types.AttributeValueMemberN{Value: d.String()}, nil
+}
+
+// UnmarshalDynamoDBAttributeValue takes a number that Stored takes.
+func (d *Decimal) UnmarshalDynamoDBAttributeValue(v types.AttributeValue) (err error) {
+	n, ok := v.(*types.AttributeValueMemberN)
 	if !ok {
-		r.fault(field)
-		return Measure{}
+		return errors.New("it is not a number")
 	}
-	measure := Measure{
-		N: r.count(m.Value, nameN), Sum: r.decimal(m.Value, nameSum),
-		Min: r.decimal(m.Value, nameMin), Max: r.decimal(m.Value, nameMax),
-	}
-	if measure.N < 1 {
-		r.fault(field)
-	}
-	return measure
+	*d, err = Stored(n.Value)
+	return err
 }

@@ -26,16 +26,18 @@ const (
 
 // Partial is what some events come to. The zero Partial is that of none.
 type Partial struct {
-	Events   int64
-	Measures map[string]Measure // by field
-	Skipped  int64              // numbers of the events that are not in Measures
-	Restated bool               // an event came again with other data, which is not in here
+	Events   int64              `dynamodbav:"events"`
+	Measures map[string]Measure `dynamodbav:"measures"`           // by field
+	Skipped  int64              `dynamodbav:"skipped,omitempty"`  // numbers of the events that are not in Measures
+	Restated bool               `dynamodbav:"restated,omitempty"` // an event came again with other data, which is not in here
 }
 
 // Measure is what the numbers of one field come to.
 type Measure struct {
-	N             int64 // numbers; at least 1
-	Sum, Min, Max Decimal
+	N   int64   `dynamodbav:"n"` // numbers; at least 1
+	Sum Decimal `dynamodbav:"sum"`
+	Min Decimal `dynamodbav:"min"`
+	Max Decimal `dynamodbav:"max"`
 }
 
 // Avg is the mean, to 15 decimal places, rounded half away from zero.

@@ -15,7 +15,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/memo"
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -136,7 +135,7 @@ func (f *Folder[V]) update(key Key, was string, next Part[V]) *dynamodb.UpdateIt
 	condition := "attribute_not_exists(" + schema.RollupSequence + ")"
 	if was != "" {
 		condition = schema.RollupSequence + " = :was"
-		values[":was"] = attribute.Text(was)
+		values[":was"] = dynamo.String(was)
 	}
 	return &dynamodb.UpdateItemInput{
 		TableName: &f.store.table, Key: key.of(next.StreamShard),

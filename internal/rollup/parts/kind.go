@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/rollup/partial"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -27,12 +27,12 @@ type kind[V any] struct {
 // attributes is a part as it is stored, without its keys.
 func (k kind[V]) attributes(p Part[V]) item {
 	stored := k.encode(p.Value)
-	stored[schema.RollupSequence] = attribute.Text(p.Sequence)
+	stored[schema.RollupSequence] = dynamo.String(p.Sequence)
 	if !p.AsOf.IsZero() {
-		stored[schema.AsOf] = attribute.Number(p.AsOf.UnixMilli())
+		stored[schema.AsOf] = dynamo.Number(p.AsOf.UnixMilli())
 	}
 	if p.ExpiresAt != 0 {
-		stored[schema.ExpiresAt] = attribute.Number(p.ExpiresAt)
+		stored[schema.ExpiresAt] = dynamo.Number(p.ExpiresAt)
 	}
 	return stored
 }
@@ -44,12 +44,12 @@ func (k kind[V]) parse(stored item) (p Part[V]) {
 	if p.Sequence == "" {
 		p.Damage = errors.Join(p.Damage, errors.New("its seq is missing, or none"))
 	}
-	seconds, known := attribute.WholeOf(stored, schema.ExpiresAt)
+	seconds, known := dynamo.Whole(stored, schema.ExpiresAt)
 	p.ExpiresAt = seconds
 	if !known && stored[schema.ExpiresAt] != nil {
 		p.Damage = errors.Join(p.Damage, errors.New("its "+schema.ExpiresAt+" is not a whole number"))
 	}
-	if at, known := attribute.TimeOf(stored, schema.AsOf); known {
+	if at, known := dynamo.Millis(stored, schema.AsOf); known {
 		p.AsOf = at
 	}
 	return p
@@ -58,8 +58,8 @@ func (k kind[V]) parse(stored item) (p Part[V]) {
 // sequenceOf returns a part's sequence number, "" for what can't be one: a fold would
 // take all records for older than other text. Text behind the digits keeps its place.
 func sequenceOf(stored item) string {
-	sequence := attribute.TextOf(stored, schema.RollupSequence)
-	merged := strings.HasSuffix(attribute.TextOf(stored, schema.SK), schema.MergedPart)
+	sequence := dynamo.Text(stored, schema.RollupSequence)
+	merged := strings.HasSuffix(dynamo.Text(stored, schema.SK), schema.MergedPart)
 	if !merged && (sequence < "0" || sequence > "9~") {
 		return ""
 	}

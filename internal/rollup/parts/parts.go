@@ -29,7 +29,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -38,7 +37,7 @@ type item = dynamo.Item
 // Client is what a Store calls of DynamoDB.
 type Client interface {
 	dynamo.Querier
-	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
+	dynamo.Transactor
 }
 
 // Key says where the parts of one summary are.
@@ -48,7 +47,7 @@ type Key struct {
 	Target string // the summary's name in failures and errors
 }
 
-func (k Key) of(streamShard string) item { return attribute.Key(k.PK, k.Prefix+streamShard) }
+func (k Key) of(streamShard string) item { return dynamo.Key(k.PK, k.Prefix+streamShard) }
 
 // Part is a stream shard's part of a summary, or the merged one.
 type Part[V any] struct {
@@ -119,7 +118,7 @@ func (s *Store[V]) Read(ctx context.Context, key Key) (list []Part[V], err error
 	in := &dynamodb.QueryInput{
 		TableName: &s.table, ConsistentRead: aws.Bool(true),
 		KeyConditionExpression:    aws.String("pk = :pk AND begins_with(sk, :sk)"),
-		ExpressionAttributeValues: item{":pk": attribute.Text(key.PK), ":sk": attribute.Text(key.Prefix)},
+		ExpressionAttributeValues: item{":pk": dynamo.String(key.PK), ":sk": dynamo.String(key.Prefix)},
 	}
 	for it, err := range dynamo.Items(ctx, s.client, in) {
 		if err == nil && len(list) == maxParts {
@@ -129,7 +128,7 @@ func (s *Store[V]) Read(ctx context.Context, key Key) (list []Part[V], err error
 			return nil, fmt.Errorf("reading the parts of %q: %w", key.Target, err)
 		}
 		part := s.kind.parse(it)
-		part.StreamShard = strings.TrimPrefix(attribute.TextOf(it, schema.SK), key.Prefix)
+		part.StreamShard = strings.TrimPrefix(dynamo.Text(it, schema.SK), key.Prefix)
 		list = append(list, part)
 	}
 	return list, nil

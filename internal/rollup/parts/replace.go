@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/oklog/ulid/v2"
 
-	"github.com/hotshard/hotshard/internal/rollup/attribute"
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -118,11 +118,8 @@ func (s *Store[V]) transact(ctx context.Context, actions []types.TransactWriteIt
 	out, err := s.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
 		TransactItems: actions, ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 	})
-	canceled, _ := errors.AsType[*types.TransactionCanceledException](err)
-	if canceled != nil && slices.ContainsFunc(canceled.CancellationReasons, func(r types.CancellationReason) bool {
-		code := aws.ToString(r.Code)
-		return code == "ConditionalCheckFailed" || code == "TransactionConflict"
-	}) {
+	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
+	if ok && dynamo.HasReason(canceled, "ConditionalCheckFailed", "TransactionConflict") {
 		return 0, ErrMoved
 	}
 	if err != nil {
@@ -201,10 +198,10 @@ func (s *Store[V]) unchanged(p Part[V]) (condition *string, names map[string]str
 		return aws.String("attribute_not_exists(pk)"), nil, nil
 	}
 	if p.Damage == nil {
-		return aws.String(schema.RollupSequence + " = :was"), nil, item{":was": attribute.Text(p.Sequence)}
+		return aws.String(schema.RollupSequence + " = :was"), nil, item{":was": dynamo.String(p.Sequence)}
 	}
 	attributes := append(slices.Sorted(maps.Keys(s.kind.encode(p.Value))), schema.RollupSequence, schema.ExpiresAt)
-	return attribute.Unchanged(p.stored, attributes...)
+	return dynamo.Unchanged(p.stored, attributes...)
 }
 
 // Choose returns those parts that one Replace is to merge, the merged one among them, if

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -54,12 +52,12 @@ func (l *Boards) spans(board string, periods []Period, now time.Time) []span {
 // item returns the item of an entry that has n write shards to be on.
 func (s span) item(p Place, rev int64, n int) dynamo.Item {
 	it := dynamo.Key(schema.EntryKey(s.board, s.label, p.Player))
-	it[schema.EntryScore] = &types.AttributeValueMemberN{Value: p.Score.String()}
+	it[schema.EntryScore] = dynamo.Decimal(p.Score.String())
 	it[schema.EntryAt] = dynamo.Number(p.At.UnixMilli())
 	it[schema.EntryRev] = dynamo.Number(rev)
 	key := schema.BoardShardKey(s.board, s.label, shard.Calculated(p.Player, n))
-	it[schema.BoardShard] = &types.AttributeValueMemberS{Value: key}
-	it[schema.RankKey] = &types.AttributeValueMemberS{Value: p.RankKey()}
+	it[schema.BoardShard] = dynamo.String(key)
+	it[schema.RankKey] = dynamo.String(p.RankKey())
 	if !s.expires.IsZero() {
 		it[schema.ExpiresAt] = dynamo.Number(s.expires.Unix())
 	}

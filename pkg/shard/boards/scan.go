@@ -9,7 +9,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -63,9 +62,9 @@ func (s *boardScan) streams(low, high string, n int, desc bool) []*dynamo.Stream
 			KeyConditionExpression: aws.String("board_shard = :shard AND rank_key BETWEEN :low AND :high"),
 			ProjectionExpression:   aws.String("rank_key, rev, expires_at"),
 			ExpressionAttributeValues: dynamo.Item{
-				":shard": &types.AttributeValueMemberS{Value: schema.BoardShardKey(s.board, s.label, i)},
-				":low":   &types.AttributeValueMemberS{Value: low},
-				":high":  &types.AttributeValueMemberS{Value: high},
+				":shard": dynamo.String(schema.BoardShardKey(s.board, s.label, i)),
+				":low":   dynamo.String(low),
+				":high":  dynamo.String(high),
 			},
 			ScanIndexForward: aws.Bool(!desc),
 			Limit:            aws.Int32(dynamo.PageSize(n, s.most)),

@@ -75,8 +75,7 @@ func (l *Boards) remember(board string, it dynamo.Item, now time.Time) (knownBoa
 		if known.Settings, err = parseSettings(it); err != nil {
 			return knownBoard{}, fmt.Errorf("settings of board %q: %w", board, err)
 		}
-		used, _ := it[schema.BoardUsed].(*types.AttributeValueMemberBOOL)
-		known.used = used != nil && used.Value
+		known.used = dynamo.Truth(it, schema.BoardUsed)
 	}
 	var err error
 	if known.Settings, err = known.complete(); err != nil {
@@ -137,7 +136,7 @@ func (l *Boards) Configure(ctx context.Context, board string, s Settings) error 
 	_, err = l.updateSettings(ctx, board, s,
 		"SET #mode = :mode, #size = :size, #periods = :periods, #v = :v, #used = if_not_exists(#used, :false)",
 		"attribute_not_exists(#used) OR #used = :false OR #mode = :mode", dynamo.Item{":false": &types.AttributeValueMemberBOOL{}})
-	if _, refused := errors.AsType[*types.ConditionalCheckFailedException](err); refused {
+	if _, refused := dynamo.ConditionFailed(err); refused {
 		err = ErrModeSettled
 	}
 	if err != nil {
@@ -166,8 +165,9 @@ func (l *Boards) settle(ctx context.Context, board string, known knownBoard, now
 	it, err := l.updateSettings(ctx, board, known.Settings,
 		"SET #used = :true, #mode = :mode, #size = if_not_exists(#size, :size), #periods = if_not_exists(#periods, :periods), #v = :v",
 		"attribute_not_exists(#mode) OR #mode = :mode", dynamo.Item{":true": &types.AttributeValueMemberBOOL{Value: true}})
-	if failed, outrun := errors.AsType[*types.ConditionalCheckFailedException](err); outrun {
-		it, err = failed.Item, nil
+	there, outrun := dynamo.ConditionFailed(err)
+	if outrun {
+		it, err = there, nil
 	}
 	if err != nil {
 		return known, fmt.Errorf("settling the mode of board %q: %w", board, err)
@@ -180,9 +180,9 @@ func (l *Boards) updateSettings(ctx context.Context, board string, s Settings, u
 	for _, p := range s.Periods {
 		periods = append(periods, string(p))
 	}
-	values[":mode"] = &types.AttributeValueMemberS{Value: string(s.Mode)}
+	values[":mode"] = dynamo.String(string(s.Mode))
 	values[":size"] = dynamo.Number(int64(s.Size))
-	values[":periods"] = &types.AttributeValueMemberS{Value: strings.Join(periods, ",")}
+	values[":periods"] = dynamo.String(strings.Join(periods, ","))
 	values[":v"] = dynamo.Number(1)
 	err = dynamo.Persist(ctx, func(ctx context.Context) error {
 		out, err := l.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{

@@ -2,13 +2,11 @@ package boards
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
@@ -119,18 +117,14 @@ func (w *entryWrite) attempt(ctx context.Context) error {
 			return err
 		}
 		w.ask.Do(func() { w.l.watch.Requested(w.request) })
-		_, err = w.l.client.PutItem(ctx, &dynamodb.PutItemInput{
-			TableName: put.TableName, Item: put.Item,
-			ConditionExpression: put.ConditionExpression, ExpressionAttributeValues: put.ExpressionAttributeValues,
-			ReturnValuesOnConditionCheckFailure: put.ReturnValuesOnConditionCheckFailure,
-		}, dynamo.NoRetry)
+		_, err = w.l.client.PutItem(ctx, dynamo.PutInput(put), dynamo.NoRetry)
 		w.tell(ctx, put.Item, err)
-		failed, outrun := errors.AsType[*types.ConditionalCheckFailedException](err)
+		there, outrun := dynamo.ConditionFailed(err)
 		if !outrun {
 			w.wrote = err == nil
 			return err
 		}
-		if err := w.take(failed.Item); err != nil {
+		if err := w.take(there); err != nil {
 			return err
 		}
 	}

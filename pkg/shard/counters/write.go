@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
@@ -63,11 +62,7 @@ func (c *Writer) Add(ctx context.Context, name string, delta int64, now time.Tim
 		at := now.Add(time.Since(begin)) // a late attempt must not start a rev below a tombstone's
 		entry, count := c.shards.Newest(ctx, key, at)
 		n = shard.Another(count, n)
-		u := c.update(name, n, delta, at)
-		_, err := c.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-			TableName: u.TableName, Key: u.Key, UpdateExpression: u.UpdateExpression,
-			ExpressionAttributeNames: u.ExpressionAttributeNames, ExpressionAttributeValues: u.ExpressionAttributeValues,
-		}, dynamo.NoRetry)
+		_, err := c.client.UpdateItem(ctx, dynamo.UpdateInput(c.update(name, n, delta, at)), dynamo.NoRetry)
 		watching.Tell(ctx, c.watch, shardmap.Attempt{Key: key, Request: request.ID, Entry: entry, Shard: n, At: at}, err, dynamo.KeyRange)
 		return err
 	})

@@ -7,7 +7,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/document"
 	"github.com/hotshard/hotshard/internal/dynamo"
@@ -177,9 +176,9 @@ func (s *rangeScan) stream(pk string, size int) *dynamo.Stream {
 		TableName:              &s.reader.table,
 		KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"),
 		ExpressionAttributeValues: dynamo.Item{
-			":pk":   &types.AttributeValueMemberS{Value: pk},
-			":low":  &types.AttributeValueMemberS{Value: s.low},
-			":high": &types.AttributeValueMemberS{Value: s.high},
+			":pk":   dynamo.String(pk),
+			":low":  dynamo.String(s.low),
+			":high": dynamo.String(s.high),
 		},
 		ScanIndexForward: aws.Bool(!s.desc),
 		Limit:            aws.Int32(int32(size)),

@@ -170,12 +170,9 @@ func (h *hit) try(ctx context.Context, n int) (bool, error) {
 	if used, known := h.known(n); n >= h.first && known && used >= 0 && !last {
 		return h.takeOver(ctx, n)
 	}
-	u := h.update(n)
-	out, err := h.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: u.TableName, Key: u.Key, UpdateExpression: u.UpdateExpression, ConditionExpression: u.ConditionExpression,
-		ExpressionAttributeNames: u.ExpressionAttributeNames, ExpressionAttributeValues: u.ExpressionAttributeValues,
-		ReturnValues: types.ReturnValueUpdatedNew, ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-	}, dynamo.NoRetry)
+	in := dynamo.UpdateInput(h.update(n))
+	in.ReturnValues, in.ReturnValuesOnConditionCheckFailure = types.ReturnValueUpdatedNew, types.ReturnValuesOnConditionCheckFailureAllOld
+	out, err := h.client.UpdateItem(ctx, in, dynamo.NoRetry)
 	if n >= h.first || h.newest <= h.first { // those that give room to others say nothing
 		watching.Tell(ctx, h.watch, shardmap.Attempt{Key: h.base, Request: h.id, Entry: h.entry, Shard: n, At: h.now}, err, dynamo.KeyRange)
 	}

@@ -50,9 +50,9 @@ func (m *Migration) Copy(ctx context.Context, name string, s table.Span, report 
 	if err := m.need("Copy", WriteBoth); err != nil {
 		return Progress{}, err
 	}
-	w := m.walk(name, s, report, m.copyOne)
+	w := m.walk(name, s, report, copyOne)
 	if err := w.copy(ctx); err != nil {
-		return w.done, m.From.Describe("copying items of", name, err)
+		return w.done, describe(m.From, "copying items of", name, err)
 	}
 	return w.done, nil
 }
@@ -61,7 +61,7 @@ func (m *Migration) Copy(ctx context.Context, name string, s table.Span, report 
 // through the old.
 func (w *walk) copy(ctx context.Context) error {
 	after, among := strings.CutPrefix(w.span.After, onlyNew)
-	if w.span.After = after; (among || after == "") && w.m.From.Finds() {
+	if w.span.After = after; (among || after == "") && w.m.From.Raw().Finds() {
 		if err := w.refuseExtras(ctx); err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func (w *walk) refuseExtras(ctx context.Context) error {
 	look := w.m.walk(w.name, w.span, w.report, nil)
 	look.new = true
 	look.each = func(ctx context.Context, f met) (bool, error) {
-		is, err := w.m.extra(ctx, f)
+		is, err := f.extra(ctx)
 		if is {
 			look.extra.Add(1)
 		}
@@ -88,37 +88,39 @@ func (w *walk) refuseExtras(ctx context.Context) error {
 
 // copyOne makes one new item equal to the old one that was read. If it is so already,
 // at whatever instant, nothing is to be done.
-func (m *Migration) copyOne(ctx context.Context, f met) (bool, error) {
+func copyOne(ctx context.Context, f met) (bool, error) {
+	m := f.m
 	if m.expired(f.item) {
 		return false, nil
 	}
-	there, err := m.copyOf(ctx, &f)
+	there, err := f.findCopy(ctx)
 	if err != nil || equal(m.To, f.item, there) {
 		return false, err
 	}
-	p := f.pair(m)
-	if err = m.bring(ctx, p, f.item); errors.Is(err, dynamo.ErrOutrun) {
-		err = m.sync(ctx, p)
+	p := f.pair()
+	if err = p.bring(ctx, f.item); errors.Is(err, dynamo.ErrOutrun) {
+		err = p.sync(ctx)
 	}
-	if err == nil && m.From.Finds() && !f.from.Equal(f.olds[0]) {
-		err = m.overtaken(ctx, p, f.olds)
+	if err == nil && m.From.Raw().Finds() && !f.from.Equal(f.olds[0]) {
+		err = p.overtaken(ctx, f.olds)
 	}
 	return true, err
 }
 
 // overtaken looks again after a copy of an old item that was not on the first of its
 // places: a put that came meanwhile has gone to that, and counts.
-func (m *Migration) overtaken(ctx context.Context, p pair, olds []place.Place) (err error) {
-	if p.at, err = m.From.Target(ctx, olds, p.id); err != nil || m.same(p.at, p.otherAt) {
+func (p pair) overtaken(ctx context.Context, olds []place.Place) (err error) {
+	p.at, err = p.m.From.Raw().Target(ctx, olds, p.id)
+	if err != nil || p.m.same(p.at, p.otherAt) {
 		return err
 	}
-	return m.sync(ctx, p)
+	return p.sync(ctx)
 }
 
-// copyOf reads an old item's new one, nil for none, on all places where it may be, and
+// findCopy reads an old item's new one, nil for none, on all places where it may be, and
 // takes its place for the item's.
-func (m *Migration) copyOf(ctx context.Context, f *met) (table.Item, error) {
-	at, it, err := m.To.Look(ctx, f.news, f.id)
+func (f *met) findCopy(ctx context.Context) (table.Item, error) {
+	at, it, err := f.m.To.Raw().Look(ctx, f.news, f.id)
 	if it != nil {
 		f.to = at
 	}
@@ -126,18 +128,18 @@ func (m *Migration) copyOf(ctx context.Context, f *met) (table.Item, error) {
 }
 
 // pair is the item's, old and new.
-func (f met) pair(m *Migration) pair { return pair{m.From, m.To, f.from, f.to, f.id} }
+func (f met) pair() pair { return pair{f.m, f.m.From, f.m.To, f.from, f.to, f.id} }
 
 // extra tells whether no old item accounts for a new one.
-func (m *Migration) extra(ctx context.Context, f met) (bool, error) {
-	if m.expired(f.item) || f.stray {
-		return !m.expired(f.item), nil
+func (f met) extra(ctx context.Context) (bool, error) {
+	if expired := f.m.expired(f.item); expired || f.stray {
+		return !expired, nil
 	}
-	_, there, err := m.From.Look(ctx, f.olds, f.id)
+	_, there, err := f.m.From.Raw().Look(ctx, f.olds, f.id)
 	if err != nil || there != nil {
 		return false, err
 	}
-	old, new, err := m.read(ctx, f.pair(m)) // both may have come or gone since
+	old, new, err := f.pair().read(ctx) // both may have come or gone since
 	return old == nil && new != nil, err
 }
 
@@ -148,27 +150,28 @@ func (m *Migration) Prune(ctx context.Context, name string, s table.Span, report
 	if err := m.need("Prune", WriteBoth); err != nil {
 		return Progress{}, err
 	}
-	if !m.From.Finds() {
+	if !m.From.Raw().Finds() {
 		return Progress{}, fmt.Errorf("%w: Prune can't find the old items of %s singly", shard.ErrMisused, m.From.Name)
 	}
 	s.After = strings.TrimPrefix(s.After, onlyNew)
-	w := m.walk(name, s, report, m.pruneOne)
+	w := m.walk(name, s, report, pruneOne)
 	w.new = true
 	if err := w.run(ctx); err != nil {
-		return w.done, m.To.Describe("pruning new items of", name, err)
+		return w.done, describe(m.To, "pruning new items of", name, err)
 	}
 	return w.done, nil
 }
 
-func (m *Migration) pruneOne(ctx context.Context, f met) (bool, error) {
-	is, err := m.extra(ctx, f)
+// pruneOne deletes a new item that no old one accounts for.
+func pruneOne(ctx context.Context, f met) (bool, error) {
+	is, err := f.extra(ctx)
 	switch {
 	case err != nil || !is:
 		return false, err
 	case f.stray:
-		return true, m.To.RemoveAt(ctx, f.to, f.id)
+		return true, f.m.To.Raw().RemoveAt(ctx, f.to, f.id)
 	}
-	return true, m.sync(ctx, f.pair(m))
+	return true, f.pair().sync(ctx)
 }
 
 // ttlKeeps is the age at which DynamoDB's TTL takes a time for a mistake, and no longer
@@ -183,6 +186,6 @@ func (m *Migration) expired(it table.Item) bool {
 	}
 	text, _ := dynamo.Attribute(it, m.TTL)
 	seconds, err := strconv.ParseInt(text, 10, 64)
-	age := m.From.Clock().Sub(time.Unix(seconds, 0))
+	age := m.From.Raw().Clock().Sub(time.Unix(seconds, 0))
 	return err == nil && age >= 0 && age < ttlKeeps
 }

@@ -41,11 +41,11 @@ func (m *Migration) Verify(ctx context.Context, name string, s table.Span) (Comp
 	if m.Phase != WriteOld {
 		err = old.run(ctx)
 	}
-	if err == nil && (m.Phase == WriteOld || m.From.Finds()) {
+	if err == nil && (m.Phase == WriteOld || m.From.Raw().Finds()) {
 		err = new.run(ctx)
 	}
 	if err != nil {
-		return Comparison{}, m.From.Describe("comparing items of", name, err)
+		return Comparison{}, describe(m.From, "comparing items of", name, err)
 	}
 	v.found.Compared = old.done.Seen + new.done.Seen
 	return v.found, nil
@@ -60,11 +60,11 @@ type verification struct {
 
 // old compares an old item with its new one.
 func (v *verification) old(ctx context.Context, f met) (bool, error) {
-	there, err := v.m.copyOf(ctx, &f)
+	there, err := f.findCopy(ctx)
 	if err != nil || equal(v.m.To, f.item, there) {
 		return false, err
 	}
-	old, new, err := v.m.read(ctx, f.pair(v.m))
+	old, new, err := f.pair().read(ctx)
 	switch {
 	case err != nil, old == nil, equal(v.m.To, old, new), v.m.expired(old) && (new == nil || v.m.expired(new)):
 	case new == nil:
@@ -78,7 +78,7 @@ func (v *verification) old(ctx context.Context, f met) (bool, error) {
 // new looks whether an old item accounts for a new one. If so, they were compared.
 func (v *verification) new(ctx context.Context, f met) (is bool, err error) {
 	if is = v.m.Phase == WriteOld && !v.m.expired(f.item); !is {
-		is, err = v.m.extra(ctx, f)
+		is, err = f.extra(ctx)
 	}
 	if is {
 		v.add("extra", &v.found.Extra, f)
@@ -107,7 +107,7 @@ func (m *Migration) Drop(ctx context.Context, name string, s table.Span, orphans
 	}
 	var w *walk
 	w = m.walk(name, s, report, func(ctx context.Context, f met) (bool, error) {
-		new, err := m.copyOf(ctx, &f)
+		new, err := f.findCopy(ctx)
 		if err != nil {
 			return false, err
 		}
@@ -116,11 +116,11 @@ func (m *Migration) Drop(ctx context.Context, name string, s table.Span, orphans
 			w.kept.Add(1)
 			return false, nil
 		}
-		return true, m.From.RemoveAt(ctx, f.from, f.id)
+		return true, m.From.Raw().RemoveAt(ctx, f.from, f.id)
 	})
 	w.drops = true
 	if err := w.run(ctx); err != nil {
-		return w.done, m.From.Describe("dropping old items of", name, err)
+		return w.done, describe(m.From, "dropping old items of", name, err)
 	}
 	return w.done, nil
 }

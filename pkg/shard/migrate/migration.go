@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -83,12 +84,17 @@ func (m *Migration) fault() error {
 	switch {
 	case m.From.PartitionKey != m.To.PartitionKey || m.From.SortKey != m.To.SortKey:
 		return fmt.Errorf("%w: a Migration from %s to %s: their keys have different names", shard.ErrMisused, m.From.Name, m.To.Name)
-	case !m.To.Finds():
+	case !m.To.Raw().Finds():
 		return fmt.Errorf("%w: a Migration to %s: its layout can't find an item again", shard.ErrMisused, m.To.Name)
-	case !m.From.Finds() && m.From.Name == m.To.Name && m.From.KeyFormat() == m.To.KeyFormat():
+	case !m.From.Raw().Finds() && m.From.Name == m.To.Name && cmp.Or(m.From.Format, shard.Hash) == cmp.Or(m.To.Format, shard.Hash):
 		return fmt.Errorf("%w: a Migration within %s: the old items' places are random, so the new ones need another Format", shard.ErrMisused, m.To.Name)
 	}
 	return nil
+}
+
+// describe says which operation failed, on what.
+func describe(t *table.Table, operation, name string, err error) error {
+	return fmt.Errorf("%s %q of table %s: %w", operation, name, t.Name, err)
 }
 
 // need tells whether the migration is sound and in one of the phases.
@@ -110,10 +116,10 @@ func (m *Migration) dual() bool { return m.Phase == WriteBoth || m.Phase == Read
 // view is a table as the migration reads it: in one table the other's items are
 // beside its own.
 func (m *Migration) view(t *table.Table) *table.Table {
-	if m.From.Name != m.To.Name || !t.Finds() {
+	if m.From.Name != m.To.Name || !t.Raw().Finds() {
 		return t
 	}
-	return t.Reading(table.Placed)
+	return t.Raw().Placed()
 }
 
 // truth is the table that is read, and the other one.

@@ -21,6 +21,7 @@ import (
 
 // pair is where one item is twice: once as the truth.
 type pair struct {
+	m            *Migration
 	truth, other *table.Table
 	at, otherAt  place.Place
 	id           place.Identity // what tells it apart, old or new
@@ -29,23 +30,23 @@ type pair struct {
 // pair puts an item's places in the order of the phase.
 func (m *Migration) pair(from, to place.Place, id place.Identity) pair {
 	if m.Phase >= ReadNew {
-		return pair{m.To, m.From, to, from, id}
+		return pair{m, m.To, m.From, to, from, id}
 	}
-	return pair{m.From, m.To, from, to, id}
+	return pair{m, m.From, m.To, from, to, id}
 }
 
 // identity is what tells an item apart in either table: where only one of them tells
 // items with equal sort keys apart, the other can't hold both.
 func (m *Migration) identity(it table.Item) place.Identity {
-	return place.Merged(m.From.Identity(it), m.To.Identity(it))
+	return place.Merged(m.From.Raw().Identity(it), m.To.Raw().Identity(it))
 }
 
 // stored reads what is at both places at one instant. An empty place is nil.
-func (m *Migration) stored(ctx context.Context, p pair) (truth, other table.Item, err error) {
+func (p pair) stored(ctx context.Context) (truth, other table.Item, err error) {
 	err = dynamo.Persist(ctx, func(ctx context.Context) error {
-		out, err := m.Client.TransactGetItems(ctx, &dynamodb.TransactGetItemsInput{TransactItems: []types.TransactGetItem{
-			{Get: &types.Get{TableName: &p.truth.Name, Key: p.truth.Key(p.at)}},
-			{Get: &types.Get{TableName: &p.other.Name, Key: p.other.Key(p.otherAt)}},
+		out, err := p.m.Client.TransactGetItems(ctx, &dynamodb.TransactGetItemsInput{TransactItems: []types.TransactGetItem{
+			{Get: &types.Get{TableName: &p.truth.Name, Key: p.truth.Raw().Key(p.at)}},
+			{Get: &types.Get{TableName: &p.other.Name, Key: p.other.Raw().Key(p.otherAt)}},
 		}}, dynamo.NoRetry)
 		if err == nil {
 			truth, other = out.Responses[0].Item, out.Responses[1].Item
@@ -57,8 +58,8 @@ func (m *Migration) stored(ctx context.Context, p pair) (truth, other table.Item
 
 // read reads both at one instant, as stored. Where another item is, the item is absent:
 // nil.
-func (m *Migration) read(ctx context.Context, p pair) (truth, other table.Item, err error) {
-	truth, other, err = m.stored(ctx, p)
+func (p pair) read(ctx context.Context) (truth, other table.Item, err error) {
+	truth, other, err = p.stored(ctx)
 	return own(p.id, truth), own(p.id, other), err
 }
 
@@ -87,18 +88,18 @@ func contents(t *table.Table, it table.Item) table.Item {
 
 // align makes the other side equal to the truth, and returns it. It is dynamo.ErrOutrun when
 // others wrote meanwhile.
-func (m *Migration) align(ctx context.Context, p pair) (table.Item, error) {
-	truth, other, err := m.read(ctx, p)
+func (p pair) align(ctx context.Context) (table.Item, error) {
+	truth, other, err := p.read(ctx)
 	if err != nil || equal(p.truth, truth, other) {
 		return truth, err
 	}
-	return truth, m.bring(ctx, p, truth)
+	return truth, p.bring(ctx, truth)
 }
 
 // bring makes the other side equal to the truth as it was read. The write is
 // conditional on the truth being so still: not even a process that stood still for
 // long can put back something old. It is dynamo.ErrOutrun when it is not.
-func (m *Migration) bring(ctx context.Context, p pair, truth table.Item) error {
+func (p pair) bring(ctx context.Context, truth table.Item) error {
 	check, err := stillIs(p.truth, p.at, truth, p.id)
 	if err != nil {
 		return err
@@ -107,7 +108,7 @@ func (m *Migration) bring(ctx context.Context, p pair, truth table.Item) error {
 	if truth != nil {
 		change = p.put(p.other, p.otherAt, truth)
 	}
-	err = m.transact(ctx, types.TransactWriteItem{ConditionCheck: check}, change)
+	err = p.m.transact(ctx, types.TransactWriteItem{ConditionCheck: check}, change)
 	switch failed := dynamo.FailedConditions(err); {
 	case len(failed) == 0 && err != nil:
 		return err
@@ -117,8 +118,8 @@ func (m *Migration) bring(ctx context.Context, p pair, truth table.Item) error {
 		return p.id.Taken()
 	}
 	// What the condition can't see is an attribute that came new in between.
-	now, err := p.truth.ReadAt(ctx, p.at)
-	if err == nil && !equal(p.truth, truth, own(p.id, now)) {
+	_, now, err := p.truth.Raw().Look(ctx, []place.Place{p.at}, p.id)
+	if err == nil && !equal(p.truth, truth, now) {
 		err = dynamo.ErrOutrun
 	}
 	return err
@@ -126,26 +127,18 @@ func (m *Migration) bring(ctx context.Context, p pair, truth table.Item) error {
 
 // put is a put of the item that does not replace another one.
 func (p pair) put(t *table.Table, at place.Place, it table.Item) types.TransactWriteItem {
-	g := p.id.Free(t.PartitionKey)
-	return types.TransactWriteItem{Put: &types.Put{
-		TableName: &t.Name, Item: t.Stored(it, at),
-		ConditionExpression: g.Condition, ExpressionAttributeNames: g.Names, ExpressionAttributeValues: g.Values,
-	}}
+	return types.TransactWriteItem{Put: t.Raw().Put(it, at, p.id)}
 }
 
-// delete is a delete of the item and of no other one.
+// deletion is a delete of the item and of no other one.
 func deletion(id place.Identity, t *table.Table, at place.Place) types.TransactWriteItem {
-	g := id.Free(t.PartitionKey)
-	return types.TransactWriteItem{Delete: &types.Delete{
-		TableName: &t.Name, Key: t.Key(at),
-		ConditionExpression: g.Condition, ExpressionAttributeNames: g.Names, ExpressionAttributeValues: g.Values,
-	}}
+	return types.TransactWriteItem{Delete: t.Raw().Deletion(at, id)}
 }
 
 // sync aligns until nobody interferes.
-func (m *Migration) sync(ctx context.Context, p pair) error {
+func (p pair) sync(ctx context.Context) error {
 	return undisturbed(ctx, func(ctx context.Context) error {
-		_, err := m.align(ctx, p)
+		_, err := p.align(ctx)
 		return err
 	})
 }
@@ -198,7 +191,7 @@ func stillIs(t *table.Table, at place.Place, it table.Item, id place.Identity) (
 	}
 	condition := strings.Join(terms, " AND ")
 	return &types.ConditionCheck{
-		TableName: &t.Name, Key: t.Key(at), ConditionExpression: &condition,
+		TableName: &t.Name, Key: t.Raw().Key(at), ConditionExpression: &condition,
 		ExpressionAttributeNames: g.Names, ExpressionAttributeValues: place.Merged(g.Values, values),
 	}, nil
 }

@@ -35,6 +35,7 @@ type walk struct {
 
 // met is an item that a walk has come by.
 type met struct {
+	m        *Migration
 	item     table.Item // as it was read, with the keys that callers know
 	from, to place.Place
 	olds     []place.Place // where the old one may be, and the new one: first where it belongs
@@ -65,11 +66,8 @@ func (w *walk) run(ctx context.Context) error {
 	if w.new {
 		t = w.m.To
 	}
-	if w.new || w.m.From.Finds() {
-		t = t.Reading(table.AllThere)
-	}
 	w.part, w.last, w.seen = nil, place.Position{}, nil
-	for found, err := range t.Scan(ctx, w.name, w.span) {
+	for found, err := range t.Raw().Scan(ctx, w.name, w.span, w.new || w.m.From.Raw().Finds()) {
 		if err != nil {
 			return err
 		}
@@ -87,19 +85,19 @@ func (w *walk) run(ctx context.Context) error {
 }
 
 // beside tells whether old and new items may be in one partition.
-func (m *Migration) beside() bool { return m.From.Name == m.To.Name && m.From.Finds() }
+func (m *Migration) beside() bool { return m.From.Name == m.To.Name && m.From.Raw().Finds() }
 
 func (w *walk) take(ctx context.Context, s table.Stored) error {
-	from, err := w.m.From.Places(ctx, w.name, s.Item)
+	from, err := w.m.From.Raw().Places(ctx, w.name, s.Item)
 	if err != nil {
 		return err
 	}
-	to, err := w.m.To.Places(ctx, w.name, s.Item)
+	to, err := w.m.To.Raw().Places(ctx, w.name, s.Item)
 	if err != nil {
 		return err
 	}
 	read := place.Place{PK: s.PK, Sort: s.Sort}
-	found := met{item: s.Item, from: from[0], to: to[0], olds: from, news: w.m.newOnly(from, to), id: w.m.identity(s.Item), at: s.At}
+	found := met{m: w.m, item: s.Item, from: from[0], to: to[0], olds: from, news: w.m.newOnly(from, to), id: w.m.identity(s.Item), at: s.At}
 	if w.new {
 		found.to, found.stray = read, !slices.ContainsFunc(to, read.Equal)
 		found.stays = w.m.beside() && slices.ContainsFunc(from, read.Equal)
@@ -124,12 +122,12 @@ func (w *walk) take(ctx context.Context, s table.Stored) error {
 func (w *walk) counts(ctx context.Context, f met) (bool, error) {
 	m, known := w.m, slices.ContainsFunc(f.olds, f.from.Equal)
 	switch {
-	case !m.From.Finds(), f.from.Equal(f.olds[0]), w.drops && (known || !m.beside()):
+	case !m.From.Raw().Finds(), f.from.Equal(f.olds[0]), w.drops && (known || !m.beside()):
 		return true, nil
 	case !known && f.shared:
 		return false, nil
 	}
-	at, it, err := m.From.Look(ctx, f.olds, f.id)
+	at, it, err := m.From.Raw().Look(ctx, f.olds, f.id)
 	if err == nil && it == nil && !known {
 		err = fmt.Errorf("%w: %q holds an item that the old layout would look for under %q: it would be lost", shard.ErrMisused, f.from.PK, f.olds[0].PK)
 	}
@@ -142,7 +140,7 @@ func (w *walk) distinct(f met) error {
 	if w.last.Sort == nil || dynamo.CompareValues(w.last.Sort, f.at.Sort) != 0 {
 		w.seen = map[string]table.Item{}
 	}
-	by := dynamo.Apart(f.item, w.m.To.TellsBy())
+	by := dynamo.Apart(f.item, w.m.To.Raw().TellsBy())
 	if other := w.seen[by]; other != nil && !equal(w.m.From, other, f.item) {
 		return fmt.Errorf("%w: %q holds an item that would become one with another that has its sort key %q: take them away with From.Delete, and put the right one again",
 			shard.ErrMisused, f.from.PK, place.Spelled(f.at.Sort))

@@ -24,7 +24,7 @@ func (m *Migration) Put(ctx context.Context, it table.Item) error {
 		t, _ := m.truth()
 		return t.Put(ctx, it)
 	}
-	name, err := m.From.NameOf(it)
+	name, err := m.From.Raw().NameOf(it)
 	if err != nil {
 		return err
 	}
@@ -34,16 +34,16 @@ func (m *Migration) Put(ctx context.Context, it table.Item) error {
 	case m.same(from, to):
 		return m.From.Put(ctx, it)
 	default:
-		err = m.putBoth(ctx, m.pair(from, to, m.identity(it)), it)
+		err = m.pair(from, to, m.identity(it)).putBoth(ctx, it)
 	}
 	if err != nil {
-		return m.To.Describe("putting an item, old and new, of", name, err)
+		return describe(m.To, "putting an item, old and new, of", name, err)
 	}
 	return nil
 }
 
-func (m *Migration) putBoth(ctx context.Context, p pair, it table.Item) error {
-	err := m.transact(ctx, p.put(p.truth, p.at, it), p.put(p.other, p.otherAt, it))
+func (p pair) putBoth(ctx context.Context, it table.Item) error {
+	err := p.m.transact(ctx, p.put(p.truth, p.at, it), p.put(p.other, p.otherAt, it))
 	if len(dynamo.FailedConditions(err)) > 0 {
 		return p.id.Taken()
 	}
@@ -52,11 +52,11 @@ func (m *Migration) putBoth(ctx context.Context, p pair, it table.Item) error {
 
 // both returns where an item goes, old and new.
 func (m *Migration) both(ctx context.Context, name string, it table.Item) (from, to place.Place, err error) {
-	old, err := m.From.Places(ctx, name, it)
+	old, err := m.From.Raw().Places(ctx, name, it)
 	if err != nil {
 		return place.Place{}, place.Place{}, err
 	}
-	new, err := m.To.Places(ctx, name, it)
+	new, err := m.To.Raw().Places(ctx, name, it)
 	if err != nil {
 		return place.Place{}, place.Place{}, err
 	}
@@ -87,7 +87,7 @@ func (m *Migration) Delete(ctx context.Context, key table.Item) error {
 		return m.From.Delete(ctx, key)
 	}
 	if err := m.deleteAll(ctx, m.identity(key), all); err != nil {
-		return m.To.Describe(operation, name, err)
+		return describe(m.To, operation, name, err)
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func (m *Migration) spots(olds, news []place.Place) (all []spot) {
 func (m *Migration) deleteAll(ctx context.Context, id place.Identity, all []spot) error {
 	first := min(len(all), dynamo.MaxActions)
 	for _, s := range all[first:] {
-		if err := s.table.RemoveAt(ctx, s.Place, id); err != nil {
+		if err := s.table.Raw().RemoveAt(ctx, s.Place, id); err != nil {
 			return err
 		}
 	}
@@ -153,12 +153,12 @@ func (m *Migration) deleteOnce(ctx context.Context, id place.Identity, all []spo
 
 // findBoth returns where the item of a key may be, old and new: first where it belongs.
 func (m *Migration) findBoth(ctx context.Context, operation string, key table.Item) (name string, olds, news []place.Place, err error) {
-	name, olds, err = m.From.Find(ctx, operation, key)
+	name, olds, err = m.From.Raw().Find(ctx, operation, key)
 	if err != nil {
 		return "", nil, nil, err
 	}
-	if news, err = m.To.Places(ctx, name, key); err != nil {
-		return "", nil, nil, m.To.Describe(operation, name, err)
+	if news, err = m.To.Raw().Places(ctx, name, key); err != nil {
+		return "", nil, nil, describe(m.To, operation, name, err)
 	}
 	return name, olds, news, nil
 }
@@ -178,13 +178,13 @@ func (m *Migration) newOnly(olds, news []place.Place) []place.Place {
 // target is the pair of an item: where it is, or else where it belongs. An old one that
 // is on another of its places, and where the new one belongs, is given its first place.
 func (m *Migration) target(ctx context.Context, olds, news []place.Place, id place.Identity) (pair, error) {
-	from, err := m.From.Target(ctx, olds, id)
+	from, err := m.From.Raw().Target(ctx, olds, id)
 	if err != nil {
 		return pair{}, err
 	}
-	to, err := m.To.Target(ctx, m.newOnly(olds, news), id)
+	to, err := m.To.Raw().Target(ctx, m.newOnly(olds, news), id)
 	if m.same(from, to) && !from.Equal(olds[0]) {
-		return pair{m.To, m.From, to, olds[0], id}, err
+		return pair{m, m.To, m.From, to, olds[0], id}, err
 	}
 	return m.pair(from, to, id), err
 }
@@ -212,35 +212,35 @@ func (m *Migration) Update(ctx context.Context, key table.Item, in *dynamodb.Upd
 	}
 	p, err := m.target(ctx, olds, news, m.identity(key))
 	if err != nil {
-		return m.To.Describe(operation, name, err)
+		return describe(m.To, operation, name, err)
 	}
 	if m.same(p.at, p.otherAt) {
 		_, err := m.From.Update(ctx, key, in)
 		return err
 	}
-	if err := undisturbed(ctx, func(ctx context.Context) error { return m.updateBoth(ctx, p, in) }); err != nil {
-		return m.To.Describe(operation, name, err)
+	if err := undisturbed(ctx, func(ctx context.Context) error { return p.updateBoth(ctx, in) }); err != nil {
+		return describe(m.To, operation, name, err)
 	}
 	return nil
 }
 
 // updateBoth updates a pair that is equal, under the condition that it still is there
 // or still is absent: to update an item that is not copied yet would make half a one.
-func (m *Migration) updateBoth(ctx context.Context, p pair, in *dynamodb.UpdateItemInput) error {
-	there, err := m.align(ctx, p)
+func (p pair) updateBoth(ctx context.Context, in *dynamodb.UpdateItemInput) error {
+	there, err := p.align(ctx)
 	if err != nil {
 		return err
 	}
-	err = m.transact(ctx, p.update(p.truth, p.at, in, there != nil), p.update(p.other, p.otherAt, in, there != nil))
+	err = p.m.transact(ctx, p.update(p.truth, p.at, in, there != nil), p.update(p.other, p.otherAt, in, there != nil))
 	if len(dynamo.FailedConditions(err)) == 0 {
 		return err
 	}
-	return m.refusal(ctx, p, in, there)
+	return p.refusal(ctx, in, there)
 }
 
 // refusal says why an update's conditions did not hold.
-func (m *Migration) refusal(ctx context.Context, p pair, in *dynamodb.UpdateItemInput, there table.Item) error {
-	truth, other, err := m.stored(ctx, p)
+func (p pair) refusal(ctx context.Context, in *dynamodb.UpdateItemInput, there table.Item) error {
+	truth, other, err := p.stored(ctx)
 	if err != nil {
 		return err
 	}
@@ -266,7 +266,7 @@ func (p pair) update(t *table.Table, at place.Place, in *dynamodb.UpdateItemInpu
 	}
 	g = g.And(in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues)
 	return types.TransactWriteItem{Update: &types.Update{
-		TableName: &t.Name, Key: t.Key(at), UpdateExpression: &expression, ConditionExpression: g.Condition,
+		TableName: &t.Name, Key: t.Raw().Key(at), UpdateExpression: &expression, ConditionExpression: g.Condition,
 		ExpressionAttributeNames: g.Names, ExpressionAttributeValues: g.Values,
 	}}
 }

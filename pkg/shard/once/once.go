@@ -145,7 +145,8 @@ func (t *onceTry) do(ctx context.Context) (before []byte, err error) {
 		TransactItems: append(writes, t.marker(t.call, t.now)),
 	}, dynamo.NoRetry)
 	t.told.Told(ctx, loads, err)
-	if marker := refusal(err, len(writes)); marker != nil {
+	marker, refused := dynamo.ActionFailed(err, len(writes))
+	if refused && marker != nil {
 		before, err = answerOf(marker, t.call)
 	} else if dynamo.Outrun(err, len(writes)) {
 		err = fmt.Errorf("%w: %w", dynamo.ErrOutrun, err)
@@ -199,19 +200,6 @@ func (o *Applier) marker(call Call, now time.Time) types.TransactWriteItem {
 // binary is an attribute of bytes: of nil, which DynamoDB refuses, of none.
 func binary(b []byte) types.AttributeValue {
 	return &types.AttributeValueMemberB{Value: append([]byte{}, b...)}
-}
-
-// refusal returns the marker that made a transaction fail, if that was it.
-func refusal(err error, at int) dynamo.Item {
-	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
-	if !ok || len(canceled.CancellationReasons) <= at {
-		return nil
-	}
-	reason := canceled.CancellationReasons[at]
-	if aws.ToString(reason.Code) != "ConditionalCheckFailed" {
-		return nil
-	}
-	return reason.Item
 }
 
 func answerOf(marker dynamo.Item, call Call) ([]byte, error) {

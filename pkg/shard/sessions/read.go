@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"strconv"
 	"strings"
 	"time"
 
@@ -20,8 +19,8 @@ import (
 
 // ReaderClient is what a Reader calls of DynamoDB.
 type ReaderClient interface {
-	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
-	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
+	dynamo.Getter
+	dynamo.Querier
 }
 
 // Reader is the part of a [Store] that reads.
@@ -119,15 +118,11 @@ func parse(group, id string, it item) (Session, error) {
 	for name, into := range map[string]*time.Time{
 		schema.SessionStarted: &one.Started, schema.SessionRenewed: &one.Renewed, schema.SessionEnds: &one.Ends,
 	} {
-		n, ok := it[name].(*types.AttributeValueMemberN)
+		at, ok := dynamo.Millis(it, name)
 		if !ok {
-			return Session{}, fmt.Errorf("session %q: it has no number %s", id, name)
+			return Session{}, fmt.Errorf("session %q: it has no whole number %s", id, name)
 		}
-		at, err := strconv.ParseInt(n.Value, 10, 64)
-		if err != nil {
-			return Session{}, fmt.Errorf("session %q: %s: %w", id, name, err)
-		}
-		*into = time.UnixMilli(at).UTC()
+		*into = at
 	}
 	return one, nil
 }

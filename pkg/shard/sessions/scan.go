@@ -8,7 +8,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
@@ -91,32 +90,16 @@ func (s *scan) query(ctx context.Context, n int, low, high string, paged bool) (
 		},
 		Limit: aws.Int32(int32(min(max(maxRows/s.shards, minPage), maxPage))),
 	}
-	for {
-		var page *dynamodb.QueryOutput
-		err := dynamo.Persist(ctx, func(ctx context.Context) (err error) {
-			page, err = s.client.Query(ctx, input, dynamo.NoRetry)
-			return err
-		})
+	for page, err := range dynamo.Pages(ctx, dynamo.Persistent(s.client), input) {
 		if err != nil {
 			return nil, "", fmt.Errorf("querying write shard %d: %w", n, err)
 		}
 		for _, row := range page.Items {
-			keys = append(keys, keyOf(row))
+			keys = append(keys, dynamo.Text(row, schema.SK))
 		}
-		if len(page.LastEvaluatedKey) == 0 {
-			return keys, high, nil
+		if paged && len(page.LastEvaluatedKey) > 0 {
+			return keys, dynamo.Text(page.LastEvaluatedKey, schema.SK), nil
 		}
-		if paged {
-			return keys, keyOf(page.LastEvaluatedKey), nil
-		}
-		input.ExclusiveStartKey = page.LastEvaluatedKey
 	}
-}
-
-func keyOf(row item) string {
-	sk, _ := row[schema.SK].(*types.AttributeValueMemberS)
-	if sk == nil {
-		return ""
-	}
-	return sk.Value
+	return keys, high, nil
 }

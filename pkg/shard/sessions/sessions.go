@@ -50,7 +50,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
@@ -62,8 +61,8 @@ import (
 // Client is what a Store calls of DynamoDB.
 type Client interface {
 	ReaderClient
-	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
-	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
+	dynamo.Updater
+	dynamo.Deleter
 }
 
 // Bounds of a session's time to live.
@@ -171,7 +170,7 @@ func (s *Store) End(ctx context.Context, group, id string, now time.Time) error 
 
 // EndTransact returns End's write as an action of a transaction.
 func (s *Store) EndTransact(group, id string) types.TransactWriteItem {
-	return types.TransactWriteItem{Delete: &types.Delete{TableName: &s.table, Key: itemKey(group, id)}}
+	return types.TransactWriteItem{Delete: s.deletion(group, id)}
 }
 
 // Key is a group's key in the shard map.

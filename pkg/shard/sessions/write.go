@@ -2,13 +2,11 @@ package sessions
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
@@ -48,16 +46,14 @@ func (c *call) put(ctx context.Context, l Lease) (Session, error) {
 	n, entry := c.place(ctx, l.Group, l.ID, at)
 	attempt := shardmap.Attempt{Key: c.request.Key, Request: c.request.ID, Entry: entry, Shard: n, At: at}
 	for _, u := range []*types.Update{c.renew(l, n, at), c.start(l, n, at)} {
-		out, err := c.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-			TableName: u.TableName, Key: u.Key, UpdateExpression: u.UpdateExpression, ConditionExpression: u.ConditionExpression,
-			ExpressionAttributeNames: u.ExpressionAttributeNames, ExpressionAttributeValues: u.ExpressionAttributeValues,
-			ReturnValues: types.ReturnValueAllNew,
-		}, dynamo.NoRetry)
+		in := dynamo.UpdateInput(u)
+		in.ReturnValues = types.ReturnValueAllNew
+		out, err := c.client.UpdateItem(ctx, in, dynamo.NoRetry)
 		watching.Tell(ctx, c.watch, attempt, err, dynamo.IndexKeyRange)
 		if err == nil {
 			return parse(l.Group, l.ID, out.Attributes)
 		}
-		if _, refused := errors.AsType[*types.ConditionalCheckFailedException](err); !refused {
+		if _, refused := dynamo.ConditionFailed(err); !refused {
 			return Session{}, err
 		}
 	}
@@ -68,7 +64,7 @@ func (c *call) put(ctx context.Context, l Lease) (Session, error) {
 func (c *call) end(ctx context.Context) error {
 	at := c.now()
 	n, entry := c.place(ctx, c.group, c.id, at)
-	_, err := c.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &c.table, Key: itemKey(c.group, c.id)}, dynamo.NoRetry)
+	_, err := c.client.DeleteItem(ctx, dynamo.DeleteInput(c.deletion(c.group, c.id)), dynamo.NoRetry)
 	watching.Tell(ctx, c.watch, shardmap.Attempt{Key: c.request.Key, Request: c.request.ID, Entry: entry, Shard: n, At: at}, err, dynamo.IndexKeyRange)
 	return err
 }
@@ -110,6 +106,11 @@ func (s *Store) update(l Lease, n int, at time.Time, condition, started, otherwi
 	}
 	u.UpdateExpression = aws.String("SET ends_at = :ends, expires_at = :expires, renewed_at = :now, session_shard = :shard, started_at = " + started + otherwise)
 	return u
+}
+
+// deletion is the write that ends a session.
+func (s *Store) deletion(group, id string) *types.Delete {
+	return &types.Delete{TableName: &s.table, Key: itemKey(group, id)}
 }
 
 // unchanged makes a write conditional on the session that was read.

@@ -116,7 +116,7 @@ func parseEntry(key string, it dynamo.Item) (Entry, error) {
 	if e.Max > shard.MaxShards {
 		return e, fmt.Errorf("shard map: %q: %d write shards are more than %d", key, e.Max, shard.MaxShards)
 	}
-	e.Pinned, e.Forgotten, e.gone = truth(it, attrPinned), truth(it, attrForgotten), truth(it, attrDeleted)
+	e.Pinned, e.Forgotten, e.gone = dynamo.Truth(it, attrPinned), dynamo.Truth(it, attrForgotten), dynamo.Truth(it, attrDeleted)
 	if e.gone {
 		e.Max = 0
 	}
@@ -163,7 +163,7 @@ func (e Entry) attributes() dynamo.Item {
 	notes := dynamo.Item{}
 	for at, n := range e.Notes {
 		notes[shard.FormatEpoch(time.UnixMilli(at))] = &types.AttributeValueMemberM{Value: dynamo.Item{
-			"by": &types.AttributeValueMemberS{Value: n.By}, "why": &types.AttributeValueMemberS{Value: n.Why},
+			"by": dynamo.String(n.By), "why": dynamo.String(n.Why),
 		}}
 	}
 	it[attrCount], it[attrMax] = dynamo.Number(int64(e.History.Newest())), dynamo.Number(int64(e.Max))
@@ -180,7 +180,7 @@ func (e Entry) attributes() dynamo.Item {
 func (e Entry) history() *types.AttributeValueMemberL {
 	list := &types.AttributeValueMemberL{}
 	for _, s := range e.History.Strings() {
-		list.Value = append(list.Value, &types.AttributeValueMemberS{Value: s})
+		list.Value = append(list.Value, dynamo.String(s))
 	}
 	return list
 }
@@ -203,9 +203,4 @@ func instant(it dynamo.Item, name string) (time.Time, error) {
 
 func seconds(t time.Time) *types.AttributeValueMemberN {
 	return &types.AttributeValueMemberN{Value: shard.FormatEpoch(t)}
-}
-
-func truth(it dynamo.Item, name string) bool {
-	b, _ := it[name].(*types.AttributeValueMemberBOOL)
-	return b != nil && b.Value
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
@@ -45,7 +44,7 @@ func (m *Map) partQueries() (list []*dynamodb.QueryInput) {
 	for n := range schema.MapParts {
 		list = append(list, &dynamodb.QueryInput{
 			TableName: &m.table, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("pk = :part"),
-			ExpressionAttributeValues: dynamo.Item{":part": &types.AttributeValueMemberS{Value: schema.MapPart(n)}},
+			ExpressionAttributeValues: dynamo.Item{":part": dynamo.String(schema.MapPart(n))},
 		})
 	}
 	return list
@@ -80,16 +79,19 @@ func (m *Map) readParts(ctx context.Context, l *mapLoad) error {
 			continue
 		}
 		group.Go(func() error {
-			err := m.pages(ctx, pageTime, input, func(it dynamo.Item) error {
-				if key, ok := ownKey(n, it); ok {
-					l.view.learn(readEntry(key, it))
+			for page, err := range dynamo.Pages(ctx, m.patient(pageTime), input) {
+				if err != nil {
+					return err
 				}
-				return nil
-			})
-			if err == nil {
-				l.parts[n] = nil
+				for _, it := range page.Items {
+					if key, ok := ownKey(n, it); ok {
+						l.view.learn(readEntry(key, it))
+					}
+				}
+				input.ExclusiveStartKey = page.LastEvaluatedKey
 			}
-			return err
+			l.parts[n] = nil
+			return nil
 		})
 	}
 	return group.Wait()
@@ -110,13 +112,16 @@ func (m *Map) Entries(ctx context.Context, _ time.Time) ([]Entry, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	for n, input := range m.partQueries() {
 		group.Go(func() error {
-			return m.pages(ctx, pageTime, input, func(it dynamo.Item) error {
+			for it, err := range dynamo.Items(ctx, m.patient(pageTime), input) {
+				if err != nil {
+					return err
+				}
 				key, ok := ownKey(n, it)
 				if e := readEntry(key, it); ok && e.fault == nil && !e.gone {
 					found[n] = append(found[n], e)
 				}
-				return nil
-			})
+			}
+			return nil
 		})
 	}
 	if err := group.Wait(); err != nil {

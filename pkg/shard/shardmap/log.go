@@ -37,7 +37,7 @@ var errLong = errors.New("its changes are too many for the log")
 //	expires_at       N  two hours after the change
 func (e Entry) logItem() dynamo.Item {
 	it := dynamo.Key(schema.MapLog, schema.MapLogSK(e.Updated, strconv.FormatUint(rand.Uint64(), 36)))
-	it[attrKey], it[attrVersion] = &types.AttributeValueMemberS{Value: e.Key}, dynamo.Number(e.Version)
+	it[attrKey], it[attrVersion] = dynamo.String(e.Key), dynamo.Number(e.Version)
 	it[schema.ExpiresAt] = dynamo.Number(e.Updated.Add(logTime).Unix())
 	if len(e.History) <= maxLogged {
 		it[attrHistory] = e.history()

@@ -7,7 +7,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -17,15 +16,19 @@ import (
 // follow takes over what the log says from a time on, and the note of partitions, which
 // stands at its end.
 func (m *Map) follow(ctx context.Context, v *view, from time.Time) error {
-	err := m.pages(ctx, callTime, &dynamodb.QueryInput{
+	changes := dynamo.Items(ctx, m.patient(callTime), &dynamodb.QueryInput{
 		TableName: &m.table, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("pk = :log AND sk >= :from"),
 		ExpressionAttributeValues: dynamo.Item{
-			":log":  &types.AttributeValueMemberS{Value: schema.MapLog},
-			":from": &types.AttributeValueMemberS{Value: from.UTC().Format(schema.TimeLayout)},
+			":log": dynamo.String(schema.MapLog), ":from": dynamo.String(from.UTC().Format(schema.TimeLayout)),
 		},
-	}, func(it dynamo.Item) error { return m.hear(ctx, v, it) })
-	if err != nil {
-		return fmt.Errorf("reading the changes of the shard map: %w", err)
+	})
+	for it, err := range changes {
+		if err == nil {
+			err = m.hear(ctx, v, it)
+		}
+		if err != nil {
+			return fmt.Errorf("reading the changes of the shard map: %w", err)
+		}
 	}
 	return nil
 }
@@ -109,29 +112,23 @@ func (m *Map) getOnce(ctx context.Context, key string) (it dynamo.Item, err erro
 	return it, err
 }
 
-// pages makes a query to its end, from where its input is: a further call goes on after
-// the last page that was taken in.
-func (m *Map) pages(ctx context.Context, each time.Duration, input *dynamodb.QueryInput, take func(dynamo.Item) error) error {
-	for {
-		var out *dynamodb.QueryOutput
-		err := dynamo.Persist(ctx, func(ctx context.Context) error {
-			return promptly(ctx, each, func(ctx context.Context) (err error) {
-				out, err = m.client.Query(ctx, input, dynamo.NoRetry)
-				return err
-			})
-		})
-		if err != nil {
-			return err
-		}
-		for _, it := range out.Items {
-			if err := take(it); err != nil {
-				return err
-			}
-		}
-		if input.ExclusiveStartKey = out.LastEvaluatedKey; len(out.LastEvaluatedKey) == 0 {
-			return nil
-		}
-	}
+// patient is the client whose queries are repeated, each attempt within a while.
+func (m *Map) patient(each time.Duration) dynamo.Querier {
+	return dynamo.Persistent(prompt{m.client, each})
+}
+
+// prompt is a client whose queries are cut off after a while.
+type prompt struct {
+	client dynamo.Querier
+	within time.Duration
+}
+
+func (p prompt) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (out *dynamodb.QueryOutput, err error) {
+	err = promptly(ctx, p.within, func(ctx context.Context) (err error) {
+		out, err = p.client.Query(ctx, in, o...)
+		return err
+	})
+	return out, err
 }
 
 // promptly makes a call that is cut off after a while, which is worth another attempt.

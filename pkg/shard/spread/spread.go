@@ -122,9 +122,9 @@ func (r *Reader) stretch(ctx context.Context, base schema.BaseKey, s stretch, mo
 				TableName:              &r.table,
 				KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"), // no sort key equals a bound
 				ExpressionAttributeValues: dynamo.Item{
-					":pk":   &types.AttributeValueMemberS{Value: schema.Key{Base: base, Bucket: schema.EventBucket.Label(d, 0), Shard: n}.String()},
-					":low":  &types.AttributeValueMemberS{Value: schema.EventBound(s.from)},
-					":high": &types.AttributeValueMemberS{Value: schema.EventBound(s.to)},
+					":pk":   dynamo.String(schema.Key{Base: base, Bucket: schema.EventBucket.Label(d, 0), Shard: n}.String()),
+					":low":  dynamo.String(schema.EventBound(s.from)),
+					":high": dynamo.String(schema.EventBound(s.to)),
 				},
 			}})
 		}
@@ -148,8 +148,8 @@ func (r *Reader) Sessions(ctx context.Context, group string, now time.Time) (Res
 			KeyConditionExpression: aws.String("session_shard = :shard AND begins_with(sk, :prefix)"),
 			FilterExpression:       aws.String("ends_at > :millis"),
 			ExpressionAttributeValues: dynamo.Item{
-				":shard":  &types.AttributeValueMemberS{Value: schema.SessionShardKey(group, n)},
-				":prefix": &types.AttributeValueMemberS{Value: schema.SessionPrefix},
+				":shard":  dynamo.String(schema.SessionShardKey(group, n)),
+				":prefix": dynamo.String(schema.SessionPrefix),
 				":millis": dynamo.Number(now.UnixMilli()),
 			},
 		}
@@ -169,9 +169,9 @@ func (r *Reader) Board(ctx context.Context, board, label string, now time.Time) 
 			IndexName:              aws.String(schema.ByRank),
 			KeyConditionExpression: aws.String("board_shard = :shard AND rank_key BETWEEN :low AND :high"),
 			ExpressionAttributeValues: dynamo.Item{
-				":shard": &types.AttributeValueMemberS{Value: schema.BoardShardKey(board, label, n)},
-				":low":   &types.AttributeValueMemberS{Value: schema.FirstRankKey},
-				":high":  &types.AttributeValueMemberS{Value: schema.LastRankKey},
+				":shard": dynamo.String(schema.BoardShardKey(board, label, n)),
+				":low":   dynamo.String(schema.FirstRankKey),
+				":high":  dynamo.String(schema.LastRankKey),
 			},
 		}
 	})

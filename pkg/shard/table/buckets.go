@@ -53,7 +53,7 @@ func (b TimeBuckets) places(ctx context.Context, t *Table, name string, it Item)
 	if err != nil {
 		return nil, err
 	}
-	base := name + t.KeyFormat().Separator() + b.Bucket.Label(at, b.offset(name))
+	base := name + t.keyFormat().Separator() + b.Bucket.Label(at, b.offset(name))
 	if b.By == "" {
 		return []place.Place{{PK: t.join(base, shard.Random(entry.History.At(at))), Sort: it[t.SortKey]}}, nil
 	}
@@ -77,7 +77,7 @@ func (b TimeBuckets) partitions(ctx context.Context, t *Table, name string, s Sp
 	}
 	return func(yield func([]partition) bool) {
 		for w := range cut.windows(s.Desc) {
-			base := name + t.KeyFormat().Separator() + w.label
+			base := name + t.keyFormat().Separator() + w.label
 			list := t.numbered(base, entry.Shards(w.from.Add(-shardmap.Margin), w.to.Add(shardmap.Margin)))
 			for i := range list {
 				list[i].edge = w.edge(b.Stamp, s.Desc)
@@ -134,7 +134,7 @@ func (h HybridBuckets) places(ctx context.Context, t *Table, name string, it Ite
 		return nil, err
 	}
 	label := h.Bucket.Label(at, bucketOffset(h.Bucket, h.Offset, name))
-	sort := &types.AttributeValueMemberS{Value: prefix + dynamo.Text(it, t.SortKey)}
+	sort := dynamo.String(prefix + dynamo.Text(it, t.SortKey))
 	var list []place.Place
 	for _, n := range entry.PlacesAt(t.calculate, name, at) {
 		list = append(list, place.Place{PK: h.key(t, n, label), Sort: sort})
@@ -144,7 +144,7 @@ func (h HybridBuckets) places(ctx context.Context, t *Table, name string, it Ite
 
 // prefix stands before the sort keys of a name.
 func (h HybridBuckets) prefix(t *Table, name string) (string, error) {
-	prefix, err := shard.Compose(t.KeyFormat().Separator(), name, "")
+	prefix, err := shard.Compose(t.keyFormat().Separator(), name, "")
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", shard.ErrMisused, err)
 	}
@@ -152,7 +152,7 @@ func (h HybridBuckets) prefix(t *Table, name string) (string, error) {
 }
 
 func (h HybridBuckets) key(t *Table, n int, label string) string {
-	return strconv.Itoa(t.First+n) + t.KeyFormat().Separator() + label
+	return strconv.Itoa(t.First+n) + t.keyFormat().Separator() + label
 }
 
 func (h HybridBuckets) partitions(ctx context.Context, t *Table, name string, s Span) (iter.Seq[[]partition], error) {

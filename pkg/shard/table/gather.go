@@ -160,7 +160,7 @@ func (g *gather) stream(p partition, n, order int) *dynamo.Stream {
 	input := &dynamodb.QueryInput{
 		TableName:                 &g.t.Name,
 		ExpressionAttributeNames:  map[string]string{"#pk": g.t.PartitionKey},
-		ExpressionAttributeValues: dynamo.Item{":pk": &types.AttributeValueMemberS{Value: p.pk}},
+		ExpressionAttributeValues: dynamo.Item{":pk": dynamo.String(p.pk)},
 		ScanIndexForward:          aws.Bool(!g.span.Desc),
 		ConsistentRead:            aws.Bool(g.span.Consistent),
 	}
@@ -201,7 +201,7 @@ func (g *gather) condition(in *dynamodb.QueryInput, p partition) {
 
 func prefixed(prefix string, bound types.AttributeValue) types.AttributeValue {
 	if text, ok := bound.(*types.AttributeValueMemberS); ok && prefix != "" {
-		return &types.AttributeValueMemberS{Value: prefix + text.Value}
+		return dynamo.String(prefix + text.Value)
 	}
 	return bound
 }
@@ -210,7 +210,7 @@ func prefixed(prefix string, bound types.AttributeValue) types.AttributeValue {
 func (g *gather) place(p partition, it dynamo.Item) place.Position {
 	at := place.Position{Sort: it[g.t.SortKey], By: dynamo.Apart(it, g.t.Layout.tells(g.t)), Shard: p.shard}
 	if p.prefix != "" {
-		at.Sort = &types.AttributeValueMemberS{Value: strings.TrimPrefix(dynamo.Text(it, g.t.SortKey), p.prefix)}
+		at.Sort = dynamo.String(strings.TrimPrefix(dynamo.Text(it, g.t.SortKey), p.prefix))
 	}
 	return at
 }
@@ -236,7 +236,7 @@ func (g *gather) passedByAnother(at place.Position) bool {
 // Stored gives an item the keys that callers know.
 func (g *gather) sighting(p partition, it dynamo.Item) Stored {
 	s := Stored{Item: it, At: g.place(p, it), PK: p.pk, Sort: it[g.t.SortKey]}
-	it[g.t.PartitionKey], it[g.t.SortKey] = &types.AttributeValueMemberS{Value: g.name}, s.At.Sort
+	it[g.t.PartitionKey], it[g.t.SortKey] = dynamo.String(g.name), s.At.Sort
 	return s
 }
 
@@ -246,9 +246,9 @@ func (g *gather) sighting(p partition, it dynamo.Item) Stored {
 // count.
 func (g *gather) leaves(ctx context.Context, last *place.Position, s Stored) (bool, error) {
 	switch g.t.reads {
-	case AllThere:
+	case allThere:
 		return false, nil
-	case Placed:
+	case placed:
 		if found, err := g.found(ctx, s); err != nil || !found {
 			return true, err
 		}
@@ -265,7 +265,7 @@ func (g *gather) found(ctx context.Context, s Stored) (bool, error) {
 	if err != nil || read.Equal(places[0]) || !slices.ContainsFunc(places, read.Equal) {
 		return err == nil && read.Equal(places[0]), err
 	}
-	at, it, err := g.t.Look(ctx, places, g.t.Identity(s.Item))
+	at, it, err := g.t.look(ctx, places, g.t.identity(s.Item))
 	return it != nil && read.Equal(at), err
 }
 

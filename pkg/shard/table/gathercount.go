@@ -12,7 +12,7 @@ import (
 
 // count adds up the range without reading its items' contents into memory.
 func (g *gather) count(ctx context.Context) (int, error) {
-	if g.t.reads == Placed {
+	if g.t.reads == placed {
 		return g.countRead(ctx)
 	}
 	if g.span.empty() {

@@ -7,7 +7,7 @@ import (
 )
 
 // place.Identity returns the item's or key's own.
-func (t *Table) Identity(it Item) place.Identity {
+func (t *Table) identity(it Item) place.Identity {
 	if by := t.Layout.tells(t); by != "" {
 		return place.Identity{by: it[by]}
 	}

@@ -85,7 +85,7 @@ func (RandomSuffix) places(ctx context.Context, t *Table, name string, it Item) 
 	if err != nil {
 		return nil, err
 	}
-	n := shard.Random(entry.History.At(t.Clock()))
+	n := shard.Random(entry.History.At(t.clock()))
 	return []place.Place{{PK: t.join(name, n), Sort: it[t.SortKey]}}, nil
 }
 
@@ -204,7 +204,7 @@ func (t *Table) calculated(base string, sort types.AttributeValue, entry shardma
 
 // notAhead refuses an item's time for which the shard count may change yet.
 func (t *Table) notAhead(at time.Time) error {
-	if ahead := aheadOf(t.Shards); t.changing() && at.After(t.Clock().Add(ahead)) {
+	if ahead := aheadOf(t.Shards); t.changing() && at.After(t.clock().Add(ahead)) {
 		return fmt.Errorf("%w: an item's time %s is over %s ahead, and its shard count may change before", shard.ErrMisused, at, ahead)
 	}
 	return nil

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/place"
@@ -26,13 +25,13 @@ func (t *Table) Query(ctx context.Context, name string, s Span) iter.Seq2[Item, 
 	return func(yield func(Item, error) bool) {
 		g, err := t.gather(name, s)
 		if err != nil {
-			yield(nil, t.Describe("reading a range of", name, err))
+			yield(nil, t.describe("reading a range of", name, err))
 			return
 		}
 		given := 0
 		for found, err := range g.all(ctx) {
 			if err != nil {
-				yield(nil, t.Describe("reading a range of", name, err))
+				yield(nil, t.describe("reading a range of", name, err))
 				return
 			}
 			if !yield(found.Item, nil) {
@@ -61,14 +60,14 @@ func (t *Table) Page(ctx context.Context, name string, s Span) (Page, error) {
 	}
 	g, err := t.gather(name, s)
 	if err != nil {
-		return Page{}, t.Describe("reading a page of", name, err)
+		return Page{}, t.describe("reading a page of", name, err)
 	}
 	g.most = MaxQueries
 	var page Page
 	var last place.Position
 	for found, err := range g.all(ctx) {
 		if err != nil {
-			return Page{}, t.Describe("reading a page of", name, err)
+			return Page{}, t.describe("reading a page of", name, err)
 		}
 		if len(page.Items) == s.Limit {
 			page.Next = g.cursor(last)
@@ -87,7 +86,7 @@ func (t *Table) Page(ctx context.Context, name string, s Span) (Page, error) {
 func (t *Table) Count(ctx context.Context, name string, s Span) (int, error) {
 	n, err := t.countSpan(ctx, name, s)
 	if err != nil {
-		return 0, t.Describe("counting", name, err)
+		return 0, t.describe("counting", name, err)
 	}
 	return n, nil
 }
@@ -108,24 +107,24 @@ func (t *Table) countSpan(ctx context.Context, name string, s Span) (int, error)
 // shard from. That is one GetItem, and more only near a change of the shard count.
 func (t *Table) Get(ctx context.Context, key Item) (Item, error) {
 	const operation = "reading an item of"
-	name, places, err := t.Find(ctx, operation, key)
+	name, places, err := t.find(ctx, operation, key)
 	if err != nil {
 		return nil, err
 	}
-	_, it, err := t.Look(ctx, places, t.Identity(key))
+	_, it, err := t.look(ctx, places, t.identity(key))
 	if err == nil && it == nil {
 		err = shard.ErrNotFound
 	}
 	if err != nil {
-		return nil, t.Describe(operation, name, err)
+		return nil, t.describe(operation, name, err)
 	}
 	return t.seen(it, name, key), nil
 }
 
 // look reads the places in turn until one has the item; it is nil when none has.
-func (t *Table) Look(ctx context.Context, places []place.Place, id place.Identity) (place.Place, Item, error) {
+func (t *Table) look(ctx context.Context, places []place.Place, id place.Identity) (place.Place, Item, error) {
 	for _, p := range places {
-		it, err := t.ReadAt(ctx, p)
+		it, err := t.readAt(ctx, p)
 		if err != nil || id.Matches(it) {
 			return p, it, err
 		}
@@ -135,15 +134,15 @@ func (t *Table) Look(ctx context.Context, places []place.Place, id place.Identit
 
 // seen gives a stored item the keys that callers know.
 func (t *Table) seen(it Item, name string, key Item) Item {
-	it[t.PartitionKey], it[t.SortKey] = &types.AttributeValueMemberS{Value: name}, key[t.SortKey]
+	it[t.PartitionKey], it[t.SortKey] = dynamo.String(name), key[t.SortKey]
 	return it
 }
 
 // read returns what is at a place, consistently, nil for nothing.
-func (t *Table) ReadAt(ctx context.Context, p place.Place) (it Item, err error) {
+func (t *Table) readAt(ctx context.Context, p place.Place) (it Item, err error) {
 	consistent := true
 	err = dynamo.Persist(ctx, func(ctx context.Context) error {
-		out, err := t.Client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &t.Name, Key: t.Key(p), ConsistentRead: &consistent}, dynamo.NoRetry)
+		out, err := t.Client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &t.Name, Key: t.key(p), ConsistentRead: &consistent}, dynamo.NoRetry)
 		if err == nil {
 			it = out.Item
 		}
@@ -154,11 +153,11 @@ func (t *Table) ReadAt(ctx context.Context, p place.Place) (it Item, err error) 
 
 // find returns the places where the item of a key may be, for an operation that
 // errors name.
-func (t *Table) Find(ctx context.Context, operation string, key Item) (name string, places []place.Place, err error) {
+func (t *Table) find(ctx context.Context, operation string, key Item) (name string, places []place.Place, err error) {
 	if err := t.Check(); err != nil {
 		return "", nil, err
 	}
-	if name, err = t.NameOf(key); err != nil {
+	if name, err = t.nameOf(key); err != nil {
 		return "", nil, err
 	}
 	if t.Layout.found() {
@@ -168,13 +167,13 @@ func (t *Table) Find(ctx context.Context, operation string, key Item) (name stri
 		err = fmt.Errorf("%w: items whose write shards a %s draws by chance can't be found singly: read the range of the one sort key", shard.ErrMisused, kind)
 	}
 	if err != nil {
-		return "", nil, t.Describe(operation, name, err)
+		return "", nil, t.describe(operation, name, err)
 	}
 	return name, places, nil
 }
 
 // scan yields what is stored of a range, in order, with where it is.
-func (t *Table) Scan(ctx context.Context, name string, s Span) iter.Seq2[Stored, error] {
+func (t *Table) scan(ctx context.Context, name string, s Span) iter.Seq2[Stored, error] {
 	g, err := t.gather(name, s)
 	if err != nil {
 		return func(yield func(Stored, error) bool) { yield(Stored{}, err) }

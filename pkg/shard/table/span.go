@@ -29,9 +29,9 @@ func During(s shard.Stamp, from, to time.Time) Span {
 		low, high = s.Format(to.Add(s.Unit())), s.Format(to)
 	}
 	if s.Number() {
-		return Span{Low: &types.AttributeValueMemberN{Value: low}, High: &types.AttributeValueMemberN{Value: high}}
+		return Span{Low: dynamo.Decimal(low), High: dynamo.Decimal(high)}
 	}
-	return Span{Low: &types.AttributeValueMemberS{Value: low}, High: &types.AttributeValueMemberS{Value: high}}
+	return Span{Low: dynamo.String(low), High: dynamo.String(high)}
 }
 
 // cut is a span over buckets.

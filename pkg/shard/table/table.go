@@ -65,8 +65,8 @@ type reading int
 
 const (
 	eachOnce reading = iota // every item, once when writers did not agree where it goes
-	Placed                  // the same, but none that a look-up does not find where it is
-	AllThere                // everything that is there
+	placed                  // the same, but none that a look-up does not find where it is
+	allThere                // everything that is there
 )
 
 // Check reports what is wrong with the table itself, as an ErrMisused; nil for nothing. Every
@@ -86,13 +86,13 @@ func (t *Table) Check() error {
 	case t.Layout == nil:
 		return fmt.Errorf("%w: table %s: Layout is nil: say RandomSuffix{}, for one", shard.ErrMisused, t.Name)
 	}
-	if err := firstError(t.KeyFormat().Valid(), t.Layout.fault(t)); err != nil {
+	if err := firstError(t.keyFormat().Valid(), t.Layout.fault(t)); err != nil {
 		return fmt.Errorf("%w: table %s: %w", shard.ErrMisused, t.Name, err)
 	}
 	return nil
 }
 
-func (t *Table) KeyFormat() shard.Format {
+func (t *Table) keyFormat() shard.Format {
 	if t.Format == "" {
 		return shard.Hash
 	}
@@ -100,7 +100,7 @@ func (t *Table) KeyFormat() shard.Format {
 }
 
 // join is the partition key of a write shard, counted from 0.
-func (t *Table) join(base string, n int) string { return t.KeyFormat().Join(base, t.First+n) }
+func (t *Table) join(base string, n int) string { return t.keyFormat().Join(base, t.First+n) }
 
 // calculate panics when the caller's calculation breaks its rule, which is no fault of data.
 func (t *Table) calculate(value string, n int) int {
@@ -114,7 +114,7 @@ func (t *Table) calculate(value string, n int) int {
 	return at
 }
 
-func (t *Table) Clock() time.Time {
+func (t *Table) clock() time.Time {
 	if t.Now == nil {
 		return time.Now()
 	}
@@ -122,7 +122,7 @@ func (t *Table) Clock() time.Time {
 }
 
 func (t *Table) lookup(ctx context.Context, key string) (shardmap.Entry, error) {
-	entry, err := t.Shards.Lookup(ctx, key, t.Clock())
+	entry, err := t.Shards.Lookup(ctx, key, t.clock())
 	if err != nil {
 		return shardmap.Entry{}, fmt.Errorf("looking up the shard count of %q: %w", key, err)
 	}
@@ -130,7 +130,7 @@ func (t *Table) lookup(ctx context.Context, key string) (shardmap.Entry, error) 
 }
 
 // name is an item's partition key without a write shard.
-func (t *Table) NameOf(it Item) (string, error) {
+func (t *Table) nameOf(it Item) (string, error) {
 	name, ok := it[t.PartitionKey].(*types.AttributeValueMemberS)
 	if !ok {
 		return "", fmt.Errorf("%w: table %s: the item's %s is no text: it must hold the name, without a write shard", shard.ErrMisused, t.Name, t.PartitionKey)
@@ -141,28 +141,18 @@ func (t *Table) NameOf(it Item) (string, error) {
 	return name.Value, nil
 }
 
-func (t *Table) Key(p place.Place) Item {
-	return Item{t.PartitionKey: &types.AttributeValueMemberS{Value: p.PK}, t.SortKey: p.Sort}
+func (t *Table) key(p place.Place) Item {
+	return Item{t.PartitionKey: dynamo.String(p.PK), t.SortKey: p.Sort}
 }
 
 // describe says which operation failed, on what.
-func (t *Table) Describe(operation, pk string, err error) error {
+func (t *Table) describe(operation, pk string, err error) error {
 	return fmt.Errorf("%s %q of table %s: %w", operation, pk, t.Name, err)
 }
 
-func (t *Table) Reading(r reading) *Table {
+// reading is the table with its ranges read another way.
+func (t *Table) reading(r reading) *Table {
 	other := *t
 	other.reads = r
 	return &other
 }
-
-// finds tells whether items are found again by what is in them, as Layout.found says.
-func (t *Table) Finds() bool { return t.Layout.found() }
-
-// places is where an item goes, and after it where else it may be.
-func (t *Table) Places(ctx context.Context, name string, it Item) ([]place.Place, error) {
-	return t.Layout.places(ctx, t, name, it)
-}
-
-// tellsBy names the attribute that tells items with equal sort keys apart, "" for none.
-func (t *Table) TellsBy() string { return t.Layout.tells(t) }

@@ -134,7 +134,7 @@ func (c *Tally) format() shard.Format {
 }
 
 func (c *Tally) key(name string, n int) dynamo.Item {
-	key := dynamo.Item{c.PartitionKey: &types.AttributeValueMemberS{Value: c.format().Join(name, c.First+n)}}
+	key := dynamo.Item{c.PartitionKey: dynamo.String(c.format().Join(name, c.First+n))}
 	if c.SortKey != "" {
 		key[c.SortKey] = c.Sort
 	}

@@ -23,7 +23,7 @@ func (t *Table) Put(ctx context.Context, it Item) error {
 	if err := t.Check(); err != nil {
 		return err
 	}
-	name, err := t.NameOf(it)
+	name, err := t.nameOf(it)
 	if err != nil {
 		return err
 	}
@@ -43,30 +43,40 @@ func (t *Table) Put(ctx context.Context, it Item) error {
 		return err
 	})
 	if err != nil {
-		return t.Describe("putting an item of", name, err)
+		return t.describe("putting an item of", name, err)
 	}
 	return nil
 }
 
 // putAt attempts to put an item at a place that no other has.
 func (t *Table) putAt(ctx context.Context, it Item, at place.Place) error {
-	id := t.Identity(it)
-	g := id.Free(t.PartitionKey)
-	_, err := t.Client.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName: &t.Name, Item: t.Stored(it, at),
-		ConditionExpression: g.Condition, ExpressionAttributeNames: g.Names, ExpressionAttributeValues: g.Values,
-	}, dynamo.NoRetry)
+	id := t.identity(it)
+	_, err := t.Client.PutItem(ctx, dynamo.PutInput(t.put(it, at, id)), dynamo.NoRetry)
 	if _, failed := dynamo.ConditionFailed(err); failed {
 		return id.Taken()
 	}
 	return err
 }
 
-// stored is an item with the keys that DynamoDB has.
-func (t *Table) Stored(it Item, p place.Place) Item {
-	it = maps.Clone(it)
-	maps.Copy(it, t.Key(p))
-	return it
+// put is the write of an item, with the keys that DynamoDB has, to a place that no other
+// item has.
+func (t *Table) put(it Item, at place.Place, id place.Identity) *types.Put {
+	stored := maps.Clone(it)
+	maps.Copy(stored, t.key(at))
+	g := id.Free(t.PartitionKey)
+	return &types.Put{
+		TableName: &t.Name, Item: stored,
+		ConditionExpression: g.Condition, ExpressionAttributeNames: g.Names, ExpressionAttributeValues: g.Values,
+	}
+}
+
+// deletion is the write that deletes an item from a place, and no other one.
+func (t *Table) deletion(at place.Place, id place.Identity) *types.Delete {
+	g := id.Free(t.PartitionKey)
+	return &types.Delete{
+		TableName: &t.Name, Key: t.key(at),
+		ConditionExpression: g.Condition, ExpressionAttributeNames: g.Names, ExpressionAttributeValues: g.Values,
+	}
 }
 
 // Update updates one item, whose key is as for Get. The input says how; TableName and
@@ -78,7 +88,7 @@ func (t *Table) Stored(it Item, p place.Place) Item {
 // apply twice: an ADD that must not needs a condition.
 func (t *Table) Update(ctx context.Context, key Item, in *dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutput, error) {
 	const operation = "updating an item of"
-	name, places, err := t.Find(ctx, operation, key)
+	name, places, err := t.find(ctx, operation, key)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +97,7 @@ func (t *Table) Update(ctx context.Context, key Item, in *dynamodb.UpdateItemInp
 		t.seen(failed.Item, name, key)
 	}
 	if err != nil {
-		return nil, t.Describe(operation, name, err)
+		return nil, t.describe(operation, name, err)
 	}
 	if out.Attributes[t.PartitionKey] != nil {
 		t.seen(out.Attributes, name, key)
@@ -99,13 +109,13 @@ func (t *Table) updateAt(ctx context.Context, key Item, places []place.Place, in
 	if in.TableName != nil || in.Key != nil {
 		return nil, fmt.Errorf("%w: the input has a TableName or a Key", shard.ErrMisused)
 	}
-	id := t.Identity(key)
-	at, err := t.Target(ctx, places, id)
+	id := t.identity(key)
+	at, err := t.target(ctx, places, id)
 	if err != nil {
 		return nil, err
 	}
 	filled := *in
-	filled.TableName, filled.Key = &t.Name, t.Key(at)
+	filled.TableName, filled.Key = &t.Name, t.key(at)
 	id.Claim(&filled, t.PartitionKey)
 	var out *dynamodb.UpdateItemOutput
 	err = dynamo.PersistSum(ctx, func(ctx context.Context) (err error) {
@@ -124,11 +134,11 @@ func (t *Table) updateAt(ctx context.Context, key Item, places []place.Place, in
 }
 
 // target is the place of an item that is there, or else where it belongs.
-func (t *Table) Target(ctx context.Context, places []place.Place, id place.Identity) (place.Place, error) {
+func (t *Table) target(ctx context.Context, places []place.Place, id place.Identity) (place.Place, error) {
 	if len(places) == 1 {
 		return places[0], nil
 	}
-	at, it, err := t.Look(ctx, places, id)
+	at, it, err := t.look(ctx, places, id)
 	if err != nil || it != nil {
 		return at, err
 	}
@@ -145,13 +155,13 @@ func (t *Table) Delete(ctx context.Context, key Item) error {
 	if !t.Layout.found() {
 		return t.deleteAll(ctx, key)
 	}
-	name, places, err := t.Find(ctx, operation, key)
+	name, places, err := t.find(ctx, operation, key)
 	if err != nil {
 		return err
 	}
 	for _, p := range places {
-		if err := t.RemoveAt(ctx, p, t.Identity(key)); err != nil {
-			return t.Describe(operation, name, err)
+		if err := t.removeAt(ctx, p, t.identity(key)); err != nil {
+			return t.describe(operation, name, err)
 		}
 	}
 	return nil
@@ -160,28 +170,24 @@ func (t *Table) Delete(ctx context.Context, key Item) error {
 // deleteAll deletes all items with a key's sort key.
 func (t *Table) deleteAll(ctx context.Context, key Item) error {
 	const operation = "deleting an item of"
-	name, err := t.NameOf(key)
+	name, err := t.nameOf(key)
 	if err != nil {
 		return err
 	}
-	for found, err := range t.Scan(ctx, name, Span{Low: key[t.SortKey], High: key[t.SortKey], Consistent: true}) {
+	for found, err := range t.scan(ctx, name, Span{Low: key[t.SortKey], High: key[t.SortKey], Consistent: true}) {
 		if err == nil {
-			err = t.RemoveAt(ctx, place.Place{PK: found.PK, Sort: found.Sort}, nil)
+			err = t.removeAt(ctx, place.Place{PK: found.PK, Sort: found.Sort}, nil)
 		}
 		if err != nil {
-			return t.Describe(operation, name, err)
+			return t.describe(operation, name, err)
 		}
 	}
 	return nil
 }
 
 // remove deletes an item from a place; another item there stays.
-func (t *Table) RemoveAt(ctx context.Context, p place.Place, id place.Identity) error {
-	g := id.Free(t.PartitionKey)
-	in := &dynamodb.DeleteItemInput{
-		TableName: &t.Name, Key: t.Key(p),
-		ConditionExpression: g.Condition, ExpressionAttributeNames: g.Names, ExpressionAttributeValues: g.Values,
-	}
+func (t *Table) removeAt(ctx context.Context, p place.Place, id place.Identity) error {
+	in := dynamo.DeleteInput(t.deletion(p, id))
 	err := dynamo.Persist(ctx, func(ctx context.Context) error {
 		_, err := t.Client.DeleteItem(ctx, in, dynamo.NoRetry)
 		return err
