@@ -91,16 +91,15 @@ func (d *delivery) park(ctx context.Context, target string) {
 const maxReason = 300
 
 func (d *delivery) failure(target string, l *loss) *dynamodb.UpdateItemInput {
-	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 	pk, sk := schema.FailureKey(target)
 	values := map[string]types.AttributeValue{
 		":v": attribute.Number(1), ":n": attribute.Number(int64(len(l.sequences))), ":at": attribute.Number(d.now().UnixMilli()),
-		":reason": text(fmt.Sprintf("%.*s", maxReason, l.reason)), ":sequence": text(slices.MaxFunc(l.sequences, inStream)),
+		":reason": attribute.Text(fmt.Sprintf("%.*s", maxReason, l.reason)), ":sequence": attribute.Text(slices.MaxFunc(l.sequences, inStream)),
 	}
 	update := "SET v = :v, reason = :reason, #sequence = :sequence, last_at = :at, first_at = if_not_exists(first_at, :at)"
 	if d.batch.ShardID != "" {
 		update += ", stream_shard = :shard"
-		values[":shard"] = text(d.batch.ShardID)
+		values[":shard"] = attribute.Text(d.batch.ShardID)
 	}
 	return &dynamodb.UpdateItemInput{
 		TableName: &d.table, Key: attribute.Key(pk, sk),
