@@ -1,12 +1,9 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +14,7 @@ import (
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/local/system"
+	"github.com/hotshard/hotshard/internal/local/systemtest"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -31,24 +29,8 @@ type deployed struct {
 
 func deploy(t *testing.T) *deployed {
 	t.Helper()
-	endpoint := enginetest.Endpoint(t)
-	prefix := enginetest.Prefix("audit")
-	s, err := system.Start(t.Context(), system.Options{
-		Addr: "127.0.0.1:0", Endpoint: endpoint, Prefix: prefix, Window: time.Second, Control: "off",
-		Failures: filepath.Join(t.TempDir(), "failures.jsonl"), Notices: os.Stderr, Log: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
+	endpoint, prefix := enginetest.Endpoint(t), enginetest.Prefix("audit")
+	s := systemtest.Run(t, system.Options{Prefix: prefix, Window: time.Second, Control: "off", Notices: os.Stderr})
 	return &deployed{t: t, url: s.URL(), db: local.DynamoDB(endpoint, ""), names: schema.NamesFor(prefix), flags: []string{"--endpoint", endpoint, "--prefix", prefix}}
 }
 

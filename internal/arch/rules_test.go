@@ -104,7 +104,7 @@ var rules = []rule{
 	},
 	{
 		name: "test helpers are for tests",
-		of:   []string{everything}, but: []string{"internal/local/enginetest", "internal/lane", "internal/wingtest"}, deny: []string{"testing", "internal/local/enginetest", "internal/lane", "internal/wingtest", "internal/mapfake"},
+		of:   []string{everything}, but: []string{"internal/local/enginetest", "internal/local/systemtest", "internal/lane", "internal/wingtest"}, deny: []string{"testing", "internal/local/enginetest", "internal/local/systemtest", "internal/lane", "internal/wingtest", "internal/mapfake"},
 		breach: edge{"internal/load", "internal/local/enginetest"},
 	},
 }

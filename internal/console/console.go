@@ -11,7 +11,9 @@ import (
 	"time"
 )
 
-//go:embed dist
+// bundle is the page as it is written, and what web/build.mjs makes for it.
+//
+//go:embed web/src/index.html dist
 var bundle embed.FS
 
 // About is what the page must know of where it runs.
@@ -42,10 +44,10 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect
 func Handler(api http.Handler, about About) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", api)
-	mux.HandleFunc("GET /{$}", file("index.html"))
-	mux.HandleFunc("GET /console/console.js", file("console.js"))
-	mux.HandleFunc("GET /console/console.css", file("console.css"))
-	mux.HandleFunc("GET /console/LICENSES.txt", file("LICENSES.txt"))
+	mux.HandleFunc("GET /{$}", file("web/src/index.html"))
+	mux.HandleFunc("GET /console/console.js", file("dist/console.js"))
+	mux.HandleFunc("GET /console/console.css", file("dist/console.css"))
+	mux.HandleFunc("GET /console/LICENSES.txt", file("dist/LICENSES.txt"))
 	mux.HandleFunc("GET /console/about", func(w http.ResponseWriter, _ *http.Request) { answer(w, about) })
 	mux.HandleFunc("GET /console/pipeline", func(w http.ResponseWriter, r *http.Request) {
 		var readers []Reader
@@ -72,7 +74,7 @@ func own(console, api http.Handler) http.Handler {
 
 // file serves one of the bundle's.
 func file(name string) http.HandlerFunc {
-	text := must(fs.ReadFile(bundle, "dist/"+name))
+	text := must(fs.ReadFile(bundle, name))
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Security-Policy", policy)
 		w.Header().Set("X-Content-Type-Options", "nosniff")

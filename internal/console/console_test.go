@@ -57,8 +57,8 @@ const maxBundle = 300 << 10
 // TestBundleIsSmall: all of it, as gzip makes it.
 func TestBundleIsSmall(t *testing.T) {
 	var size counted
-	for _, name := range []string{"index.html", "console.js", "console.css"} {
-		text, err := bundle.ReadFile("dist/" + name)
+	for _, name := range []string{"web/src/index.html", "dist/console.js", "dist/console.css"} {
+		text, err := bundle.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}

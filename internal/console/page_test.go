@@ -42,13 +42,20 @@ func (p *tab) rowAt(key string) (x, y float64) {
 	return at[0] + 1, at[1] + 1
 }
 
+// openMap opens the first page of a console that has 50 rows and more to show.
+func openMap(t *testing.T, f *fake) *tab {
+	t.Helper()
+	p := open(t, 1360, 1000)
+	p.do(chromedp.Navigate(f.URL))
+	p.until(rowsShown + " > 50")
+	return p
+}
+
 // TestViralRow: the hot row is seen, hovered, clicked, and its N is seen to grow.
 func TestViralRow(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
-	p := open(t, 1360, 1000)
-	p.do(chromedp.Navigate(f.URL))
-	p.until(rowsShown + " > 50")
+	p := openMap(t, f)
 	if first := value[string](p, "document.querySelector('#rows a').innerText"); !strings.Contains(first, "C#video/7#1") || !strings.Contains(first, "saturated") {
 		t.Errorf("the first of the rows is %q", first)
 	}
@@ -104,9 +111,7 @@ func TestViralRowOfTheSystem(t *testing.T) {
 func TestKeyboard(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
-	p := open(t, 1360, 1000)
-	p.do(chromedp.Navigate(f.URL))
-	p.until(rowsShown + " > 50")
+	p := openMap(t, f)
 	p.do(chromedp.Focus("#rows a", chromedp.ByQuery), chromedp.KeyEvent(kb.ArrowDown))
 	if at := value[string](p, "document.activeElement.innerText"); !strings.Contains(at, "C#video/7#0") {
 		t.Errorf("after the arrow key: %q", at)
@@ -137,9 +142,7 @@ func TestKeyboard(t *testing.T) {
 func TestPauseAndTheme(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
-	p := open(t, 1360, 1000)
-	p.do(chromedp.Navigate(f.URL))
-	p.until(rowsShown + " > 50")
+	p := openMap(t, f)
 	before := f.calls("/v1/heat")
 	waitFor(t, func() bool { return f.calls("/v1/heat") > before })
 	p.do(chromedp.Click("#pause", chromedp.ByQuery))
@@ -178,9 +181,7 @@ func waitFor(t *testing.T, held func() bool) {
 func TestZoomAndRange(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
-	p := open(t, 1360, 1000)
-	p.do(chromedp.Navigate(f.URL))
-	p.until(rowsShown + " > 50")
+	p := openMap(t, f)
 	box := value[[]float64](p, "(() => { const b = document.getElementById('map').getBoundingClientRect(); return [b.x, b.y, b.width, b.height] })()")
 	x, y := box[0]+box[2]/2, box[1]+box[3]/2
 	p.do(input.DispatchMouseEvent(input.MousePressed, x, y).WithButton(input.Left).WithClickCount(1))
@@ -247,9 +248,7 @@ func TestIndexAndEarlierTimes(t *testing.T) {
 			}
 		}
 	})
-	p := open(t, 1360, 1000)
-	p.do(chromedp.Navigate(f.URL))
-	p.until(rowsShown + " > 50")
+	p := openMap(t, f)
 	if columns := value[string](p, "document.getElementById('map').dataset.columns"); columns != "31" {
 		t.Errorf("%s columns are shown, of 30 that are known", columns)
 	}

@@ -50,17 +50,17 @@ func (c calms) read(ctx context.Context, heat windows.Reader, from, to, now time
 		}
 		if len(w.Unreadable) > 0 {
 			unreadable = append(unreadable, w.Unreadable...)
-			c.doubt(w.Start.Add(maxWindow), unread)
+			c.doubt(w.Start.Add(maxWindow))
 		}
 	}
 	return unreadable, nil
 }
 
-// doubt has the load be unknown up to a time.
-func (c calms) doubt(end time.Time, why string) {
+// doubt has the load be unknown up to a time: records of it are not known.
+func (c calms) doubt(end time.Time) {
 	for _, key := range c {
 		if end.After(key.From) {
-			key.Doubt = why
+			key.Doubt = unread
 		}
 	}
 }
@@ -108,7 +108,7 @@ func (c calms) see(items []heat.Item, now time.Time) {
 		}
 	}
 	if incomplete {
-		c.doubt(end, unread)
+		c.doubt(end)
 	}
 }
 

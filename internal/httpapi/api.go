@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strings"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -77,15 +78,19 @@ func (f *found) Write(text []byte) (int, error) {
 	return f.ResponseWriter.Write(text)
 }
 
-// The framework's defaults take ENTITY for entity when it checks, though not when
-// it reads, take null for a list, and write large bounds with an exponent.
-func init() {
+// setFramework sets what the framework has no option of an API for, only variables of its
+// package, which hold for the whole process: what makes its error answers, which would grow
+// with the number of faults; whether its checks take ENTITY for entity, which its reader does
+// not, and null for a list; and how it writes bounds, large ones of which would have an
+// exponent. It is done once, since requests read these variables from then on.
+var setFramework = sync.OnceFunc(func() {
 	huma.NewError, huma.NewErrorWithContext = newProblem, newProblemFor
 	huma.ValidateStrictCasing, huma.DefaultArrayNullable = true, false
 	validation.MsgExpectedMinimumNumber, validation.MsgExpectedMaximumNumber = "it must be at least %.0f", "it must be at most %.0f"
-}
+})
 
 func register(mux *http.ServeMux, routes []Routes) huma.API {
+	setFramework()
 	api := onlyJSON{humago.New(mux, config())}
 	api.UseMiddleware(onlyJSONBodies(api), onlyKnown(api))
 	health(api)

@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
-
-	"github.com/danielgtaylor/huma/v2"
 )
 
 // ForHostsOf answers only requests that name a host by which a server that listens on
@@ -24,7 +22,7 @@ func ForHostsOf(listen string, next http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if host := hostOf(r.Host); !isLoopback(host) && !strings.EqualFold(host, own) {
-			writeProblem(w, huma.NewError(http.StatusMisdirectedRequest, "this server is not called "+cut(host)))
+			writeProblem(w, newProblem(http.StatusMisdirectedRequest, "this server is not called "+cut(host)))
 			return
 		}
 		next.ServeHTTP(w, r)

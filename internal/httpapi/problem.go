@@ -31,11 +31,11 @@ func ProblemWith(ctx context.Context, err error, detail string) error {
 	}
 	switch {
 	case errors.Is(err, shard.ErrNotFound):
-		return huma.Error404NotFound(detail)
+		return newProblem(http.StatusNotFound, detail)
 	case errors.Is(err, boards.ErrModeSettled):
-		return huma.Error409Conflict(detail)
+		return newProblem(http.StatusConflict, detail)
 	case errors.Is(err, boards.ErrScoreRange):
-		return huma.Error422UnprocessableEntity(detail)
+		return newProblem(http.StatusUnprocessableEntity, detail)
 	case errors.Is(err, shard.ErrContended):
 		loggerOf(ctx).Info("contention", "error", err)
 		return patience(http.StatusTooManyRequests, detail)
@@ -55,7 +55,7 @@ func ProblemWith(ctx context.Context, err error, detail string) error {
 // unreadable is the answer where an item that somebody else wrote is in the way: a read
 // that left it out would not be whole, and only those who know what it is can remove it.
 func unreadable(ctx context.Context, e *shard.ItemError) huma.StatusError {
-	return huma.NewError(http.StatusInternalServerError, fmt.Sprintf(
+	return newProblem(http.StatusInternalServerError, fmt.Sprintf(
 		"the item with the sort key %q in the table can't be read, and must be mended or deleted there; the request's id is %s", cutTo(e.SK, maxPlace), RequestID(ctx)))
 }
 
@@ -70,11 +70,11 @@ func Detail(err error) string {
 }
 
 func patience(status int, detail string) error {
-	return huma.ErrorWithHeaders(huma.NewError(status, detail), http.Header{"Retry-After": {retryAfter}})
+	return huma.ErrorWithHeaders(newProblem(status, detail), http.Header{"Retry-After": {retryAfter}})
 }
 
 func internalError(ctx context.Context) huma.StatusError {
-	return huma.NewError(http.StatusInternalServerError, "internal error; the request's id is "+RequestID(ctx))
+	return newProblem(http.StatusInternalServerError, "internal error; the request's id is "+RequestID(ctx))
 }
 
 func writeProblem(w http.ResponseWriter, p huma.StatusError) {
@@ -91,7 +91,7 @@ func problems(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		at := cut(route(r.URL.Path))
 		if escaped := r.URL.EscapedPath(); path.Clean(escaped) != escaped || !strings.HasPrefix(escaped, "/") {
-			writeProblem(w, huma.NewError(http.StatusNotFound, "there is no "+at))
+			writeProblem(w, newProblem(http.StatusNotFound, "there is no "+at))
 			return
 		}
 		handler, pattern := mux.Handler(r)
@@ -105,7 +105,7 @@ func problems(mux *http.ServeMux) http.Handler {
 		if allow := w.Header().Get("Allow"); allow != "" {
 			detail = at + " takes " + allow
 		}
-		writeProblem(w, huma.NewError(refusal.status, detail))
+		writeProblem(w, newProblem(refusal.status, detail))
 	})
 }
 

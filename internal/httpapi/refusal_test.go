@@ -251,6 +251,21 @@ func TestBodiesCutOff(t *testing.T) {
 	}
 }
 
+// TestAClientThatLeftWithinItsBody is answered the same, and nothing is logged.
+func TestAClientThatLeftWithinItsBody(t *testing.T) {
+	var log bytes.Buffer
+	handler, taken := things(&log)
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	request := httptest.NewRequestWithContext(left, http.MethodPost, "/things", io.MultiReader(strings.NewReader(good[:10]), broken{}))
+	request.Header.Set("Content-Type", "application/json")
+	answer := httptest.NewRecorder()
+	handler.ServeHTTP(answer, request)
+	if answer.Code != 400 || *taken != 0 || log.Len() > 0 {
+		t.Errorf("%d %s, %d taken: %s", answer.Code, answer.Body, *taken, log.String())
+	}
+}
+
 type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }

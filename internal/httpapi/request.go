@@ -46,7 +46,7 @@ func withRequest(log *slog.Logger, next http.Handler) http.Handler {
 // in silence may be what the caller meant.
 func queryFault(query string) huma.StatusError {
 	if _, err := url.ParseQuery(query); err != nil {
-		return huma.NewError(http.StatusBadRequest, "the query string is malformed",
+		return newProblem(http.StatusBadRequest, "the query string is malformed",
 			&huma.ErrorDetail{Location: "query", Message: err.Error(), Value: query})
 	}
 	return nil

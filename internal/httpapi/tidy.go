@@ -36,26 +36,26 @@ func cutTo(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// newProblem makes every error answer: it takes the place of the framework's function,
-// whose answers grow with the number of faults.
+// newProblem makes every error answer, also the framework's: see setFramework.
 func newProblem(status int, detail string, errs ...error) huma.StatusError {
+	return &huma.ErrorModel{Status: status, Title: http.StatusText(status), Detail: cutTo(detail, maxDetail), Errors: firstFaults(errs)}
+}
+
+// newProblemFor is newProblem for a request that the framework refuses. That a body was cut
+// off is no fault of the server's; and nobody reads faults once the client has left.
+func newProblemFor(ctx huma.Context, status int, detail string, errs ...error) huma.StatusError {
 	if status == http.StatusInternalServerError && detail == unreadBody {
 		status, detail = http.StatusBadRequest, "the body can't be read to its end"
 		errs = []error{&huma.ErrorDetail{Location: "body", Message: errors.Join(errs...).Error()}}
 	}
-	return &huma.ErrorModel{Status: status, Title: http.StatusText(status), Detail: cutTo(detail, maxDetail), Errors: firstFaults(errs)}
-}
-
-// unreadBody is what the framework says of a body that was cut off.
-const unreadBody = "cannot read request body"
-
-// newProblemFor is newProblem for a request. Nobody reads faults once the client has left.
-func newProblemFor(ctx huma.Context, status int, detail string, errs ...error) huma.StatusError {
 	if ctx.Context().Err() != nil {
 		errs = nil
 	}
 	return newProblem(status, detail, errs...)
 }
+
+// unreadBody is what the framework says of a body that was cut off.
+const unreadBody = "cannot read request body"
 
 // firstFaults returns the faults that an answer has room for, tidy, and then how many
 // more there are.

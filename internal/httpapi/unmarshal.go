@@ -97,9 +97,10 @@ func misfit(e *json.SemanticError) string {
 	return reason
 }
 
-// placedError says where in the body something is wrong, and what is there. The
-// framework keeps its text alone and puts "body" as the place, so its text is all of it,
-// as JSON, and readPlaced takes it apart again.
+// placedError says where in the body something is wrong, and what is there. Of an error of
+// [onlyJSON.Unmarshal] the framework keeps the text alone, with "body" as the place, and it
+// passes nothing of the request in which the error itself could be left. So its text is all
+// of it, as JSON, and readPlaced takes it apart again.
 type placedError struct {
 	Location string             `json:"location"`
 	Message  string             `json:"message"`

@@ -39,9 +39,8 @@ type counterResult struct {
 }
 
 type countersAnswer struct {
-	Accepted int             `json:"accepted" doc:"Items that were taken"`
-	Rejected int             `json:"rejected" doc:"Items that were not; each says why"`
-	Results  []counterResult `json:"results" doc:"One for each item, in their order"`
+	Counts
+	Results []counterResult `json:"results" doc:"One for each item, in their order"`
 }
 
 type countersOutput struct{ Body countersAnswer }
@@ -61,7 +60,7 @@ func (s *Service) addCounters(ctx context.Context, in *countersInput) (*counters
 	outcomes := s.addAll(ctx, totals, now)
 	answer := countersAnswer{Results: make([]counterResult, len(in.Body.Increments))}
 	for i, inc := range in.Body.Increments {
-		answer.Results[i] = answer.result(inc, outcomes[inc.Counter])
+		answer.add(i, inc.Counter, outcomes[inc.Counter])
 	}
 	if answer.Accepted == 0 {
 		return nil, refused(ctx, slices.Collect(maps.Values(outcomes)))
@@ -69,13 +68,9 @@ func (s *Service) addCounters(ctx context.Context, in *countersInput) (*counters
 	return &countersOutput{answer}, nil
 }
 
-func (a *countersAnswer) result(inc increment, err error) counterResult {
-	if err != nil {
-		a.Rejected++
-		return counterResult{inc.Counter, Rejected, rejection(err)}
-	}
-	a.Accepted++
-	return counterResult{inc.Counter, Accepted, ""}
+func (a *countersAnswer) add(i int, counter httpapi.Name, err error) {
+	status, detail := a.take(err)
+	a.Results[i] = counterResult{counter, status, detail}
 }
 
 // total is what one call adds to one counter.
@@ -144,7 +139,7 @@ func (s *Service) addOnce(ctx context.Context, in *countersInput, totals []total
 	}
 	answer := countersAnswer{Results: make([]counterResult, len(in.Body.Increments))}
 	for i, inc := range in.Body.Increments {
-		answer.Results[i] = answer.result(inc, nil)
+		answer.add(i, inc.Counter, nil)
 	}
 	actions := func(ctx context.Context) (list []types.TransactWriteItem, err error) {
 		at := s.now() // the attempt's: see AddTransact

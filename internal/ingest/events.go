@@ -36,9 +36,8 @@ type eventResult struct {
 }
 
 type eventsAnswer struct {
-	Accepted int           `json:"accepted" doc:"Items that were taken"`
-	Rejected int           `json:"rejected" doc:"Items that were not; each says why"`
-	Results  []eventResult `json:"results" doc:"One for each item, in their order"`
+	Counts
+	Results []eventResult `json:"results" doc:"One for each item, in their order"`
 }
 
 type eventsOutput struct{ Body eventsAnswer }
@@ -66,30 +65,24 @@ func (s *Service) putEvents(ctx context.Context, in *eventsInput) (*eventsOutput
 func answerFor(list []events.Event, outcomes []error) eventsAnswer {
 	answer := eventsAnswer{Results: make([]eventResult, len(list))}
 	for i, ev := range list {
-		result := eventResult{ID: ev.ID, Time: httpapi.FormatTime(ev.Time), Status: Accepted}
-		if err := outcomes[i]; err != nil {
-			answer.Rejected++
-			result.Status, result.Detail = Rejected, rejection(err)
-		} else {
-			answer.Accepted++
-		}
-		answer.Results[i] = result
+		status, detail := answer.take(outcomes[i])
+		answer.Results[i] = eventResult{ev.ID, httpapi.FormatTime(ev.Time), status, detail}
 	}
 	return answer
 }
 
-func (s *Service) putOnce(ctx context.Context, in *eventsInput, list2 []events.Event, now time.Time) (*eventsOutput, error) {
-	if n := len(list2); n > maxKeyed {
+func (s *Service) putOnce(ctx context.Context, in *eventsInput, written []events.Event, now time.Time) (*eventsOutput, error) {
+	if n := len(written); n > maxKeyed {
 		return nil, tooManyKeyed(n, "events")
 	}
-	if size := sizeOf(list2); size > maxTransaction {
+	if size := sizeOf(written); size > maxTransaction {
 		return nil, invalid(&huma.ErrorDetail{
 			Location: "body.events", Message: "a call with an Idempotency-Key takes at most 3.9 MB of items", Value: size,
 		})
 	}
-	answer := answerFor(list2, make([]error, len(list2)))
+	answer := answerFor(written, make([]error, len(written)))
 	actions := func(ctx context.Context) (list []types.TransactWriteItem, err error) {
-		for _, ev := range distinct(list2) {
+		for _, ev := range distinct(written) {
 			action, err := s.events.PutTransact(ctx, ev, now)
 			if err != nil {
 				return nil, err

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -55,16 +56,7 @@ func newGrower(settings Settings, shards shardMap, log *slog.Logger) *grower {
 	}
 }
 
-func waitAWhile(ctx context.Context) bool {
-	timer := time.NewTimer(rand.N(growth.MaxWait))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
+func waitAWhile(ctx context.Context) bool { return dynamo.Pause(ctx, rand.N(growth.MaxWait)) }
 
 // placementOf returns how a base key's writes find their write shards.
 func placementOf(key string) (p growth.Placement, ok bool) {

@@ -60,6 +60,23 @@ func (Status) Schema(huma.Registry) *huma.Schema {
 	}
 }
 
+// Counts say how many items of a call were taken. They are embedded in answers, and
+// exported since the OpenAPI document leaves out what is not.
+type Counts struct {
+	Accepted int `json:"accepted" doc:"Items that were taken"`
+	Rejected int `json:"rejected" doc:"Items that were not; each says why"`
+}
+
+// take counts an item, by its error, and says what became of it.
+func (c *Counts) take(err error) (status Status, detail string) {
+	if err != nil {
+		c.Rejected++
+		return Rejected, rejection(err)
+	}
+	c.Accepted++
+	return Accepted, ""
+}
+
 // maybeWritten ends the detail of an item whose last answer was lost.
 const maybeWritten = "; it may have been written"
 

@@ -34,9 +34,8 @@ type scoreResult struct {
 }
 
 type scoresAnswer struct {
-	Accepted int           `json:"accepted" doc:"Items that were taken"`
-	Rejected int           `json:"rejected" doc:"Items that were not; each says why"`
-	Results  []scoreResult `json:"results" doc:"One for each item, in their order"`
+	Counts
+	Results []scoreResult `json:"results" doc:"One for each item, in their order"`
 }
 
 type scoresOutput struct{ Body scoresAnswer }
@@ -56,7 +55,7 @@ func (s *Service) submitScores(ctx context.Context, in *scoresInput) (*scoresOut
 	outcomes := s.boards.Submit(ctx, board, list, now)
 	answer := scoresAnswer{Results: make([]scoreResult, len(list))}
 	for i, err := range outcomes {
-		answer.Results[i] = answer.result(in.Body.Scores[i].Player, err)
+		answer.add(i, in.Body.Scores[i].Player, err)
 		if errors.Is(err, boards.ErrScoreRange) {
 			answer.Results[i].Detail = fmt.Sprintf("body.scores[%d].score: %v", i, boards.ErrScoreRange)
 		}
@@ -79,13 +78,9 @@ func (in *scoresInput) outOfRange(outcomes []error) (faults []error) {
 	return faults
 }
 
-func (a *scoresAnswer) result(player httpapi.Name, err error) scoreResult {
-	if err != nil {
-		a.Rejected++
-		return scoreResult{player, Rejected, rejection(err)}
-	}
-	a.Accepted++
-	return scoreResult{player, Accepted, ""}
+func (a *scoresAnswer) add(i int, player httpapi.Name, err error) {
+	status, detail := a.take(err)
+	a.Results[i] = scoreResult{player, status, detail}
 }
 
 func (s *Service) submitOnce(ctx context.Context, in *scoresInput, list []boards.PlayerScore, now time.Time) (*scoresOutput, error) {
@@ -94,7 +89,7 @@ func (s *Service) submitOnce(ctx context.Context, in *scoresInput, list []boards
 	}
 	answer := scoresAnswer{Results: make([]scoreResult, len(list))}
 	for i, sc := range in.Body.Scores {
-		answer.Results[i] = answer.result(sc.Player, nil)
+		answer.add(i, sc.Player, nil)
 	}
 	actions := func(ctx context.Context) ([]types.TransactWriteItem, error) {
 		writes, err := s.boards.SubmitTransact(ctx, string(in.Body.Board), list, now, s.now())

@@ -1,8 +1,6 @@
 package live
 
 import (
-	"context"
-	"iter"
 	"slices"
 	"time"
 
@@ -148,29 +146,4 @@ func after(list []heat.Window, length time.Duration, at time.Time) time.Time {
 		return end
 	}
 	return at
-}
-
-// Windows implements [heat.Source]: those that are over, by 10 s for an hour, by the minute
-// for a day and by ten minutes for a week, and the running ones as far as they are counted.
-// An item's coverage is, of the stream shards that are read, the share of the window's time
-// that none of them skipped: reading all of 9 stream shards and half of a window of the
-// tenth is 0.95. What was before reading began is skipped, too.
-func (r *Reader) Windows(_ context.Context, from, to time.Time, step time.Duration) iter.Seq2[heat.Window, error] {
-	return func(yield func(heat.Window, error) bool) {
-		running := r.running()
-		r.mu.Lock()
-		over := r.over
-		list := r.history.windows(from, to, step)
-		r.mu.Unlock()
-		for _, w := range between(running, from, to) {
-			if !w.Start.Before(over) { // it may have ended meanwhile
-				list = append(list, w)
-			}
-		}
-		for _, w := range list {
-			if !yield(w, nil) {
-				return
-			}
-		}
-	}
 }

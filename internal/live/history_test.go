@@ -87,16 +87,14 @@ func TestRunningCountsOnce(t *testing.T) {
 	for range 12 { // in some of them the first stream shard is looked at first
 		r := New(Options{Found: found()})
 		begin := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
-		r.start(begin)
-		first, second := r.newShard("first", latest, ""), r.newShard("second", latest, "")
-		r.add(first)
-		r.add(second)
+		r.windows.start(begin)
+		first, second := r.windows.add("first"), r.windows.add("second")
 		first.window(begin).Add(&count.Write{At: begin, Key: []byte("key"), Units: 5})
 
 		second.mu.Lock()
 		var looked sync.WaitGroup
 		var windows []heat.Window
-		looked.Go(func() { windows = r.running() })
+		looked.Go(func() { windows = r.windows.running() })
 		time.Sleep(5 * time.Millisecond) // it waits for the second one
 		first.mu.Lock()
 		first.passTo(begin.Add(time.Minute))

@@ -149,7 +149,6 @@ func (l *lineage) startReady(ctx context.Context) {
 func (l *lineage) start(ctx context.Context, s *shard) {
 	l.known[s.id].state = read
 	l.active++
-	l.r.add(s)
 	l.group.Go(func() error {
 		if err := s.run(ctx); err != nil {
 			return explain(fmt.Errorf("stream shard %s: %w", s.id, err))
@@ -169,7 +168,7 @@ func (l *lineage) end(ctx context.Context, id string) {
 	l.known[id].state = done
 	l.active--
 	l.startReady(ctx)
-	l.r.remove(id)
+	l.r.windows.remove(id)
 }
 
 // first starts what is there at the beginning.
@@ -210,7 +209,7 @@ func (l *lineage) fromNow(ctx context.Context) error {
 		return err
 	}
 	begin := l.r.stream.clock.latest(time.Now()).UTC().Truncate(time.Second).Add(time.Second)
-	l.r.start(begin)
+	l.r.windows.start(begin)
 	for i, b := range roots {
 		l.start(ctx, l.r.newShard(b.id, latest, iterators[i]))
 	}
@@ -238,7 +237,7 @@ func (l *lineage) fromThen(ctx context.Context) error {
 	for _, b := range l.known {
 		b.from = from
 	}
-	l.r.start(since)
+	l.r.windows.start(since)
 	l.startReady(ctx)
 	return nil
 }

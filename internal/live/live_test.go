@@ -140,9 +140,9 @@ func everyRecordOnce(t *testing.T, dice *rand.Rand) {
 	}
 	r, stop := f.reading(t, o)
 	time.Sleep(900 * time.Millisecond)
-	r.mu.Lock()
-	begin := r.begin
-	r.mu.Unlock()
+	r.windows.mu.Lock()
+	begin := r.windows.begin
+	r.windows.mu.Unlock()
 	if begin.IsZero() {
 		t.Fatal("it did not begin")
 	}

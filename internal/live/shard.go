@@ -1,18 +1,14 @@
 package live
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/hotshard/hotshard/internal/ddbstream"
-	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/heat/count"
 )
 
@@ -27,30 +23,20 @@ const (
 )
 
 const (
-	maxStrikes = 3    // polls that lag and don't come closer; then the reader jumps ahead
-	emptyPages = 3    // so many in a row, and there is no history left
-	topKeys    = 1000 // keys that a window tells apart, as the detector's
+	maxStrikes = 3 // polls that lag and don't come closer; then the reader jumps ahead
+	emptyPages = 3 // so many in a row, and there is no history left
 )
-
-// slot is the memory that a poll needs: there are MaxCalls of them.
-type slot struct {
-	body    bytes.Buffer
-	decoder ddbstream.Decoder
-}
-
-// keepBody is how large a body's room may be to be used again.
-const keepBody = 4 << 20
 
 // shard reads a stream shard.
 type shard struct {
 	r        *Reader
 	id       string
+	counting *counting
 	from     place
 	iterator string    // "" when one is to be asked for
 	after    string    // the last record's sequence number
 	began    time.Time // to read
 	polled   time.Time // the last call
-	now      time.Time // the service's, at the last call, or a little earlier
 	failing  time.Time // since when no poll is answered; zero if the last one was
 
 	live    bool          // it reads what is written now, not what was before
@@ -58,33 +44,11 @@ type shard struct {
 	empty   int           // pages in a row
 	strikes int           // polls in a row that lag and don't come closer
 	lag     time.Duration // of the newest record at the last poll
-	newest  time.Time     // record
-
-	mu     sync.Mutex              // guards what follows; taken before the reader's
-	open   map[int64]*count.Window // by start, in seconds
-	read   time.Time               // all until then was read, but for gaps
-	gaps   []gap                   // that were not handed on
-	passed time.Time               // windows that end by then were handed on
 }
 
-// gap is a time of which records were not read.
-type gap struct{ from, to time.Time }
-
-// newShard has an iterator already, or "".
+// newShard has an iterator already, or "". Its counting begins now.
 func (r *Reader) newShard(id string, from place, iterator string) *shard {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return &shard{
-		r: r, id: id, from: from, iterator: iterator, live: r.o.Since.IsZero(),
-		open: make(map[int64]*count.Window), read: later(r.over, r.begin), newest: later(r.over, r.begin), passed: r.over,
-	}
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
+	return &shard{r: r, id: id, counting: r.windows.add(id), from: from, iterator: iterator, live: r.o.Since.IsZero()}
 }
 
 // run polls until the stream shard's end.
@@ -99,7 +63,7 @@ func (s *shard) run(ctx context.Context) error {
 			return err
 		}
 		if ended {
-			s.finish()
+			s.counting.finish()
 			return nil
 		}
 	}
@@ -137,18 +101,14 @@ func (s *shard) poll(ctx context.Context) (ended bool, err error) {
 		return false, s.missed(ctx, err)
 	}
 	s.failing = time.Time{}
-	batch, err := room.decoder.Decode(room.body.Bytes())
+	batch, err := room.decode()
 	if err != nil {
-		return false, fmt.Errorf("the answer of GetRecords can't be read: %w", err)
+		return false, err
 	}
+	defer room.release()
 	s.iterator = batch.Next
-	ended = batch.Next == ""
 	s.count(batch)
-	room.decoder.Release()
-	if room.body.Cap() > keepBody {
-		room.body = bytes.Buffer{}
-	}
-	return ended, nil
+	return batch.Next == "", nil
 }
 
 // locate asks for an iterator. One at the stream shard's end skips what is before it.
@@ -160,11 +120,8 @@ func (s *shard) locate(ctx context.Context) (err error) {
 	if s.iterator, err = s.r.stream.iterator(ctx, s.id, p); err != nil || p != latest {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := s.r.stream.clock.latest(time.Now())
-	s.gaps = append(s.gaps, gap{s.read, now})
-	s.read, s.newest, s.live, s.strikes, s.lag = now, now, true, 0, 0
+	s.counting.skip(s.r.stream.clock.latest(time.Now()))
+	s.live, s.strikes, s.lag = true, 0, 0
 	return nil
 }
 
@@ -199,10 +156,8 @@ func (s *shard) missed(ctx context.Context, err error) error {
 	return nil
 }
 
-// count files a poll's records under their windows, and hands on those that are over.
+// count counts a poll's records.
 func (s *shard) count(batch *ddbstream.Batch) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	records := batch.Records
 	s.full = len(records) == maxRecords
 	if n := len(records); n > 0 {
@@ -215,65 +170,30 @@ func (s *shard) count(batch *ddbstream.Batch) {
 		}
 		records = asDynamoDB(records, s.r.o.Found.View, second)
 	}
-	for w := range count.Decode(records, s.r.o.Found.Source) {
-		s.add(&w)
-	}
+	s.counting.add(count.Decode(records, s.r.o.Found.Source))
 	s.keepUp(len(batch.Records) > 0)
-	s.passTo(s.read.Add(-grace))
-}
-
-// add counts a write. The caller holds mu.
-func (s *shard) add(w *count.Write) {
-	if w.At.IsZero() { // it may be of any window that is open
-		for _, window := range s.open {
-			window.Miss(string(w.Sequence))
-		}
-		return
-	}
-	if w.At.After(s.newest) {
-		s.newest = w.At
-	}
-	if w.At.Before(s.r.begin) {
-		return
-	}
-	window := s.window(w.At)
-	if w.Err != nil {
-		window.Miss(string(w.Sequence))
-		return
-	}
-	window.Add(w)
-}
-
-// window is the one that a time is in. The caller holds mu.
-func (s *shard) window(at time.Time) *count.Window {
-	start := s.r.windowOf(at)
-	if s.open[start.Unix()] == nil {
-		s.open[start.Unix()] = count.NewWindow(start, Window, topKeys)
-	}
-	return s.open[start.Unix()]
 }
 
 // keepUp looks how far behind the reader is, and jumps ahead if it falls ever further behind.
-// The caller holds mu.
 func (s *shard) keepUp(some bool) {
-	s.now = s.r.stream.clock.earliest(s.polled)
+	now := s.r.stream.clock.earliest(s.polled) // the service's, or a little earlier
 	last := s.lag
 	if s.lag = 0; some {
-		s.lag, s.empty = s.now.Sub(s.newest), 0
+		s.lag, s.empty = now.Sub(s.counting.newest), 0
 	} else {
 		s.empty++
 	}
 	if !s.live && (some && s.lag <= lagging || s.empty >= emptyPages) {
 		s.live = true
 	}
-	upTo := s.newest
+	upTo := s.counting.newest
 	switch {
 	case s.live && s.lag <= grace:
-		upTo = s.now
+		upTo = now
 	case !s.live && s.r.stream.ofEngine(): // more of the same minute may come
-		upTo = s.newest.Truncate(time.Minute)
+		upTo = upTo.Truncate(time.Minute)
 	}
-	s.read = later(s.read, upTo)
+	s.counting.readTo(upTo)
 	switch {
 	case !s.live && s.polled.Sub(s.began) > historyTime, s.live && s.lag > farBehind:
 		s.jump()
@@ -288,79 +208,3 @@ func (s *shard) keepUp(some bool) {
 
 // jump has the reader go on at the stream shard's end. What is between is a gap.
 func (s *shard) jump() { s.iterator, s.after, s.from = "", "", latest }
-
-// passTo hands on the windows that end by then. The caller holds mu.
-func (s *shard) passTo(to time.Time) {
-	for start, window := range s.open {
-		end := window.Start.Add(window.Length)
-		if end.After(to) {
-			continue
-		}
-		part := ""
-		if !end.After(s.passed) { // it came late
-			part = window.First()
-		}
-		item := s.item(window, part)
-		s.r.hand(&item, window.Start, 0)
-		delete(s.open, start)
-	}
-	if to.After(s.passed) {
-		s.handGaps(to)
-		s.passed = to
-	}
-}
-
-// handGaps tells the reader what was not read of the windows that are over by then.
-func (s *shard) handGaps(to time.Time) {
-	for i := range s.gaps {
-		g := &s.gaps[i]
-		for g.from.Before(g.to) {
-			start := s.r.windowOf(g.from)
-			end := start.Add(Window)
-			if end.After(to) {
-				break
-			}
-			upTo := end
-			if g.to.Before(end) {
-				upTo = g.to
-			}
-			s.r.hand(nil, start, upTo.Sub(g.from))
-			g.from = end
-		}
-	}
-	s.gaps = slices.DeleteFunc(s.gaps, func(g gap) bool { return !g.from.Before(g.to) })
-}
-
-func (s *shard) item(w *count.Window, part string) heat.Item {
-	item := w.Item(s.id, part, s.r.o.PartitionWCU, s.r.hotRate())
-	item.Table = s.r.o.Found.Source.Table
-	return item
-}
-
-// finish hands on all that there is: no record comes any more.
-func (s *shard) finish() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, window := range s.open {
-		item := s.item(window, "")
-		s.r.hand(&item, window.Start, 0)
-	}
-	clear(s.open)
-	s.handGaps(s.r.windowOf(s.read).Add(Window))
-}
-
-func (s *shard) passedBy() time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.passed
-}
-
-// running are the windows that are open.
-func (s *shard) running() (items []heat.Item) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, window := range s.open {
-		items = append(items, s.item(window, ""))
-	}
-	return items
-}

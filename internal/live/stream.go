@@ -19,7 +19,8 @@ import (
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/ddbstream"
+	"github.com/hotshard/hotshard/internal/dynamo"
 )
 
 // Streams are the calls of DynamoDB Streams that are made. GetRecords wants a client that
@@ -150,6 +151,31 @@ func (s *stream) records(ctx context.Context, iterator string, body *bytes.Buffe
 	}
 }
 
+// slot is the memory that a poll needs.
+type slot struct {
+	body    bytes.Buffer
+	decoder ddbstream.Decoder
+}
+
+// decode reads the answer. The batch is good until release.
+func (s *slot) decode() (*ddbstream.Batch, error) {
+	batch, err := s.decoder.Decode(s.body.Bytes())
+	if err != nil {
+		return nil, fmt.Errorf("the answer of GetRecords can't be read: %w", err)
+	}
+	return batch, nil
+}
+
+// keepBody is how large a body's room may be to be used again.
+const keepBody = 4 << 20
+
+func (s *slot) release() {
+	s.decoder.Release()
+	if s.body.Cap() > keepBody {
+		s.body = bytes.Buffer{}
+	}
+}
+
 // raw hands the body of an answer to the caller, and an empty object to the SDK in its place:
 // the SDK would make maps of all attributes, which takes many times as long as counting them.
 // Errors are the SDK's to read.
@@ -179,9 +205,6 @@ func raw(body *bytes.Buffer) func(*dynamodbstreams.Options) {
 // of any size.
 const maxBody = 512 << 20
 
-// ofEngine tells the streams of DynamoDB Local, which stamps records to the minute.
-func (s *stream) ofEngine() bool { return strings.Contains(s.arn, ":"+local.EngineRegion+":") }
-
 // Kinds of errors.
 
 // throttled says that somebody is being turned away.
@@ -208,15 +231,6 @@ func passing(err error) bool {
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	dynamo.Pause(ctx, d)
+	return ctx.Err()
 }

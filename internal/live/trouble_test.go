@@ -222,8 +222,8 @@ func TestEndsAfterAJump(t *testing.T) {
 		var lacking int
 		for w := range r.Windows(t.Context(), time.Time{}, r.Settled(), Window) {
 			begin := w.Start
-			if begin.Before(r.begin) {
-				begin = r.begin
+			if begin.Before(r.windows.begin) {
+				begin = r.windows.begin
 			}
 			var wanted, got uint64
 			for _, record := range s.records {
@@ -315,11 +315,11 @@ func TestWrongClock(t *testing.T) {
 					if first, ok := atFirst[w.Start]; ok && first != units(w) {
 						t.Errorf("%v ahead, %v: %d units, and %d later", ahead, w.Start, first, units(w))
 					}
-					if c := w.Items[0].Coverage; c != 0 && !w.Start.Before(r.begin) {
+					if c := w.Items[0].Coverage; c != 0 && !w.Start.Before(r.windows.begin) {
 						t.Errorf("%v ahead, %v: coverage %v", ahead, w.Start, c)
 					}
 				}
-				wanted, got := f.written(r.begin), counted(t, r)
+				wanted, got := f.written(r.windows.begin), counted(t, r)
 				if got["key"] != wanted["key"] || got["other"] != wanted["other"] || got["key"] < 850 {
 					t.Errorf("%v ahead: counted %v of %v", ahead, got, wanted)
 				}

@@ -17,9 +17,9 @@ import (
 const (
 	MaxConcurrency = 1024
 	MaxBatch       = 500 // the API's own
-	MaxKeyedBatch  = 99  // the API's own, with an Idempotency-Key
+	maxKeyedBatch  = 99  // the API's own, with an Idempotency-Key
 	MaxRetries     = 1000
-	MaxRate        = 1_000_000
+	maxRate        = 1_000_000
 )
 
 // Options say what to send, where to and how. Zero values stand for defaults.
@@ -85,7 +85,7 @@ func (o Options) Validate() error {
 	o = o.withDefaults()
 	maxBatch := MaxBatch
 	if o.Keyed {
-		maxBatch = MaxKeyedBatch
+		maxBatch = maxKeyedBatch
 	}
 	var faults []string
 	fault := func(bad bool, format string, args ...any) {
@@ -97,9 +97,9 @@ func (o Options) Validate() error {
 	fault(err != nil || target.Host == "" || target.Scheme != "http" && target.Scheme != "https",
 		"target %q: want a URL such as http://127.0.0.1:8080", o.Target)
 	fault(o.Concurrency < 1 || o.Concurrency > MaxConcurrency, "concurrency %d: want 1 to %d", o.Concurrency, MaxConcurrency)
-	fault(o.Batch < 1 || o.Batch > maxBatch, "batch %d: want 1 to %d (%d with keyed calls)", o.Batch, MaxBatch, MaxKeyedBatch)
+	fault(o.Batch < 1 || o.Batch > maxBatch, "batch %d: want 1 to %d (%d with keyed calls)", o.Batch, MaxBatch, maxKeyedBatch)
 	fault(o.Board != "" && workload.Name(o.Board) != o.Board, "board %.40q: want 1 to 512 bytes of UTF-8 without control characters", o.Board)
-	fault(!(o.Rate >= 0 && o.Rate <= MaxRate), "rate %g: want 0 to %d requests a second", o.Rate, MaxRate)
+	fault(!(o.Rate >= 0 && o.Rate <= maxRate), "rate %g: want 0 to %d requests a second", o.Rate, maxRate)
 	fault(o.Retries > MaxRetries, "retries %d: want at most %d", o.Retries, MaxRetries)
 	fault(o.Settle < 0, "settle %s: want more than 0", o.Settle)
 	fault(o.Bare != nil && o.Rate > 0, "rate: a baseline compares the fastest with the fastest, so it takes none")

@@ -151,15 +151,15 @@ func isEarly(response *http.Response) bool {
 	return refused && !strings.HasPrefix(response.Header.Get("Content-Type"), "application/problem+json")
 }
 
-// must makes a call that has to succeed, and waits while capacity is exhausted.
-func (c *caller) must(ctx context.Context, k kind, method, path string, body, into any) error {
+// read makes a read that has to succeed, and waits while capacity is exhausted.
+func (c *caller) read(ctx context.Context, k kind, path string, into any) error {
 	for try := 1; ; try++ {
-		a, err := c.call(ctx, k, method, path, "", body, into)
+		a, err := c.call(ctx, k, http.MethodGet, path, "", nil, into)
 		if err == nil && a.status == http.StatusOK {
 			return nil
 		}
 		if err == nil {
-			err = fmt.Errorf("%s %s: status %d", method, path, a.status)
+			err = fmt.Errorf("GET %s: status %d", path, a.status)
 		}
 		again := a.status == http.StatusTooManyRequests || a.status == http.StatusServiceUnavailable
 		if !again || try == 40 || !wait(ctx, 500*time.Millisecond) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -21,6 +20,7 @@ import (
 	"github.com/hotshard/hotshard/internal/awscall"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/local/system"
+	"github.com/hotshard/hotshard/internal/local/systemtest"
 )
 
 // cloud is a stand-in for STS and CloudFormation. The stack is there when the checkout's make has
@@ -117,23 +117,7 @@ func (c *cloud) site(t *testing.T) AWS {
 // api starts a system, as a deployment's.
 func api(t *testing.T) string {
 	t.Helper()
-	s, err := system.Start(t.Context(), system.Options{
-		Addr: "127.0.0.1:0", Endpoint: enginetest.Endpoint(t), Prefix: enginetest.Prefix("deployed"), Window: time.Second, Control: "act",
-		Failures: filepath.Join(t.TempDir(), "failures.jsonl"), Notices: io.Discard, Log: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	return s.URL()
+	return systemtest.Run(t, system.Options{Prefix: enginetest.Prefix("deployed"), Window: time.Second, Control: "act", Notices: io.Discard}).URL()
 }
 
 // deploys is a Makefile that has the stack be there, writes what it was told, and the outputs.

@@ -55,10 +55,10 @@ func (p Prices) cost(u Units) float64 {
 	return (u.WriteUnits*p.WriteUnits+u.ReadUnits*p.ReadUnits+u.Requests*p.Requests+u.Invocations*p.Invocations)/million + u.GBSeconds*p.GBSecond
 }
 
-// CeilingError says that a run ended at its ceiling.
-type CeilingError struct{ Ceiling float64 }
+// ceilingError says that a run ended at its ceiling.
+type ceilingError struct{ Ceiling float64 }
 
-func (e *CeilingError) Error() string {
+func (e *ceilingError) Error() string {
 	return fmt.Sprintf("the run was ended: going on could have cost more than the ceiling of $%.2f", e.Ceiling)
 }
 
@@ -81,7 +81,7 @@ func (m *meter) begin(most Units) (done func(Units), err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.prices.Standing+m.prices.cost(m.used.plus(m.under).plus(most)) > m.ceiling {
-		err := &CeilingError{m.ceiling}
+		err := &ceilingError{m.ceiling}
 		if m.stop != nil {
 			m.stop(err)
 		}

@@ -38,7 +38,7 @@ func TestMeter(t *testing.T) {
 	if used < 3 || prices.Standing+used > 10 {
 		t.Errorf("used are %v", used)
 	}
-	if cause, ok := errors.AsType[*CeilingError](context.Cause(ctx)); !ok || cause.Ceiling != 10 {
+	if cause, ok := errors.AsType[*ceilingError](context.Cause(ctx)); !ok || cause.Ceiling != 10 {
 		t.Errorf("it ended by %v", context.Cause(ctx))
 	}
 	fresh := newMeter(4, prices)
@@ -92,7 +92,7 @@ func TestOutcomes(t *testing.T) {
 	if diff := cmp.Diff(want, o.total()); diff != "" {
 		t.Errorf("outcomes (-want +got):\n%s", diff)
 	}
-	if share := want.RefusedShare(); math.Abs(share-66.67) > 0.01 {
+	if share := want.refusedShare(); math.Abs(share-66.67) > 0.01 {
 		t.Error(share)
 	}
 	never := newOutcomes(time.Second)

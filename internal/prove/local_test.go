@@ -130,7 +130,7 @@ func TestCeiling(t *testing.T) {
 	}
 	site.Endpoint = enginetest.Endpoint(t)
 	report, err = Run(t.Context(), Options{Site: site, Plan: tiny(), Ceiling: tiny().Bound(), Folder: folder})
-	if _, ok := errors.AsType[*CeilingError](err); !ok || report.Fault == "" || report.ReckonedCost > report.Ceiling {
+	if _, ok := errors.AsType[*ceilingError](err); !ok || report.Fault == "" || report.ReckonedCost > report.Ceiling {
 		t.Errorf("%v, %+v", err, report)
 	}
 	if report != nil && left(t, site.Endpoint, "hotshard-prove-"+report.Run) != nil {

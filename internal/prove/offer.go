@@ -28,8 +28,8 @@ type Offered struct {
 	Others map[string]int `json:"others,omitempty"`
 }
 
-// RefusedShare is the share of what was not accepted, in percent.
-func (o Offered) RefusedShare() float64 {
+// refusedShare is the share of what was not accepted, in percent.
+func (o Offered) refusedShare() float64 {
 	return 100 * float64(o.Offered-o.Accepted) / float64(max(1, o.Offered))
 }
 
@@ -80,7 +80,7 @@ func (o *outcomes) other(what string) {
 
 // kindOf is an error in so few forms that they can be counted.
 func kindOf(err error) string {
-	if _, ok := errors.AsType[*CeilingError](err); ok {
+	if _, ok := errors.AsType[*ceilingError](err); ok {
 		return "not sent, because of the ceiling"
 	}
 	if errors.Is(err, context.Canceled) {

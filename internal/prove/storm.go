@@ -62,7 +62,7 @@ func eventOf(entity string) any {
 // valueOf is a counter's value by a strong read.
 func valueOf(ctx context.Context, c *caller, counter string) (int, error) {
 	var answer struct{ Value int }
-	err := c.must(ctx, look, http.MethodGet, "/v1/counters?consistency=strong&name="+url.QueryEscape(counter), nil, &answer)
+	err := c.read(ctx, look, "/v1/counters?consistency=strong&name="+url.QueryEscape(counter), &answer)
 	return answer.Value, err
 }
 
@@ -143,7 +143,7 @@ func (c *caller) stepsOf(ctx context.Context, typ, key string, begun time.Time) 
 			By, Why string
 		}
 	}
-	if err := c.must(ctx, look, http.MethodGet, "/v1/shards?"+url.Values{"type": {typ}, "name": {key}}.Encode(), nil, &answer); err != nil {
+	if err := c.read(ctx, look, "/v1/shards?"+url.Values{"type": {typ}, "name": {key}}.Encode(), &answer); err != nil {
 		return nil, fmt.Errorf("reading the shard count: %w", err)
 	}
 	for _, h := range answer.History {

@@ -12,30 +12,40 @@ import (
 
 // hit is a time in which something took more than a partition should.
 type hit struct {
-	kind        Kind
-	key, index  string
-	keys        int
-	from, to    time.Time
-	units       float64 // write units that were read
-	seconds     float64 // of reading
-	weight      float64 // of a write
-	low, high   float64 // units a second, where all was read
-	streamShard string
-	cool        bool // the key was not hot in it, and was so before
+	kind       Kind
+	key, index string
+	keys       int
+	from, to   time.Time
+	units      float64 // write units that were read
+	seconds    float64 // of reading
+	weight     float64 // of a write
+	low, high  float64 // units a second, where all was read
+	cool       bool    // the key was not hot in it, and was so before
 }
 
-// Shares of what a stream shard took that make a prefix of its keys the storm.
+// hit is the time of a slice.
+func (s *Slice) hit(p Plan) hit {
+	begin, seconds := s.begin(p), s.seconds(p)
+	return hit{from: begin, to: begin.Add(time.Duration(seconds) * time.Second), seconds: seconds}
+}
+
+// of is the hit as one key's, which got this in it.
+func (h hit) of(key, index string, t Tally) hit {
+	h.kind, h.key, h.index, h.keys = OneKey, key, index, 1
+	h.units, h.weight = float64(t.Units), float64(t.Units)/float64(max(1, t.Writes))
+	return h
+}
+
+// prefixShare is which share of what a stream shard took makes a prefix of its keys the storm.
 const prefixShare = 0.8
 
-// hits finds what was hot in a slice, on a table all of whose keys begin alike: if its mean rate is over the threshold with 97.5 %
-// certainty, were its writes independent of each other.
+// hits finds what was hot in a slice, on a table all of whose keys begin with common: if its
+// mean rate is over the threshold with 97.5 % certainty, were its writes independent of each
+// other.
 func (s Settings) hits(sl *Slice, p Plan, common string) (hits []hit) {
-	begin, seconds := sl.begin(p), sl.seconds(p)
-	base := hit{from: begin, to: begin.Add(time.Duration(seconds) * time.Second), seconds: seconds, streamShard: sl.StreamShard}
+	base := sl.hit(p)
 	for key, t := range sl.Keys {
-		weight := float64(t.Units) / float64(t.Writes)
-		h := base
-		h.kind, h.key, h.index, h.keys, h.units, h.weight = OneKey, key, s.Index, 1, float64(t.Units), weight
+		h := base.of(key, s.Index, t)
 		if !h.hot(s, sl.Whole) {
 			continue
 		}
@@ -44,7 +54,7 @@ func (s Settings) hits(sl *Slice, p Plan, common string) (hits []hit) {
 		}
 		hits = append(hits, h)
 	}
-	if len(hits) > 0 || float64(sl.Units) < s.HotRate*seconds {
+	if len(hits) > 0 || float64(sl.Units) < s.HotRate*base.seconds {
 		return hits
 	}
 	h := base

@@ -194,10 +194,8 @@ func (f *topFolder) wait(ctx context.Context, s *boardNews, top storedTop, lost 
 	}
 	const first, most = 10 * time.Millisecond, 500 * time.Millisecond
 	pause := min(first<<min(lost, 10), most)
-	select {
-	case <-ctx.Done():
+	if !dynamo.Pause(ctx, rand.N(pause)) {
 		return top, ctx.Err()
-	case <-time.After(rand.N(pause)):
 	}
 	return f.load(ctx, s)
 }

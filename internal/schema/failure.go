@@ -30,12 +30,8 @@ const (
 	FailureReason   = "reason"
 	FailureSequence = "sequence"
 	FailureCount    = "failures"
-	FailureFirst    = "first_at"
 	FailureLast     = "last_at"
 )
-
-// FailureVersion is the version of a failure.
-const FailureVersion = "1"
 
 // failureSalts is how many partition keys the failures are spread over.
 const failureSalts = 16

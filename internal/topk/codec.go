@@ -91,22 +91,24 @@ func (r *reader) fail() { r.b, r.err = nil, errDamaged }
 
 func (r *reader) uint() uint64 {
 	v, n := binary.Uvarint(r.b)
-	if n <= 0 {
-		r.fail()
-		return 0
-	}
-	r.b = r.b[n:]
+	r.pass(n)
 	return v
 }
 
 func (r *reader) int() int64 {
 	v, n := binary.Varint(r.b)
+	r.pass(n)
+	return v
+}
+
+// pass goes on behind a number of so many bytes. With 0 or less there was none, and its value
+// is 0.
+func (r *reader) pass(n int) {
 	if n <= 0 {
 		r.fail()
-		return 0
+		return
 	}
 	r.b = r.b[n:]
-	return v
 }
 
 func (r *reader) text() string {

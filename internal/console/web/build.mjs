@@ -1,7 +1,7 @@
-// Bundles the console's page and the report's into the folder that is named, ../dist by
-// default: a script for both, two style sheets, the page, and the licences of what is bundled.
+// Bundles what the console's page and the report's need into the folder that is named, ../dist
+// by default: a script for both, two style sheets, and the licences of what is bundled.
 import { build } from "esbuild";
-import { copyFile, mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -22,7 +22,6 @@ const { metafile } = await build({
   legalComments: "none", // LICENSES.txt has them whole
   metafile: true,
 });
-await copyFile(join(here, "src/index.html"), join(out, "index.html"));
 await writeFile(join(out, "LICENSES.txt"), await licences(Object.keys(metafile.inputs)));
 
 // licences puts together the licence files of the packages that inputs come from.

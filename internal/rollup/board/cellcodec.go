@@ -44,8 +44,8 @@ func (h Histogram) zeros() byte {
 	return byte(bits.TrailingZeros64(all))
 }
 
-// ParseHistogram reads the packed form. The error says what of it can't be read.
-func ParseHistogram(data []byte) (Histogram, error) {
+// parseHistogram reads the packed form. The error says what of it can't be read.
+func parseHistogram(data []byte) (Histogram, error) {
 	r := &reader{data: data}
 	if v := r.byte(); r.err == nil && v != cellsVersion {
 		return Histogram{}, fmt.Errorf("a histogram has version %d, and %d can be read", v, cellsVersion)
@@ -79,14 +79,4 @@ func (r *reader) cells(h *Histogram, zeros uint) {
 		cell += distance
 		h.count(cell<<zeros, count)
 	}
-}
-
-func (r *reader) varint() int64 {
-	v, n := binary.Varint(r.data)
-	if n <= 0 {
-		r.fault("a number in it can't be read")
-		return 0
-	}
-	r.take(uint64(n))
-	return v
 }

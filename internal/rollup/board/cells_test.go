@@ -35,7 +35,7 @@ func split(t *rapid.T, scores []boards.Score, cells int) Histogram {
 	var whole Histogram
 	for _, p := range parts {
 		p.Limit(cells)
-		restored, err := ParseHistogram(p.Bytes())
+		restored, err := parseHistogram(p.Bytes())
 		if err != nil || restored.level != p.level || len(restored.cells) != len(p.cells) {
 			t.Fatalf("%+v becomes %+v, %v", p, restored, err)
 		}
@@ -129,11 +129,11 @@ func FuzzParseHistogram(f *testing.F) {
 	f.Add(h.Bytes())
 	f.Add([]byte{1, 64, 0, 1, 0, 4})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		h, err := ParseHistogram(data)
+		h, err := parseHistogram(data)
 		if err != nil {
 			return
 		}
-		again, err := ParseHistogram(h.Bytes())
+		again, err := parseHistogram(h.Bytes())
 		if err != nil || again.level != h.level || again.Total() != h.Total() {
 			t.Fatalf("%+v becomes %+v, %v", h, again, err)
 		}

@@ -41,7 +41,7 @@ func StoredHistogram(item map[string]types.AttributeValue) (Histogram, error) {
 	if cells == nil {
 		return Histogram{}, errors.New("it lacks its cells")
 	}
-	return ParseHistogram(cells.Value)
+	return parseHistogram(cells.Value)
 }
 
 func readable(item map[string]types.AttributeValue) error {

@@ -155,7 +155,7 @@ func (t *Top) Beyond(p boards.Place) bool {
 // Bounds of a top's packed form, in bytes: an item has 400 KB. A top is trimmed to
 // the upper, and as long as it has the lower nothing is missing in it.
 const (
-	MaxTopBytes = 300 << 10
+	maxTopBytes = 300 << 10
 	lowTopBytes = 250 << 10
 )
 
@@ -166,7 +166,7 @@ func Hold(size int) int { return size + max(20, size/5) }
 // that loses some is not whole any more.
 func (t *Top) Trim(most int) {
 	keep, bytes := 0, maxOverhead
-	for keep < min(most, len(t.entries)) && bytes+entrySize(t.entries[keep]) <= MaxTopBytes {
+	for keep < min(most, len(t.entries)) && bytes+entrySize(t.entries[keep]) <= maxTopBytes {
 		bytes += entrySize(t.entries[keep])
 		keep++
 	}

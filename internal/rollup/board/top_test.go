@@ -206,7 +206,7 @@ func TestLongNames(t *testing.T) {
 		top.Take(State{boards.Place{Player: name, At: time.UnixMilli(int64(i)).UTC()}, 1, true})
 	}
 	top.Trim(Hold(1000))
-	if n := len(top.Bytes()); n > MaxTopBytes || n < MaxTopBytes*9/10 || top.Whole() || top.Short(1000) {
+	if n := len(top.Bytes()); n > maxTopBytes || n < maxTopBytes*9/10 || top.Whole() || top.Short(1000) {
 		t.Errorf("%d bytes, whole: %t, short: %t", n, top.Whole(), top.Short(1000))
 	}
 	top.Trim(300)

@@ -140,12 +140,24 @@ func (r *reader) byte() byte {
 
 func (r *reader) uvarint() uint64 {
 	v, n := binary.Uvarint(r.data)
+	r.pass(n)
+	return v
+}
+
+func (r *reader) varint() int64 {
+	v, n := binary.Varint(r.data)
+	r.pass(n)
+	return v
+}
+
+// pass goes on behind a number of so many bytes. With 0 or less there was none, and its value
+// is 0.
+func (r *reader) pass(n int) {
 	if n <= 0 {
 		r.fault("a number in it can't be read")
-		return 0
+		return
 	}
-	r.take(uint64(n))
-	return v
+	r.data = r.data[n:]
 }
 
 // count reads a number of things, each of at least one byte.

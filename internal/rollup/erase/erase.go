@@ -66,18 +66,18 @@ type Options struct {
 
 // Defaults of Options.
 const (
-	DefaultSettle     = 30 * time.Second
-	DefaultWait       = 30 * time.Second
-	DefaultIndexLag   = 30 * time.Second
-	DefaultWriteUnits = 250
+	defaultSettle     = 30 * time.Second
+	defaultWait       = 30 * time.Second
+	defaultIndexLag   = 30 * time.Second
+	defaultWriteUnits = 250
 	defaultPoll       = 500 * time.Millisecond
 )
 
 func (o Options) withDefaults() (Options, error) {
-	o.Settle, o.Wait = cmp.Or(o.Settle, DefaultSettle), cmp.Or(o.Wait, DefaultWait)
-	o.IndexLag = cmp.Or(o.IndexLag, DefaultIndexLag)
+	o.Settle, o.Wait = cmp.Or(o.Settle, defaultSettle), cmp.Or(o.Wait, defaultWait)
+	o.IndexLag = cmp.Or(o.IndexLag, defaultIndexLag)
 	o.Poll, o.ReadUnits = cmp.Or(o.Poll, defaultPoll), cmp.Or(o.ReadUnits, scan.ReadUnits)
-	o.WriteUnits = cmp.Or(o.WriteUnits, DefaultWriteUnits)
+	o.WriteUnits = cmp.Or(o.WriteUnits, defaultWriteUnits)
 	if o.Progress == nil {
 		o.Progress = func(int) {}
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/dynamo"
 )
 
 // Pace has those who share it take so many units a second together, of reads or of
@@ -46,12 +48,6 @@ func Lasts(used *types.ConsumedCapacity, perSecond int) time.Duration {
 
 // Wait waits, or until ctx ends, which is the error then.
 func Wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	dynamo.Pause(ctx, d)
+	return ctx.Err()
 }
