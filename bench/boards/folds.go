@@ -103,7 +103,7 @@ const overhead = 150 // bytes of an item beside its places or cells
 
 // update notes one of a container, by what it stores packed. The limiter does not tell
 // what refused ones take.
-func (t *tally) update(in *dynamodb.UpdateItemInput, _ float64, refused bool) {
+func (t *tally) update(in *dynamodb.UpdateItemInput, refused bool) {
 	kind, sk := &t.cells, rig.Text(in.Key[schema.SK])
 	if sk == schema.TopSK {
 		kind = &t.top

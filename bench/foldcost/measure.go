@@ -61,7 +61,7 @@ func measure(ctx context.Context, endpoint string, l load, y way) (c cost, err e
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
 	j := &job{load: l, way: y, Tables: t}
-	j.Updates = &rig.Updates{Client: t.Meter.Client, Note: func(_ *dynamodb.UpdateItemInput, _ float64, failed bool) { j.count(failed) }}
+	j.Updates = &rig.Updates{Client: t.Meter.Client, Note: func(_ *dynamodb.UpdateItemInput, failed bool) { j.count(failed) }}
 	t.Meter.Limits.Reset()
 	if c, err = j.fold(ctx, l.draw()); err != nil {
 		return c, fmt.Errorf("%s: %w", y.name, err)

@@ -81,7 +81,7 @@ type container struct {
 	handler *rollup.Handler
 }
 
-func (c *containers) note(_ *dynamodb.UpdateItemInput, _ float64, failed bool) {
+func (c *containers) note(_ *dynamodb.UpdateItemInput, failed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if time.Now().Before(c.from) {

@@ -233,23 +233,17 @@ func (c Cost) Hottest() (share float64, keys int) {
 	return 0, 0
 }
 
-// Updates is a handler's client that tells of each update: what it took, and whether
-// its condition failed.
+// Updates is a handler's client that tells of each update, and whether its condition
+// failed.
 type Updates struct {
 	*dynamodb.Client
-	Note func(in *dynamodb.UpdateItemInput, units float64, failed bool) // for many goroutines
+	Note func(in *dynamodb.UpdateItemInput, failed bool) // for many goroutines
 }
 
-// UpdateItem asks what the update consumes.
+// UpdateItem tells of the update when it is answered.
 func (u *Updates) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	asked := *in
-	asked.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
-	out, err := u.Client.UpdateItem(ctx, &asked, o...)
+	out, err := u.Client.UpdateItem(ctx, in, o...)
 	_, failed := errors.AsType[*types.ConditionalCheckFailedException](err)
-	units := 0.0
-	if err == nil {
-		units = *out.ConsumedCapacity.CapacityUnits
-	}
-	u.Note(in, units, failed)
+	u.Note(in, failed)
 	return out, err
 }
