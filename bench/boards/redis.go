@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"os/exec"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -71,30 +70,23 @@ func (s *sortedSet) fill(g *game) error {
 	return nil
 }
 
-func member(i int) string { return fmt.Sprintf("player-%08d", 99_999_999-i) }
+const last = 99_999_999
 
-func (s *sortedSet) first(_ context.Context, g *standings) error {
-	list, err := redis.Strings(s.conn.Do("ZREVRANGE", name, 0, top-1, "WITHSCORES"))
-	if err != nil || len(list) != 2*top {
-		return fmt.Errorf("%d of %d: %w", len(list), 2*top, err)
-	}
-	for n := range top {
-		if i := g.ranked[n]; list[2*n] != member(i) || list[2*n+1] != strconv.Itoa(g.entries[i].points) {
-			return fmt.Errorf("rank %d is %s", n+1, list[2*n])
+func member(i int) string { return player(last - i) }
+
+func (s *sortedSet) first(context.Context) (players []string, err error) {
+	members, err := redis.Strings(s.conn.Do("ZREVRANGE", name, 0, top-1))
+	for _, m := range members {
+		var n int
+		if _, err := fmt.Sscanf(m, "player-%d", &n); err != nil {
+			return nil, err
 		}
+		players = append(players, player(last-n))
 	}
-	return nil
+	return players, err
 }
 
-func (s *sortedSet) leader() (string, error) {
-	list, err := redis.Strings(s.conn.Do("ZREVRANGE", name, 0, 0))
-	if err != nil || len(list) == 0 {
-		return "", err
-	}
-	return list[0], nil
-}
-
-func (s *sortedSet) rank(_ context.Context, _ *standings, i int) (rank, stated int64, err error) {
+func (s *sortedSet) rank(_ context.Context, i int) (rank, stated int64, err error) {
 	rank, err = redis.Int64(s.conn.Do("ZREVRANK", name, member(i)))
 	if errors.Is(err, redis.ErrNil) {
 		err = fmt.Errorf("player %d is not there", i)

@@ -1,7 +1,6 @@
 package decoding
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,7 +11,6 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/bytedance/sonic"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/hotshard/hotshard/internal/ddbstream"
 	"github.com/hotshard/hotshard/internal/topk"
@@ -28,7 +26,6 @@ func methods() []method {
 	return []method{
 		{"stock", newStock()},
 		{"encoding/json, minimal struct", minimal(json.Unmarshal)},
-		{"jsontext, streaming", streaming},
 		{"sonic, minimal struct", minimal(func(payload []byte, to any) error {
 			return sonic.ConfigDefault.UnmarshalFromString(unsafe.String(&payload[0], len(payload)), to) // makes no copy
 		})},
@@ -84,92 +81,6 @@ func minimal(unmarshal func([]byte, any) error) func([]byte) (map[string]int, er
 		}
 		return counts, nil
 	}
-}
-
-// streaming goes from token to token and passes over what it does not need.
-func streaming(payload []byte) (map[string]int, error) {
-	w := walk{Decoder: jsontext.NewDecoder(bytes.NewReader(payload)), counts: make(map[string]int)}
-	w.object(func(name string) bool {
-		if name != "Records" {
-			return false
-		}
-		w.token()
-		for w.PeekKind() == '{' {
-			w.record()
-		}
-		w.token()
-		return true
-	})
-	return w.counts, w.err
-}
-
-type walk struct {
-	*jsontext.Decoder
-	counts map[string]int
-	err    error
-}
-
-func (w *walk) token() jsontext.Token {
-	t, err := w.ReadToken()
-	if err != nil && w.err == nil {
-		w.err = err
-	}
-	return t
-}
-
-// object calls fn for each member; false says that it did not read the value.
-func (w *walk) object(fn func(name string) bool) {
-	w.token()
-	for w.PeekKind() == '"' && w.err == nil {
-		if name := w.token().String(); !fn(name) {
-			if err := w.SkipValue(); err != nil {
-				w.err = err
-			}
-		}
-	}
-	w.token()
-}
-
-func (w *walk) record() {
-	key, expired := "", false
-	w.object(func(name string) bool {
-		switch name {
-		case "dynamodb":
-			w.object(func(name string) bool {
-				if name == "Keys" {
-					w.object(func(name string) bool { return w.text(name, "pk", &key) })
-				}
-				return name == "Keys"
-			})
-		case "userIdentity":
-			principal := ""
-			w.object(func(name string) bool {
-				if name == "principalId" {
-					principal = w.token().String()
-				}
-				return name == "principalId"
-			})
-			expired = principal == "dynamodb.amazonaws.com"
-		default:
-			return false
-		}
-		return true
-	})
-	if !expired {
-		w.counts[key]++
-	}
-}
-
-// text reads the value of an attribute of type S.
-func (w *walk) text(name, want string, to *string) bool {
-	if name != want {
-		return false
-	}
-	w.object(func(string) bool {
-		*to = w.token().String()
-		return true
-	})
-	return true
 }
 
 // newHotshard counts write units of keys and of an index, as the detector does for

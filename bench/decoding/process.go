@@ -119,7 +119,7 @@ func (p *process) round(ctx context.Context, binary string, payload []byte) (err
 			p.now = append(p.now, used-before)
 		}
 	}
-	peak, err := peakMemory(f.Pid())
+	peak, err := rig.Memory(f.Pid(), "VmHWM")
 	p.peak = max(p.peak, peak)
 	return err
 }
@@ -157,15 +157,4 @@ func processTime(pid int) (sum time.Duration, err error) {
 		sum += time.Duration(n)
 	}
 	return sum, nil
-}
-
-// peakMemory is the most that a process had in memory, in kB.
-func peakMemory(pid int) (int, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, err
-	}
-	_, rest, _ := strings.Cut(string(text), "VmHWM:")
-	number, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
-	return strconv.Atoi(number)
 }

@@ -22,13 +22,12 @@ const anyBatch = 500
 
 // cost is what a way took for a load.
 type cost struct {
-	records     int
-	units       float64
-	failedUnits float64 // of them, for failed conditions
-	calls       int     // updates and transactions
-	failed      int     // of them, by their condition
-	distinct    int     // summary items, in each batch anew
-	off         int64   // by how much the total of all summaries is too high
+	records  int
+	units    float64
+	calls    int   // updates and transactions
+	failed   int   // of them, by their condition
+	distinct int   // summary items, in each batch anew
+	off      int64 // by how much the total of all summaries is too high
 }
 
 // job is one way at work on one load, on tables of its own behind the limiter.
@@ -39,18 +38,16 @@ type job struct {
 	*rig.Updates
 	container folder
 
-	mu      sync.Mutex
-	calls   int     // that write a summary
-	failed  int     // of them, by their condition
-	applied float64 // write units of the updates that were applied
+	mu     sync.Mutex
+	calls  int // that write a summary
+	failed int // of them, by their condition
 }
 
-// count counts a call. The limiter does not tell what failed conditions take.
-func (j *job) count(units float64, failed bool) {
+// count counts a call.
+func (j *job) count(failed bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.calls++
-	j.applied += units
 	if failed {
 		j.failed++
 	}
@@ -64,7 +61,7 @@ func measure(ctx context.Context, endpoint string, l load, y way) (c cost, err e
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
 	j := &job{load: l, way: y, Tables: t}
-	j.Updates = &rig.Updates{Client: t.Meter.Client, Note: func(_ *dynamodb.UpdateItemInput, units float64, failed bool) { j.count(units, failed) }}
+	j.Updates = &rig.Updates{Client: t.Meter.Client, Note: func(_ *dynamodb.UpdateItemInput, failed bool) { j.count(failed) }}
 	t.Meter.Limits.Reset()
 	if c, err = j.fold(ctx, l.draw()); err != nil {
 		return c, fmt.Errorf("%s: %w", y.name, err)
@@ -74,15 +71,12 @@ func measure(ctx context.Context, endpoint string, l load, y way) (c cost, err e
 	return c, err
 }
 
-// units are the write units so far, by the limiter's count.
-func (j *job) units() float64 { return j.Meter.Limits.Stats().WriteUnits }
-
 // fold delivers all batches.
 func (j *job) fold(ctx context.Context, list []record) (c cost, err error) {
 	if err := j.start(); err != nil {
 		return c, err
 	}
-	size, repeats := cmp.Or(j.batch, anyBatch), 0.0
+	size := cmp.Or(j.batch, anyBatch)
 	for i := 0; i*size < len(list); i++ {
 		batch := list[i*size : min((i+1)*size, len(list))]
 		c.distinct += j.distinct(batch)
@@ -90,20 +84,12 @@ func (j *job) fold(ctx context.Context, list []record) (c cost, err error) {
 			return c, err
 		}
 		if j.faults {
-			more, err := j.again(ctx, i, batch)
-			if err != nil {
+			if err := j.again(ctx, i, batch); err != nil {
 				return c, err
 			}
-			repeats += more
 		}
 	}
-	c.records, c.units, c.calls, c.failed = len(list), j.units(), j.calls, j.failed
-	if c.failed > 0 {
-		c.failedUnits = repeats
-		if j.applied > 0 {
-			c.failedUnits = c.units - j.applied
-		}
-	}
+	c.records, c.units, c.calls, c.failed = len(list), j.Meter.Limits.Stats().WriteUnits, j.calls, j.failed
 	return c, nil
 }
 
@@ -113,18 +99,16 @@ func (j *job) start() (err error) {
 }
 
 // again delivers a batch again if it is its turn: to the same container, or to a
-// new one that goes on from there. It returns the write units that this took.
-func (j *job) again(ctx context.Context, i int, batch []record) (units float64, err error) {
+// new one that goes on from there.
+func (j *job) again(ctx context.Context, i int, batch []record) error {
 	switch i % faultEvery {
 	case faultEvery/2 - 1:
 	case faultEvery - 1:
 		if err := j.start(); err != nil {
-			return 0, err
+			return err
 		}
 	default:
-		return 0, nil
+		return nil
 	}
-	before := j.units()
-	err = j.container.fold(ctx, batch)
-	return j.units() - before, err
+	return j.container.fold(ctx, batch)
 }

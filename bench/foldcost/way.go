@@ -72,7 +72,7 @@ func (m marked) fold(ctx context.Context, batch []record) error {
 			{Put: &types.Put{TableName: &m.Names.Rollups, Item: rig.Key("M#"+r.sequence(), schema.SoleSK), ConditionExpression: aws.String("attribute_not_exists(pk)")}},
 		}})
 		again := refused(err) // it was folded before
-		m.count(0, again)
+		m.count(again)
 		if again {
 			return nil
 		}

@@ -2,101 +2,208 @@ package folds
 
 import (
 	"fmt"
+	"maps"
+	"reflect"
+	"strconv"
 	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/bench/rig"
+	"github.com/hotshard/hotshard/internal/schema"
 )
 
-// maxShown bounds the differences that are described; all are counted.
-const maxShown = 20
+// item is one of a table's.
+type item = rig.Item
 
-// books hold what the counters must have, and the differences found.
+// books hold what callers sent, and what was applied, as the clients of ingest saw it.
 type books struct {
-	mu     sync.Mutex
-	want   map[string]int64 // of counters
-	events map[identity]*event
-	report *report
+	*report
+	mu       sync.Mutex
+	counters map[string]*counter
+	events   map[identity]*event
 }
 
-func (b *books) count(f figure, n int) { b.report.figures.add(f, n) }
+// counter is what happened to one.
+type counter struct {
+	sum             int64 // of all that was applied, but for removed write shards
+	called, inCalls int64 // what keyed calls have, and what their transactions added
 
-// differ notes a difference. The caller holds mu.
-func (b *books) differ(format string, args ...any) {
-	b.count(differences, 1)
-	if r := b.report; len(r.description) < maxShown {
-		r.description = append(r.description, fmt.Sprintf(format, args...))
+	// Unkeyed calls make one update each.
+	accepted int // calls
+	updates  int // that were applied
+	lost     int // updates whose answer was lost, and calls that say nothing for sure
+}
+
+// counter returns a counter's. The caller holds mu.
+func (b *books) counter(name string) *counter {
+	if b.counters[name] == nil {
+		b.counters[name] = &counter{}
 	}
+	return b.counters[name]
 }
 
-// found is differ for those who don't hold mu.
-func (b *books) found(format string, args ...any) {
+// deltaOf is what an update adds to a counter; ok is false for all others.
+func deltaOf(key, values item) (name string, delta int64, ok bool) {
+	digits, ok := values[":delta"].(*types.AttributeValueMemberN)
+	if !ok {
+		return "", 0, false
+	}
+	parsed, err := schema.ParseKey(rig.Text(key[schema.PK]))
+	if err == nil {
+		delta, err = strconv.ParseInt(digits.Value, 10, 64)
+	}
+	return parsed.Base.Name, delta, err == nil
+}
+
+// update books an update that was applied.
+func (b *books) update(key, values item, lost bool) {
+	name, delta, ok := deltaOf(key, values)
+	if !ok {
+		return
+	}
+	b.count("increments: updates applied", 1)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.differ(format, args...)
-}
-
-func (b *books) unkeyed(made call, taken int, answered bool) {
-	b.count(calls, 1)
-	b.count(increments, made.size)
-	b.count(accepted, taken)
-	if answered {
-		b.count(refusedInAll, made.size-taken)
-	} else {
-		b.count(unanswered, made.size)
+	c := b.counter(name)
+	c.sum += delta
+	c.updates++
+	if lost {
+		c.lost++
 	}
 }
 
-// settle books what an unkeyed call did to a counter, if that is allowed.
-func (b *books) settle(counter string, total int64, o *outcome, said fate, answered bool) {
+// transacted books an update of a transaction that was applied.
+func (b *books) transacted(key, values item) {
+	name, delta, ok := deltaOf(key, values)
+	if !ok {
+		return
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	most := o.lost
-	if said == added || !answered {
-		most++ // for the answer that was given, or for the one that was not
-	}
-	if said == refused && o.applied > 0 {
-		b.differ("counter %s: %d was refused and added %d times", counter, total, o.applied)
-	}
-	if said == added && o.applied == 0 && total != 0 {
-		b.differ("counter %s: %d was accepted and not added", counter, total)
-	}
-	if o.applied > most {
-		b.differ("counter %s: %d was added %d times with %d answers lost", counter, total, o.applied, o.lost)
-	}
-	if o.sum != int64(o.applied)*total {
-		b.differ("counter %s: %d was added instead of %d times %d", counter, o.sum, o.applied, total)
-	}
-	if said == added {
-		b.count(extra, max(0, o.applied-1))
-	}
-	b.want[counter] += o.sum
+	b.counter(name).sum += delta
+	b.counter(name).inCalls += delta
 }
 
-// keyed books a keyed call that was answered. Its transaction must have been
-// applied once.
-func (b *books) keyed(made call, transactions int) {
-	b.once(made.key, transactions)
-	b.count(calls, 1)
-	b.count(increments, made.size)
-	b.count(keyed, made.size)
+// keyed books a keyed call that was answered.
+func (b *books) keyed(list []increment) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for counter, total := range made.totals {
-		b.want[counter] += total
+	for _, i := range list {
+		b.counter(i.Counter).called += i.Delta
 	}
 }
 
-// once wants a keyed call's transaction to have been applied once.
-func (b *books) once(key string, transactions int) {
+// unkeyed books an unkeyed call, and its results if it was answered.
+func (b *books) unkeyed(list []increment, results []result) {
+	said := map[string]result{}
+	for _, r := range results {
+		said[r.Counter] = r
+		if r.accepted() {
+			b.count("increments: unkeyed and accepted", 1)
+		}
+	}
+	called := map[string]bool{}
+	for _, i := range list {
+		called[i.Counter] = true
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if transactions != 1 {
-		b.differ("call %s was applied %d times", key, transactions)
+	for name := range called {
+		r, answered := said[name]
+		if r.accepted() {
+			b.counter(name).accepted++
+		} else if !answered || r.unsure() {
+			b.counter(name).lost++
+		}
 	}
 }
 
 // removed books that a counter's write shard was removed.
-func (b *books) removed(counter string, value int64) {
+func (b *books) removed(name string, value int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.count(removedShards, 1)
-	b.want[counter] -= value
+	b.counter(name).sum -= value
+}
+
+// identity is an event's: what is the same event has the same.
+type identity struct{ entity, sk string }
+
+// event is what became of one.
+type event struct {
+	first    item // data that it was put with first
+	last     item // and last
+	restated bool // it was put again with other data
+}
+
+// dataOf leaves an event's data, which few lack.
+func dataOf(it item) item {
+	data := maps.Clone(it)
+	maps.DeleteFunc(data, func(name string, _ types.AttributeValue) bool { return name != "data" })
+	return data
+}
+
+// identityOf returns whose item it is; ok is false for all but events.
+func identityOf(pk, sk string) (id identity, ok bool) {
+	key, err := schema.ParseKey(pk)
+	if err != nil || key.Base.Type != schema.Entity {
+		return id, false
+	}
+	_, _, err = schema.ParseEventSortKey(sk)
+	return identity{key.Base.Name, sk}, err == nil
+}
+
+// target is the rollup that an event falls into, as failures and audits name it.
+func (s *system) target(id identity) string {
+	width, _ := s.rules.Bucket(id.entity)
+	at, _, err := schema.ParseEventSortKey(id.sk)
+	if err != nil {
+		panic(err) // it was parsed before
+	}
+	return schema.EventTarget(id.entity, width, at)
+}
+
+// put books an item that was put, if it is an event. Puts of one event at a time have
+// the same data.
+func (b *books) put(it item) {
+	id, ok := identityOf(rig.Text(it[schema.PK]), rig.Text(it[schema.SK]))
+	if !ok {
+		return
+	}
+	data := dataOf(it)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.events[id]
+	if e == nil {
+		b.events[id] = &event{first: data, last: data}
+		return
+	}
+	if !reflect.DeepEqual(e.last, data) {
+		e.last, e.restated = data, true
+	}
+}
+
+// accepted wants an event that was accepted to be written.
+func (b *books) accepted(id identity) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.count("events: accepted", 1)
+	if b.events[id] == nil {
+		b.differ("event %v was accepted and not written", id)
+	}
+}
+
+// wanted is what a counter comes to, once what its calls say was held against what was
+// applied.
+func (b *books) wanted(name string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c := b.counter(name)
+	if c.called != c.inCalls {
+		b.differ("counter %s: keyed calls have %d, and %d was applied", name, c.called, c.inCalls)
+	}
+	if c.updates < c.accepted || c.updates > c.accepted+c.lost {
+		b.differ("counter %s: %d calls were accepted and %d answers lost, and %d updates were applied", name, c.accepted, c.lost, c.updates)
+	}
+	return fmt.Sprint(c.sum)
 }

@@ -1,21 +1,24 @@
 package folds
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/bench/rig"
 )
 
 // Sizes of calls: the API's bounds, and how many counters one call has.
 const (
-	countersPath = "/v1/counters"
-
 	maxUnkeyed  = 500
 	maxKeyed    = 99
 	perCall     = 10
@@ -27,176 +30,215 @@ const (
 type caller struct {
 	*system
 	random *rand.Rand
-	id     int
-	calls  int
+	name   string
+	calls  int    // keyed ones
+	recent []sent // events that may be sent again
 }
 
-// call is one call of the API.
-type call struct {
-	key    string // "" for none
-	size   int    // increments
-	body   []byte
-	totals map[string]int64 // by counter
+// call has callers send all that there is.
+func (s *system) call(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	start := func(i, stream int, name string, run func(*caller, context.Context, int) error, n int) {
+		c := &caller{system: s, random: rand.New(rand.NewPCG(s.o.Seed, uint64(stream+i))), name: fmt.Sprintf("%s%d-%d", name, s.o.Seed, i)}
+		group.Go(func() error { return run(c, ctx, n) })
+	}
+	for i := range callers {
+		start(i, 100, "c", (*caller).increments, share(s.o.Increments, callers, i))
+	}
+	for i := range eventCallers {
+		start(i, 200, "e", (*caller).events, share(s.o.Events, eventCallers, i))
+	}
+	return group.Wait()
 }
 
-// run sends so many increments, keyed and not, in calls that take turns.
-func (c *caller) run(ctx context.Context, increments int) error {
-	keyed, unkeyed := increments/2, increments-increments/2
-	for keyed > 0 || unkeyed > 0 {
-		if n := min(unkeyed, maxUnkeyed); n > 0 {
-			if err := c.sendUnkeyed(ctx, c.make("", n)); err != nil {
-				return err
-			}
-			unkeyed -= n
-			c.pause(ctx, c.random, n, increments)
-		}
-		for range maxUnkeyed / maxKeyed {
-			if n := min(keyed, maxKeyed); n > 0 {
-				c.calls++
-				key := fmt.Sprintf("%d-%d-%d", c.o.Seed, c.id, c.calls)
-				if err := c.sendKeyed(ctx, c.make(key, n)); err != nil {
-					return err
-				}
-				keyed -= n
-				c.pause(ctx, c.random, n, increments)
-			}
-		}
+// share is what one of n does of a whole.
+func share(whole, n, one int) int {
+	if one == 0 {
+		return whole/n + whole%n
 	}
-	return nil
+	return whole / n
 }
 
-// make draws a call of n increments of a few counters.
-func (c *caller) make(key string, n int) call {
-	names := make([]string, 1+c.random.IntN(perCall))
-	for i := range names {
-		names[i] = c.counter(int(c.zipf(c.random)))
-	}
-	type increment struct {
-		Counter string `json:"counter"`
-		Delta   int64  `json:"delta"`
-	}
-	made := call{key: key, size: n, totals: map[string]int64{}}
-	list := make([]increment, n)
-	for i := range list {
-		delta := c.random.Int64N(12) - 3
-		if delta == 0 {
-			delta = 9
-		}
-		list[i] = increment{names[c.random.IntN(len(names))], delta}
-		made.totals[list[i].Counter] += delta
-	}
-	var err error
-	if made.body, err = json.Marshal(map[string]any{"increments": list}); err != nil {
-		panic(err) // plain values
-	}
-	return made
-}
-
-// fate is what a call's answer says of a counter.
-type fate int
-
+// What the folds of an event and of an increment take, about: the load is spread
+// over that time, so that things happen to the folds while they are made.
 const (
-	unknown fate = iota // nothing for sure
-	added
-	refused // not written
+	foldEvent     = 3 * time.Millisecond
+	foldIncrement = 200 * time.Microsecond
 )
 
-// fates reads an answer. increments is how many were accepted.
-func fates(body []byte) (of map[string]fate, increments int, err error) {
-	var answer struct {
-		Results []struct{ Counter, Status, Detail string }
+// lasting is about how long a run's load takes: longer where it goes on while audits
+// wait for the stream.
+func (o options) lasting() time.Duration {
+	load := time.Duration(o.Events)*foldEvent + time.Duration(o.Increments)*foldIncrement
+	if o.Gap {
+		return 2 * load
 	}
-	if err := json.Unmarshal(body, &answer); err != nil {
-		return nil, 0, fmt.Errorf("reading the answer of a call: %w", err)
-	}
-	of = map[string]fate{}
-	for _, result := range answer.Results {
-		switch {
-		case result.Status == statusAccepted:
-			of[result.Counter] = added
-			increments++
-		case !unsure(result.Detail):
-			of[result.Counter] = refused
-		}
-	}
-	return of, increments, nil
+	return load
 }
 
-// unsure tells whether what was rejected may have been written.
-func unsure(detail string) bool { return strings.Contains(detail, "may have been written") }
+// part is a part of that time.
+func (o options) part(of float64) time.Duration { return time.Duration(float64(o.lasting()) * of) }
 
-// sendUnkeyed sends a call once, and checks what became of each counter: at least
-// once if accepted, and at most once more for each answer that was lost.
-func (c *caller) sendUnkeyed(ctx context.Context, made call) error {
-	t := newTally()
-	status, body, answered, err := c.post(withTally(ctx, t), countersPath, made.body, "")
+// pause waits between two calls of a caller that sends n of its share.
+func (c *caller) pause(ctx context.Context, n, share int) {
+	rig.Sleep(ctx, c.o.part(2*c.random.Float64()*float64(n)/float64(share)))
+}
+
+// post sends a call to a process of ingest. The status is 0 when that died before it
+// had answered.
+func (s *system) post(ctx context.Context, path string, body []byte, key string) (status int, answer []byte, err error) {
+	p, err := s.ingest.pick(s.dice)
 	if err != nil {
-		return err
+		return 0, nil, err
 	}
-	var of map[string]fate
-	increments := 0
+	within, done := p.within(ctx)
+	defer done()
+	request := httptest.NewRequestWithContext(within, http.MethodPost, path, bytes.NewReader(body))
+	request.Header.Set("Content-Type", "application/json")
+	if key != "" {
+		request.Header.Set("Idempotency-Key", key)
+	}
+	recorder := httptest.NewRecorder()
+	p.api.ServeHTTP(recorder, request)
+	s.count("calls of the API, sent", 1)
 	switch {
-	case answered && status == http.StatusOK:
-		if of, increments, err = fates(body); err != nil {
-			return err
-		}
-	case answered && !mayBeSentAgain(status):
-		return fmt.Errorf("a call was answered %d: %s", status, body)
+	case ctx.Err() != nil:
+		return 0, nil, ctx.Err()
+	case p.dead():
+		return 0, nil, nil
+	case !slices.Contains([]int{http.StatusOK, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable}, recorder.Code):
+		return 0, nil, fmt.Errorf("a call was answered %d: %s", recorder.Code, recorder.Body)
 	}
-	c.books.unkeyed(made, increments, answered)
-	for counter, total := range made.totals {
-		c.books.settle(counter, total, t.of(counter), of[counter], answered)
-	}
-	return nil
+	return recorder.Code, recorder.Body.Bytes(), nil
 }
 
-func mayBeSentAgain(status int) bool {
-	return slices.Contains([]int{http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable}, status)
-}
-
-// sendKeyed sends a call until it is answered, and some again, also at once from
-// two sides. It has to be applied once.
-func (c *caller) sendKeyed(ctx context.Context, made call) error {
-	t := newTally()
-	ctx = withTally(ctx, t)
-	send := func() error { return second(c.persist(ctx, countersPath, made.body, made.key)) }
-	var group errgroup.Group
+// keyed sends a call with a key until it is answered, some from two sides at a time, and
+// once more then. It has to have one answer.
+func (c *caller) keyed(ctx context.Context, path string, body []byte) ([]byte, error) {
+	c.calls++
+	key := fmt.Sprint(c.name, "-", c.calls)
+	answers := make([][]byte, 1)
 	if c.random.IntN(repeatEvery) == 0 || c.calls == 1 { // or a short run might have none
-		c.dice.count(doubled)
-		group.Go(send)
+		c.inject(doubled)
+		answers = make([][]byte, 3)
 	}
-	group.Go(send)
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	if c.random.IntN(repeatEvery) == 0 {
-		c.dice.count(doubled)
-		if err := send(); err != nil {
+	var group errgroup.Group
+	for i := range min(2, len(answers)) {
+		group.Go(func() (err error) {
+			answers[i], err = c.persist(ctx, path, body, key)
 			return err
+		})
+	}
+	err := group.Wait()
+	if err == nil && len(answers) > 2 {
+		answers[2], err = c.persist(ctx, path, body, key)
+	}
+	for _, answer := range answers {
+		if err == nil && !bytes.Equal(answer, answers[0]) {
+			c.differ("call %s was answered %s, and again %s", key, answers[0], answer)
 		}
 	}
-	c.books.keyed(made, t.transactions)
-	return nil
+	return answers[0], err
 }
 
 // persist sends a keyed call until it is answered.
-func (r *system) persist(ctx context.Context, path string, body []byte, key string) ([]byte, error) {
-	var status int
-	var answer []byte
+func (c *caller) persist(ctx context.Context, path string, body []byte, key string) (answer []byte, err error) {
+	status := 0
 	for range maxSends {
-		var answered bool
-		var err error
-		status, answer, answered, err = r.post(ctx, path, body, key)
-		switch {
-		case err != nil:
-			return nil, err
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case answered && status == http.StatusOK:
-			return answer, nil
-		case answered && !mayBeSentAgain(status):
-			return nil, fmt.Errorf("call %s was answered %d: %s", key, status, answer)
+		status, answer, err = c.post(ctx, path, body, key)
+		if err != nil || status == http.StatusOK {
+			return answer, err
 		}
 	}
 	return nil, fmt.Errorf("call %s was sent %d times, in the end answered %d: %s", key, maxSends, status, answer)
+}
+
+// result is what the API says of a part of a call.
+type result struct{ Counter, ID, Time, Status, Detail string }
+
+func (r result) accepted() bool { return r.Status == "accepted" }
+
+// unsure tells whether what was rejected may have been written.
+func (r result) unsure() bool {
+	return !r.accepted() && strings.Contains(r.Detail, "may have been written")
+}
+
+func resultsOf(answer []byte) ([]result, error) {
+	var a struct{ Results []result }
+	if err := json.Unmarshal(answer, &a); err != nil {
+		return nil, fmt.Errorf("reading the answer of a call: %w", err)
+	}
+	return a.Results, nil
+}
+
+// counterName names one; names may hold the separator.
+func counterName(i int) string { return fmt.Sprintf("c#%d", i) }
+
+// zipf draws one of n.
+func zipf(random *rand.Rand, n int) int {
+	return int(rand.NewZipf(random, 1.1, 1, uint64(n-1)).Uint64())
+}
+
+type increment struct {
+	Counter string `json:"counter"`
+	Delta   int64  `json:"delta"`
+}
+
+// increments sends so many, half of them in keyed calls.
+func (c *caller) increments(ctx context.Context, all int) error {
+	keyed, path := 0, "/v1/counters"
+	for done := 0; done < all; {
+		left := all - all/2 - (done - keyed) // of unkeyed ones
+		n, inKeyed := min(left, maxUnkeyed), left == 0 || keyed < min(done-keyed, all/2)
+		if inKeyed {
+			n = min(all/2-keyed, maxKeyed)
+			keyed += n
+		}
+		list := c.drawIncrements(n)
+		body := mustJSON(map[string]any{"increments": list})
+		c.count(incrementsSent, n)
+		if inKeyed {
+			c.count(incrementsKeyed, n)
+			if _, err := c.keyed(ctx, path, body); err != nil {
+				return err
+			}
+			c.books.keyed(list)
+		} else if err := c.sendUnkeyed(ctx, path, list, body); err != nil {
+			return err
+		}
+		done += n
+		c.pause(ctx, n, all)
+	}
+	return nil
+}
+
+// drawIncrements draws those of a call, of a few counters. Every other counter counts
+// down, so that no call's sum is 0, which would not be written.
+func (c *caller) drawIncrements(n int) []increment {
+	counters := make([]int, 1+c.random.IntN(perCall))
+	for i := range counters {
+		counters[i] = zipf(c.random, c.o.Counters)
+	}
+	list := make([]increment, n)
+	for i := range list {
+		counter := counters[c.random.IntN(len(counters))]
+		list[i] = increment{counterName(counter), (1 + c.random.Int64N(9)) * int64(1-2*(counter%2))}
+	}
+	return list
+}
+
+// sendUnkeyed sends a call with increments once.
+func (c *caller) sendUnkeyed(ctx context.Context, path string, list []increment, body []byte) error {
+	status, answer, err := c.post(ctx, path, body, "")
+	if err != nil {
+		return err
+	}
+	var results []result
+	if status == http.StatusOK {
+		if results, err = resultsOf(answer); err != nil {
+			return err
+		}
+	}
+	c.books.unkeyed(list, results)
+	return nil
 }

@@ -5,31 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/big"
 	"os"
+	"reflect"
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/hotshard/hotshard/bench/rig"
+	"github.com/hotshard/hotshard/internal/rollup/partial"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // compare holds each counter's summary against the sum of its write shards, and
 // that against the books; then the events; and wants that nothing was given up.
-func (r *system) compare(ctx context.Context) error {
-	view := shardmap.New(r.DB, r.Names.ShardMap, shardmap.Options{})
-	strong := counters.NewReader(r.DB, r.Names.Items, view)
-	summaries := counters.NewSummaries(r.DB, r.Names.Rollups, view)
-	b := r.books
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for i := range r.o.Counters {
-		name := r.counter(i)
+func (s *system) compare(ctx context.Context) error {
+	strong := counters.NewReader(s.DB, s.Names.Items, s.view())
+	summaries := counters.NewSummaries(s.DB, s.Names.Rollups, s.view())
+	for i := range s.o.Counters {
+		name := counterName(i)
 		sum, err := strong.Sum(ctx, name)
 		if err != nil {
 			return err
@@ -38,69 +31,120 @@ func (r *system) compare(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if sum.Value.Cmp(big.NewInt(b.want[name])) != 0 {
-			b.differ("counter %s: its write shards have %s, want %d", name, sum.Value, b.want[name])
+		if want := s.books.wanted(name); sum.Value.String() != want {
+			s.differ("counter %s: its write shards have %s, want %s", name, sum.Value, want)
 		}
 		if read[0].Value.Cmp(sum.Value) != 0 {
-			b.differ("counter %s: its summary has %s, its write shards have %s: %s", name, read[0].Value, sum.Value, r.revs(ctx, name))
+			s.differ("counter %s: its summary has %s, its write shards have %s", name, read[0].Value, sum.Value)
 		}
+		s.count("counters compared", 1)
 	}
-	if err := r.compareEvents(ctx); err != nil {
+	if err := s.compareEvents(ctx); err != nil {
 		return err
 	}
 	for i := range mappings {
-		if err := r.compareFailures(r.FailureFile(mappingName(i))); err != nil {
+		text, err := os.ReadFile(s.FailureFile(mappingName(i)))
+		if err == nil {
+			s.differ("a mapping gave up records: %.2000s", text) // what can't be folded is the aggregator's to deal with
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("reading the failures of a mapping: %w", err)
+		}
+	}
+	return nil
+}
+
+// compareEvents holds the events in the table against the books, their rollups against
+// what the table's events come to, and the failures against the poison.
+func (s *system) compareEvents(ctx context.Context) error {
+	want, err := s.eventsFound(ctx)
+	if err != nil {
+		return err
+	}
+	have, failures := rollups{}, map[string]bool{}
+	err = s.Scan(ctx, s.Names.Rollups, func(it item) error {
+		pk, sk := rig.Text(it[schema.PK]), rig.Text(it[schema.SK])
+		if strings.HasPrefix(pk, schema.FailurePrefix) {
+			failures[sk] = true
+		}
+		if !strings.HasPrefix(pk, "E#") {
+			return nil
+		}
+		entity, _, err := schema.ParseRollupPartition(pk)
+		if err != nil {
 			return err
 		}
+		bucket, start, _, err := schema.ParseRollupSortKey(sk)
+		if err != nil {
+			return err
+		}
+		part, err := partial.Parse(it)
+		have.of(schema.EventTarget(entity, bucket, start)).Merge(part)
+		return err
+	})
+	if err != nil {
+		return err
 	}
-	return nil
-}
-
-// revs shows the write shards of a counter that its summary has with another rev.
-func (r *system) revs(ctx context.Context, counter string) string {
-	var b strings.Builder
-	for n := range maxCount {
-		pk := schema.Key{Base: schema.BaseKey{Type: schema.Counter, Name: counter}, Shard: n}.String()
-		source := r.get(ctx, r.Names.Items, pk)
-		summary := r.get(ctx, r.Names.Rollups, schema.SummaryKey(counter, n))
-		rev, folded := digitsOf(source["rev"]), digitsOf(summary[schema.RevAttr(n)])
-		if source != nil && rev != folded {
-			fmt.Fprintf(&b, "write shard %d has %s at rev %s and was folded at rev %s; ", n, digitsOf(source["value"]), rev, folded)
+	s.count(rollupsCompared, len(want))
+	for target := range want {
+		have.of(target)
+	}
+	for target, got := range have {
+		if !reflect.DeepEqual(got.Attributes(), want.of(target).Attributes()) {
+			s.differ("rollup %s has %+v; want %+v", target, *got, *want.of(target))
 		}
 	}
-	return b.String()
-}
-
-// get reads an item for a description; nil if there is none.
-func (r *system) get(ctx context.Context, table, pk string) item {
-	out, err := r.DB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &table, Key: rig.Key(pk, schema.SoleSK)})
-	if err != nil {
-		return nil
-	}
-	return out.Item
-}
-
-func digitsOf(value types.AttributeValue) string {
-	n, ok := value.(*types.AttributeValueMemberN)
-	if !ok {
-		return "none"
-	}
-	return n.Value
-}
-
-// maxFailureShown bounds what is shown of a failure file, in bytes.
-const maxFailureShown = 2000
-
-// compareFailures wants no records that a mapping gave up: what can't be folded is
-// the aggregator's to deal with. The caller holds the books' lock.
-func (r *system) compareFailures(path string) error {
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("reading the failures of a mapping: %w", err)
-	}
-	r.books.differ("a mapping gave up records: %s", text[:min(len(text), maxFailureShown)])
+	s.comparePoison(failures)
 	return nil
+}
+
+// rollups are the sums of many buckets, by target.
+type rollups map[string]*partial.Partial
+
+func (r rollups) of(target string) *partial.Partial {
+	if r[target] == nil {
+		empty := partial.Partial{}.Clone()
+		r[target] = &empty
+	}
+	return r[target]
+}
+
+// eventsFound looks for each event in the table, once, and adds them up. Only the data
+// that an event was put with first is rolled up, so for those put again with other data
+// that counts, unless all was rebuilt.
+func (s *system) eventsFound(ctx context.Context) (want rollups, err error) {
+	found, bad, want := map[identity]int{}, map[identity]bool{}, rollups{}
+	for _, p := range s.poison {
+		bad[p.event] = true
+	}
+	err = s.Scan(ctx, s.Names.Items, func(it item) error {
+		id, ok := identityOf(rig.Text(it[schema.PK]), rig.Text(it[schema.SK]))
+		if !ok || bad[id] {
+			return nil
+		}
+		e := s.books.events[id]
+		if found[id]++; found[id] > 1 || e == nil {
+			s.differ("event %v is in the table, and nobody put it, or once more", id)
+			return nil
+		}
+		if !reflect.DeepEqual(dataOf(it), e.last) {
+			s.differ("event %v has %v; want %v", id, dataOf(it), e.last)
+		}
+		sum, data := want.of(s.target(id)), e.last
+		if e.restated {
+			s.count("events: put again with other data", 1)
+		}
+		if e.restated && !s.o.Gap {
+			data, sum.Restated = e.first, true
+		}
+		numbers, err := s.rules.Numbers(id.entity, data)
+		sum.Add(numbers)
+		return err
+	})
+	s.count(eventsFound, len(found))
+	for id := range s.books.events {
+		if found[id] == 0 {
+			s.differ("event %v is not in the table", id)
+		}
+	}
+	return want, err
 }

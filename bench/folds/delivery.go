@@ -1,79 +1,121 @@
 package folds
 
 import (
-	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
-
-	"github.com/hotshard/hotshard/internal/rollup"
 )
 
-// container is a process of the aggregator.
-type container struct {
-	life    *life
-	handler *rollup.Handler
+// batch is a delivery's payload, taken apart.
+type batch struct {
+	fields  map[string]json.RawMessage
+	records []json.RawMessage
 }
 
-func (r *system) startAggregator() (*container, error) {
-	life := newLife()
-	c := &client{Client: r.DB, dice: r.dice, chances: foldChances, who: "fold", life: life, applied: func() { r.count(applied, 1) }, broken: r.o.broken}
-	handler, err := r.Aggregator(c, "HOTSHARD_ROLLUP_RULES="+rules)
-	return &container{life, handler}, err
+func parse(payload []byte) (*batch, error) {
+	b := &batch{}
+	err := json.Unmarshal(payload, &b.fields)
+	if err == nil {
+		err = json.Unmarshal(b.fields["Records"], &b.records)
+	}
+	return b, err
 }
 
-// maxOld bounds the batches that a delivery keeps to deliver them again.
-const maxOld = 64
+// upTo returns the payload of the first n records.
+func (b *batch) upTo(n int) []byte {
+	fields := maps.Clone(b.fields)
+	fields["Records"] = mustJSON(b.records[:n])
+	return mustJSON(fields)
+}
+
+// mustJSON is for plain values.
+func mustJSON(value any) []byte {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
+// record is what the harness looks at of one.
+type record struct {
+	EventName string
+	Dynamodb  struct {
+		SequenceNumber string
+		Keys           map[string]struct{ S string }
+	}
+}
+
+func (b *batch) record(at int) (r record) {
+	if err := json.Unmarshal(b.records[at], &r); err != nil {
+		panic(err) // it is of the mapping's making
+	}
+	return r
+}
+
+// reportFrom adds to a handler's answer that the record at this place failed.
+func (b *batch) reportFrom(at int, out []byte, err error) ([]byte, error) {
+	type failure struct {
+		ItemIdentifier string `json:"itemIdentifier"`
+	}
+	var answer struct {
+		State    json.RawMessage `json:"state"`
+		Failures []failure       `json:"batchItemFailures"`
+	}
+	if err == nil {
+		err = json.Unmarshal(out, &answer)
+	}
+	answer.Failures = append(answer.Failures, failure{b.record(at).Dynamodb.SequenceNumber})
+	if err != nil {
+		return nil, err
+	}
+	return mustJSON(answer), nil
+}
+
+const (
+	maxOld  = 64 // batches that a delivery keeps to deliver them again
+	batches = "folds: batches of the mappings"
+)
 
 // delivery is the aggregator as a mapping invokes it: it hands a batch to some
 // container, or does what Lambda may do with it.
 type delivery struct {
 	*system
-	containers *pool[*container]
+	containers pool
 
 	mu  sync.Mutex
 	old [][]byte
 }
 
-func newDelivery(r *system) (*delivery, error) {
-	containers, err := newPool(r.startAggregator, func(c *container) *life { return c.life })
-	return &delivery{system: r, containers: containers}, err
-}
-
-var errInjected = errors.New("failed on purpose")
-
 // Invoke implements local.Handler.
 func (d *delivery) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	b, err := parse(payload)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reading a batch: %w", err)
 	}
 	if len(b.records) == 0 {
 		return d.hand(ctx, payload)
 	}
 	d.count(batches, 1)
-	d.count(lost, d.gap.lose(b))
+	d.count(recordsLost, d.gap.lose(d.system, b))
+	if d.o.deliver != nil {
+		d.o.deliver(b)
+	}
 	if len(b.records) == 0 {
 		return []byte(`{"state":{}}`), nil
 	}
-	if d.o.repeat {
-		b.repeatLast()
-	}
-	payload = b.upTo(len(b.records))
-	if drop := d.o.drop; drop != "" && bytes.Contains(payload, []byte(drop)) {
-		d.dice.count(dropped)
-		return []byte(`{"state":{}}`), nil
-	}
-	old := d.keep(payload)
+	old := d.keep(b.upTo(len(b.records)))
 	f := d.dice.draw(deliveryChances)
 	at := d.dice.intN(len(b.records))
 	if f == cut && at == 0 {
 		f = none // an empty batch is never delivered
 	}
 	if f != none {
-		d.dice.count(f)
+		d.inject(f)
 	}
 	return d.inflict(ctx, f, b, at, old)
 }
@@ -83,9 +125,10 @@ func (d *delivery) inflict(ctx context.Context, f fault, b *batch, at int, old [
 	whole := b.upTo(len(b.records))
 	switch f {
 	case undelivered:
-		return nil, errInjected
+		return nil, errors.New("failed on purpose")
 	case failedAfter:
-		return nil, errors.Join(errInjected, second(d.hand(ctx, whole)))
+		_, err := d.hand(ctx, whole)
+		return nil, errors.Join(errors.New("failed on purpose"), err)
 	case twice:
 		_, _ = d.hand(ctx, whole) // the second answer counts
 	case cut:
@@ -100,34 +143,32 @@ func (d *delivery) inflict(ctx context.Context, f fault, b *batch, at int, old [
 	return d.hand(ctx, whole)
 }
 
-func second[T any](_ T, err error) error { return err }
-
 // hand invokes some container. One that dies gives no answer.
 func (d *delivery) hand(ctx context.Context, payload []byte) ([]byte, error) {
-	c, err := d.containers.pick(d.dice.intN(processes))
+	c, err := d.containers.pick(d.dice)
 	if err != nil {
 		return nil, err
 	}
-	d.count(deliveries, 1)
-	ctx, done := c.life.within(ctx)
+	d.count("folds: deliveries to the aggregator", 1)
+	ctx, done := c.within(ctx)
 	defer done()
 	out, err := c.handler.Invoke(ctx, slices.Clone(payload))
-	if c.life.over() {
+	if c.dead() {
 		return nil, errors.New("the container died")
 	}
 	return out, err
 }
 
-// keep takes a copy of a batch, in the place of a random one when there are many,
-// and returns one of those kept.
+// keep takes a batch, in the place of a random one when there are many, and returns
+// one of those kept.
 func (d *delivery) keep(payload []byte) []byte {
 	i, random := d.dice.intN(maxOld), d.dice.intN(maxOld)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.old) < maxOld {
-		d.old = append(d.old, slices.Clone(payload))
+		d.old = append(d.old, payload)
 	} else {
-		d.old[i] = slices.Clone(payload)
+		d.old[i] = payload
 	}
 	return d.old[random%len(d.old)]
 }
@@ -143,7 +184,7 @@ func (d *delivery) again(ctx context.Context) error {
 		if _, err := c.handler.Invoke(ctx, slices.Clone(payload)); err != nil {
 			return fmt.Errorf("delivering an old batch: %w", err)
 		}
-		d.dice.count(late)
+		d.inject(late)
 	}
 	return nil
 }

@@ -1,11 +1,11 @@
 package folds
 
 import (
-	"errors"
 	"math/rand/v2"
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
@@ -35,19 +35,17 @@ const (
 	cut          fault = "delivery: cut anywhere, the rest again"
 	reportedDone fault = "delivery: done, and a part of it again"
 	late         fault = "delivery: an old batch after later ones"
-	dropped      fault = "delivery: dropped (broken on purpose)"
 )
 
 // What happens to the system as a whole.
 const (
-	split    fault = "stream shard split"
-	rotated  fault = "stream shard rotated"
-	counted  fault = "shard count changed"
-	removed  fault = "counter's write shard removed"
-	poisoned fault = "poison record"
-	restart  fault = "mappings killed and restarted"
-	doubled  fault = "caller sent a keyed call again"
-
+	split     fault = "stream shard split"
+	rotated   fault = "stream shard rotated"
+	counted   fault = "shard count changed"
+	removed   fault = "counter's write shard removed"
+	poisoned  fault = "poison record"
+	restart   fault = "mappings killed and restarted"
+	doubled   fault = "caller sent a keyed call again"
 	compacted fault = "rollups compacted"
 	gapped    fault = "stretch of the stream lost"
 )
@@ -58,29 +56,55 @@ type chance struct {
 	perMille int
 }
 
+// role is whose process makes a call.
+type role string
+
+const (
+	ofIngest     role = "ingest"
+	ofFolds      role = "fold"
+	ofCompaction role = "compaction"
+	ofAudits     role = "audit"
+)
+
 var (
-	ingestChances = []chance{
-		{throttledKey, 40}, {throttled, 30}, {failed, 30}, {broken, 20}, {conflict, 30}, {lostAnswer, 80}, {deathBefore, 8}, {deathAfter, 8},
+	foldChances  = []chance{{throttledKey, 40}, {throttled, 20}, {failed, 30}, {broken, 20}, {lostAnswer, 80}, {deathBefore, 6}, {deathAfter, 6}}
+	writeChances = map[role][]chance{
+		ofIngest: {
+			{throttledKey, 40}, {throttled, 30}, {failed, 30}, {broken, 20}, {conflict, 30}, {lostAnswer, 80}, {deathBefore, 8}, {deathAfter, 8},
+		},
+		ofFolds: foldChances, ofCompaction: foldChances,
+		ofAudits: {{throttledKey, 20}, {failed, 20}, {conflict, 20}, {lostAnswer, 60}},
 	}
-	foldChances     = []chance{{throttledKey, 40}, {throttled, 20}, {failed, 30}, {broken, 20}, {lostAnswer, 80}, {deathBefore, 6}, {deathAfter, 6}}
-	auditChances    = []chance{{throttledKey, 20}, {failed, 20}, {conflict, 20}, {lostAnswer, 60}}
-	batchChances    = []chance{{unprocessed, 100}}
+	batchChances    = append([]chance{{unprocessed, 100}}, writeChances[ofIngest]...)
 	readChances     = []chance{{unreadableMap, 100}}
 	deliveryChances = []chance{{undelivered, 20}, {failedAfter, 30}, {twice, 40}, {cut, 40}, {reportedDone, 40}, {late, 60}}
 )
 
-// dice draw faults, and note those that were injected. They are used by many
-// goroutines, so a seed repeats what is drawn, not who draws it.
-type dice struct {
-	injected *ledger[fault]
-
-	mu     sync.Mutex
-	random *rand.Rand
-	quiet  bool // draw none
+// chances are those of a call. Those that an audit needs in large numbers don't fail.
+func (r role) chances(call any) []chance {
+	switch call.(type) {
+	case *dynamodb.UpdateItemInput, *dynamodb.TransactWriteItemsInput:
+		return writeChances[r]
+	case *dynamodb.BatchWriteItemInput:
+		return batchChances
+	case *dynamodb.PutItemInput:
+		if r != ofAudits {
+			return writeChances[r]
+		}
+	case *dynamodb.GetItemInput:
+		if r != ofAudits {
+			return readChances
+		}
+	}
+	return nil
 }
 
-func newDice(seed uint64, injected *ledger[fault]) *dice {
-	return &dice{injected: injected, random: rand.New(rand.NewPCG(seed, 1))}
+// dice draw faults. They are used by many goroutines, so a seed repeats what is drawn,
+// not who draws it.
+type dice struct {
+	mu     sync.Mutex
+	random *rand.Rand
+	quiet  bool // draw no faults
 }
 
 func (d *dice) draw(chances []chance) fault {
@@ -104,9 +128,6 @@ func (d *dice) intN(n int) int {
 	return d.random.IntN(n)
 }
 
-// count notes an injected fault.
-func (d *dice) count(f fault) { d.injected.add(f, 1) }
-
 func (d *dice) calm() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -120,39 +141,36 @@ func (broke) Error() string   { return "the connection broke" }
 func (broke) Timeout() bool   { return true }
 func (broke) Temporary() bool { return true }
 
-var errBroken = errors.Join(broke{})
-
-// failure is what DynamoDB answers to a call that it does not apply; nil for
-// faults that let the call through. actions is how many a transaction has, 0 for
-// another call.
-func (f fault) failure(actions, which int) error {
-	code := map[fault]string{throttledKey: "ThrottlingError", throttled: "ProvisionedThroughputExceeded", conflict: "TransactionConflict"}[f]
-	switch {
-	case f == failed, f == unreadableMap:
+// refusal is what DynamoDB answers to a call that it does not apply; nil for faults
+// that let the call through.
+func (d *dice) refusal(f fault, call any) error {
+	code, reason := "", ""
+	switch f {
+	case failed, unreadableMap:
 		return &types.InternalServerError{Message: aws.String("internal")}
-	case f == broken:
-		return errBroken
-	case code == "":
+	case broken:
+		return broke{}
+	case throttledKey:
+		code, reason = "ThrottlingError", "TableWriteKeyRangeThroughputExceeded"
+	case throttled:
+		code, reason = "ProvisionedThroughputExceeded", "TableWriteMaxOnDemandThroughputExceeded"
+	case conflict:
+		code = "TransactionConflict"
+	default:
 		return nil
-	case actions > 0:
-		return cancelled(code, actions, which)
-	case f == conflict:
-		return &types.TransactionConflictException{Message: aws.String("conflict")}
 	}
-	reason := "TableWriteKeyRangeThroughputExceeded"
-	if f == throttled {
-		reason = "TableWriteMaxOnDemandThroughputExceeded"
+	if transaction, ok := call.(*dynamodb.TransactWriteItemsInput); ok {
+		reasons := make([]types.CancellationReason, len(transaction.TransactItems))
+		for i := range reasons {
+			reasons[i].Code = aws.String("None")
+		}
+		reasons[d.intN(len(reasons))].Code = &code
+		return &types.TransactionCanceledException{Message: aws.String("cancelled"), CancellationReasons: reasons}
+	}
+	if f == conflict {
+		return &types.TransactionConflictException{Message: aws.String("conflict")}
 	}
 	return &types.ProvisionedThroughputExceededException{
 		Message: aws.String("over"), ThrottlingReasons: []types.ThrottlingReason{{Reason: &reason, Resource: aws.String("arn:table")}},
 	}
-}
-
-func cancelled(code string, actions, which int) error {
-	reasons := make([]types.CancellationReason, actions)
-	for i := range reasons {
-		reasons[i].Code = aws.String("None")
-	}
-	reasons[which].Code = &code
-	return &types.TransactionCanceledException{Message: aws.String("cancelled"), CancellationReasons: reasons}
 }

@@ -1,23 +1,22 @@
 // Package folds tries to make summaries drift. Callers send increments, half of them
 // keyed, and events, some of them keyed, some twice, some with other data the second
 // time, through ingest's HTTP handler, and two consumers fold the stream, on Amazon's
-// own engine; calls to DynamoDB fail before or after they are applied, processes die
+// own engine. Calls to DynamoDB fail before or after they are applied, processes die
 // in them, batches are cut, repeated and delivered late, stream shards split and
 // rotate, shard counts change, write shards of counters are removed, records come
 // that can't be folded, and rollups are compacted. Then everything comes to rest, and
 // every summary is compared.
 //
-// What must hold, exactly: a counter's summary is the sum over its write shards; a
-// keyed call is in it once; an unkeyed one at least once if it was accepted, and at
-// most once more for each answer that was lost. Every accepted event is in the table
-// once, and nothing else is; a rollup has the count, sum, minimum and maximum of the
-// events in the table, reckoned here in fractions, each with the data that it came
-// with first. What can't be folded is in the failure destination, and has held up
-// nothing.
+// What must hold, exactly: a counter's summary is the sum over its write shards, and
+// that is the sum of the writes that were applied. A keyed call is in it once. Unkeyed
+// ones were applied as often as they were accepted, and once more at most for each answer
+// that was lost. Every accepted event is in the table once, and nothing else is; a
+// rollup is what its events come to, each with the data that it came with first. What
+// can't be folded is in the failure destination, and has held up nothing.
 //
-// Every fourth seed also loses a stretch of the stream for good. There an audit has
-// to find what lost events, and rebuild has to mend it while the load goes on; in the
-// end poison is mended and replayed, the rest is rebuilt, and all has to be right.
+// Every fourth seed also loses a stretch of the stream for good. There an audit has to
+// find what lost events, and mend it while the load goes on; in the end poison is mended
+// and replayed, the rest is rebuilt, and all has to be right.
 //
 // A seed repeats what is drawn, while the engine and the scheduler decide who draws
 // it. The experiment prints what it did and what differs, and fails if anything does.
@@ -80,24 +79,40 @@ func (o options) forSeed(seed uint64) options {
 }
 
 // runAll makes the runs one after another, prints each and all, and counts the differences.
-func runAll(ctx context.Context, w io.Writer, o options, seeds int) (int, error) {
+func runAll(ctx context.Context, w io.Writer, o options, seeds int) (n int, err error) {
 	var all report
 	began := time.Now()
 	for seed := o.Seed; seed < o.Seed+uint64(seeds); seed++ {
 		start := time.Now()
 		one, err := torment(ctx, o.forSeed(seed))
 		if err != nil {
-			return all.figures.of(differences), err
+			return n, err
 		}
-		f := &one.figures
-		fmt.Fprintf(w, "seed %d: %d increments (%d keyed), %d events (%d keyed), %d faults, %d differences, %.1f s\n",
-			seed, f.of(increments), f.of(keyed), f.of(events), f.of(eventsKeyed), one.faults.sum(), f.of(differences), time.Since(start).Seconds())
-		for _, line := range one.description {
+		fmt.Fprintf(w, "seed %d: %d increments (%d keyed), %d events (%d keyed), %d faults, %d differences, %.1f s\n", seed, one.of(incrementsSent),
+			one.of(incrementsKeyed), one.of(eventsSent), one.of(eventsKeyed), one.faults(), one.of(differences), time.Since(start).Seconds())
+		for _, line := range one.described {
 			fmt.Fprintln(w, "  DIFFERENCE", line)
 		}
-		all.figures.addAll(f)
-		all.faults.addAll(&one.faults)
+		n += one.of(differences)
+		all.addAll(one)
 	}
-	all.print(w, time.Since(began))
-	return all.figures.of(differences), nil
+	all.print(w)
+	fmt.Fprintf(w, "%.0f s\n", time.Since(began).Seconds())
+	return n, nil
+}
+
+// torment makes one run: load and faults, then quiescence, then the comparison.
+func torment(ctx context.Context, o options) (rep *report, err error) {
+	s, err := newSystem(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("seed %d: %w", o.Seed, err)
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	for _, step := range []func(context.Context) error{s.load, s.quiesce, s.compare} {
+		if err := step(ctx); err != nil {
+			return nil, fmt.Errorf("seed %d: %w", o.Seed, err)
+		}
+	}
+	s.count("stream shards", len(s.virtual.Load().Plan().Shards))
+	return &s.report, nil
 }

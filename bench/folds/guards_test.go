@@ -3,40 +3,129 @@
 package folds
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/big"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/bench/rig"
 	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/schema"
 )
 
 // maxRuns is in how many runs at most the lack of a guard has to show. A run may have none of the
 // faults that it is against.
 const maxRuns = 10
 
+// withoutFoldGuard takes out the conditions on rev and on a part's sequence number.
+func withoutFoldGuard(r role, call any) any {
+	in, ok := call.(*dynamodb.UpdateItemInput)
+	if !ok || r == ofIngest {
+		return call
+	}
+	changed := *in
+	changed.ConditionExpression, changed.ReturnValuesOnConditionCheckFailure = nil, ""
+	return &changed
+}
+
+// withoutMarker takes out the condition on a keyed call's marker.
+func withoutMarker(_ role, call any) any {
+	in, ok := call.(*dynamodb.TransactWriteItemsInput)
+	if !ok {
+		return call
+	}
+	changed := *in
+	changed.TransactItems = slices.Clone(in.TransactItems)
+	for i, action := range changed.TransactItems {
+		if action.Put != nil {
+			put := *action.Put
+			put.ConditionExpression, put.ExpressionAttributeValues, put.ReturnValuesOnConditionCheckFailure = nil, nil, ""
+			changed.TransactItems[i].Put = &put
+		}
+	}
+	return &changed
+}
+
+// onTwoShards puts the first event of a batch on another write shard, too.
+func onTwoShards(_ role, call any) any {
+	in, ok := call.(*dynamodb.BatchWriteItemInput)
+	if !ok {
+		return call
+	}
+	changed := *in
+	changed.RequestItems = maps.Clone(in.RequestItems)
+	for table, requests := range changed.RequestItems {
+		if len(requests) == 25 { // DynamoDB's most
+			continue
+		}
+		copied := maps.Clone(requests[0].PutRequest.Item)
+		key, err := schema.ParseKey(rig.Text(copied[schema.PK]))
+		if err != nil {
+			panic(err) // events only
+		}
+		key.Shard++
+		copied[schema.PK] = rig.S(key.String())
+		changed.RequestItems[table] = append(slices.Clone(requests), types.WriteRequest{PutRequest: &types.PutRequest{Item: copied}})
+	}
+	return &changed
+}
+
+// without drops the deliveries that hold a text.
+func without(text string) func(*batch) {
+	return func(b *batch) {
+		if slices.ContainsFunc(b.records, func(r json.RawMessage) bool { return strings.Contains(string(r), text) }) {
+			b.records = nil
+		}
+	}
+}
+
+// withLastTwice adds to deliveries their last record, under another sequence number.
+func withLastTwice(b *batch) {
+	if len(b.records) == 0 {
+		return
+	}
+	last := len(b.records) - 1
+	was := b.record(last).Dynamodb.SequenceNumber
+	next, ok := new(big.Int).SetString(was, 10)
+	if !ok {
+		panic("a sequence number is " + was)
+	}
+	next.Add(next, big.NewInt(1))
+	b.records = append(b.records, bytes.Replace(b.records[last], []byte(was), fmt.Appendf(nil, "%0*d", len(was), next), 1))
+}
+
 // TestTheHarnessFindsWhatIsBroken takes the guards out, one at a time.
 func TestTheHarnessFindsWhatIsBroken(t *testing.T) {
 	t.Parallel()
-	counters := func(o *options) { o.Increments, o.Events = 4000, 0 }
-	events := func(o *options) { o.Increments, o.Events = 0, 200 }
+	counters, events := options{Increments: 4000}, options{Events: 200}
 	for name, c := range map[string]struct {
-		of      func(*options)
-		breakIt func(*options)
+		of      options
+		tamper  func(role, any) any
+		deliver func(*batch)
 		finds   string
 	}{
-		"folds without the condition on rev": {counters, func(o *options) { o.broken.fold = true }, "its summary has"},
-		"keyed calls without their marker":   {counters, func(o *options) { o.broken.marker = true }, "was applied"},
-		"deliveries lost":                    {counters, func(o *options) { o.drop = "c#0#" }, "its summary has"},
-		"folds without the condition on seq": {events, func(o *options) { o.broken.fold = true }, "rollup"},
-		"deliveries of events lost":          {events, func(o *options) { o.drop = entityName(0) + "#" }, "rollup"},
-		"a record folded as two":             {events, func(o *options) { o.repeat = true }, "rollup"},
-		"events on two write shards":         {events, func(o *options) { o.broken.shard = true }, "is 2 times in the table"},
+		"folds without the condition on rev": {counters, withoutFoldGuard, nil, "its summary has"},
+		"keyed calls without their marker":   {counters, withoutMarker, nil, "was applied"},
+		"deliveries lost":                    {counters, nil, without("c#0#"), "its summary has"},
+		"folds without the condition on seq": {events, withoutFoldGuard, nil, "rollup"},
+		"deliveries of events lost":          {events, nil, without(entityName(0) + "#"), "rollup"},
+		"a record folded as two":             {events, nil, withLastTwice, "rollup"},
+		"events on two write shards":         {events, onTwoShards, nil, "or once more"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for range maxRuns {
-				r := runOnce(t, func(o *options) { c.of(o); c.breakIt(o) })
-				if slices.ContainsFunc(r.description, func(line string) bool { return strings.Contains(line, c.finds) }) {
+				r := runOnce(t, func(o *options) {
+					o.Increments, o.Events, o.tamper, o.deliver = c.of.Increments, c.of.Events, c.tamper, c.deliver
+				})
+				if slices.ContainsFunc(r.described, func(line string) bool { return strings.Contains(line, c.finds) }) {
 					return
 				}
 			}
@@ -50,10 +139,10 @@ func TestTheHarnessFindsWhatIsBroken(t *testing.T) {
 func TestAGapIsRepaired(t *testing.T) {
 	t.Parallel()
 	r := runOnce(t, func(o *options) { o.Gap, o.Spread, o.Events, o.Entities = true, local.ByPartitionKey, 350, 3 })
-	for _, line := range r.description {
+	for _, line := range r.described {
 		t.Error(line)
 	}
-	if f := &r.figures; f.of(lost) == 0 || f.of(found) == 0 || f.of(rebuilt)+f.of(rebuiltAtRest) == 0 {
-		t.Errorf("the run tried too little: %v", f.n)
+	if r.of(recordsLost) == 0 || r.of(auditsFound) == 0 || r.of(rebuiltInLoad)+r.of(rebuiltAtRest) == 0 {
+		t.Errorf("the run tried too little: %v", r.n)
 	}
 }

@@ -1,9 +1,14 @@
 package folds
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -11,10 +16,79 @@ import (
 
 	"github.com/hotshard/hotshard/bench/rig"
 	"github.com/hotshard/hotshard/internal/local"
-	"github.com/hotshard/hotshard/internal/rollup"
 	"github.com/hotshard/hotshard/internal/rollup/audit"
 	"github.com/hotshard/hotshard/internal/schema"
 )
+
+// gap is a stretch of the stream that no mapping gets, as if all of them had been
+// away for longer than a stream keeps its records. The zero gap is none.
+type gap struct {
+	mu       sync.Mutex
+	from, to string          // sequence numbers: what lies beyond from, up to to; "" for none
+	lost     map[string]bool // targets
+}
+
+// furthest is where readers have come to in the engine's stream, which has one
+// stream shard. A gap begins and ends there, so that it is the same for readers that lag.
+func (s *system) furthest() string {
+	for _, read := range s.virtual.Load().Plan().Read {
+		return read
+	}
+	return "0"
+}
+
+// set changes the gap.
+func (g *gap) set(change func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	change()
+}
+
+// lose takes the records in the gap out of a batch, and counts them. It notes the targets
+// that are wrong for good then: the rollups of new events. A counter is right again when
+// more of the same write shard comes.
+func (g *gap) lose(s *system, b *batch) (records int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.from == "" {
+		return 0
+	}
+	var left []json.RawMessage
+	for i, text := range b.records {
+		r := b.record(i)
+		if !after(r.Dynamodb.SequenceNumber, g.from) || g.to != "" && after(r.Dynamodb.SequenceNumber, g.to) {
+			left = append(left, text)
+			continue
+		}
+		records++
+		id, ok := identityOf(r.Dynamodb.Keys[schema.PK].S, r.Dynamodb.Keys[schema.SK].S)
+		if ok && r.EventName == "INSERT" {
+			g.lost[s.target(id)] = true
+		}
+	}
+	b.records = left
+	return records
+}
+
+// after compares sequence numbers, which may exceed 64 bits.
+func after(a, b string) bool {
+	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
+	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) > 0
+}
+
+// targets lists the targets that have lost something.
+func (g *gap) targets() (list []schema.Target, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, text := range slices.Sorted(maps.Keys(g.lost)) {
+		target, err := schema.ParseTarget(text)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, target)
+	}
+	return list, nil
+}
 
 // When, in parts of the load's time, a gap begins and how long it is at least; and
 // how many rollups it has to harm.
@@ -24,77 +98,48 @@ const (
 	gapTargets = 5
 )
 
-// auditors is how many targets are audited at a time. Where items are spread by
-// their hash each takes hundreds of marks.
-func (o options) auditors() int {
-	if o.Spread == local.ByItem {
-		return 2
-	}
-	return 8
-}
-
-// outage makes a gap in the stream, audits some of what lost something by it, and
-// rebuilds all of that, while the load and the faults go on. Stream shards and
-// parts change seldom then: each change may cost an audit another round.
-func (r *system) outage(ctx context.Context) error {
-	rig.Sleep(ctx, scale(r.o.load(), gapBegins))
-	r.gap.begin(r.virtual.Load().Plan())
-	rig.Sleep(ctx, scale(r.o.load(), gapLength))
-	for ctx.Err() == nil && !r.settling.Load() && len(r.gap.targets()) < gapTargets {
+// outage makes a gap in the stream, and rebuilds what lost something by it, while the
+// load and the faults go on. Stream shards and parts change seldom then: each change may
+// cost an audit another round.
+func (s *system) outage(ctx context.Context) error {
+	rig.Sleep(ctx, s.o.part(gapBegins))
+	s.gap.set(func() { s.gap.from, s.gap.lost = s.furthest(), map[string]bool{} })
+	rig.Sleep(ctx, s.o.part(gapLength))
+	lost, err := s.gap.targets()
+	for err == nil && ctx.Err() == nil && !s.settling.Load() && len(lost) < gapTargets {
 		rig.Sleep(ctx, 10*time.Millisecond)
+		lost, err = s.gap.targets()
 	}
-	r.gap.end(r.virtual.Load().Plan())
-	r.dice.count(gapped)
-	r.auditing.Store(true)
-	defer r.auditing.Store(false)
-	lost := r.gap.targets()
-	if err := r.findLost(ctx, lost[:min(r.o.auditors(), len(lost))]); err != nil {
-		return err
-	}
-	return r.rebuildLost(ctx, lost)
-}
-
-// findLost wants an audit not to take targets for right that lost something.
-func (r *system) findLost(ctx context.Context, lost []schema.Target) error {
-	auditor, err := r.auditor(audit.Options{})
+	s.gap.set(func() { s.gap.to = s.furthest() })
+	s.inject(gapped)
 	if err != nil {
 		return err
 	}
-	_, err = auditor.Run(ctx, audit.List(lost...), func(target schema.Target, result audit.Result) {
-		r.wantFound(target, result, true)
-	})
-	return err
+	s.auditing.Store(true)
+	defer s.auditing.Store(false)
+	return s.rebuildLost(ctx, lost)
 }
 
-// wantFound wants a target that lost events not to pass for right.
-func (r *system) wantFound(target schema.Target, result audit.Result, asLost bool) {
-	switch {
-	case len(result.Findings) == 0 && asLost:
-		r.books.found("rollup %s of %v lost events, and the audit takes it for right", target.Base.Name, target.Start)
-	case len(result.Findings) > 0: // under load an audit may not come so far as to call it wrong
-		r.count(found, 1)
-	}
-}
-
-// rebuildLost rebuilds targets until all are right, or the load has ended. One whose
-// repair has lost its answer is right the next time.
-func (r *system) rebuildLost(ctx context.Context, lost []schema.Target) error {
-	auditor, err := r.auditor(audit.Options{Repair: true})
-	if err != nil {
-		return err
-	}
-	for first := true; len(lost) > 0; first = false {
+// rebuildLost rebuilds targets until all are right, or the load has ended. None may pass
+// for right at first. One whose repair has lost its answer is right the next time.
+func (s *system) rebuildLost(ctx context.Context, lost []schema.Target) error {
+	auditor, err := s.auditor(audit.Options{Repair: true})
+	for first := true; err == nil && len(lost) > 0; first = false {
 		var left []schema.Target
-		for some := range slices.Chunk(lost, r.o.auditors()) {
-			if r.settling.Load() {
+		for some := range slices.Chunk(lost, s.auditors()) {
+			if s.settling.Load() {
 				return nil
 			}
-			_, err := auditor.Run(ctx, audit.List(some...), func(target schema.Target, result audit.Result) {
-				r.wantFound(target, result, first)
+			_, err = auditor.Run(ctx, audit.List(some...), func(target schema.Target, result audit.Result) {
+				if len(result.Findings) > 0 { // under load an audit may not come so far as to call it wrong
+					s.count(auditsFound, 1)
+				} else if first {
+					s.differ("rollup %s of %v lost events, and the audit takes it for right", target.Base.Name, target.Start)
+				}
 				if !result.Right() {
 					left = append(left, target)
 				} else {
-					r.count(rebuilt, 1)
+					s.count(rebuiltInLoad, 1)
 				}
 			})
 			if err != nil {
@@ -103,46 +148,45 @@ func (r *system) rebuildLost(ctx context.Context, lost []schema.Target) error {
 		}
 		lost = left
 	}
-	return nil
+	return err
 }
 
 // repair mends the poison, replays the failures and rebuilds all that is wrong, when
 // the load has ended and the mappings still run. Then nothing may be wrong.
-func (r *system) repair(ctx context.Context) error {
-	r.dice.calm()
-	if err := r.mendPoison(ctx); err != nil {
+func (s *system) repair(ctx context.Context) error {
+	s.dice.calm()
+	if err := s.mendPoison(ctx); err != nil {
 		return err
 	}
-	if err := r.settle(ctx); err != nil {
+	if err := s.settle(ctx); err != nil {
 		return err
 	}
-	auditor, err := r.auditor(audit.Options{Repair: true, Eager: true})
+	auditor, err := s.auditor(audit.Options{Repair: true, Eager: true})
 	if err != nil {
 		return err
 	}
-	if err := r.replay(ctx, auditor); err != nil {
+	if err := s.replay(ctx, auditor); err != nil {
 		return err
 	}
 	report, err := auditor.Run(ctx, auditor.All(audit.Range{}), nil)
 	if err != nil {
 		return err
 	}
-	r.count(rebuiltAtRest, report.Repaired)
-	r.wantRight(report, report.Right+report.Repaired, "rebuild")
-	auditor, err = r.auditor(audit.Options{})
-	if err != nil {
+	s.count(rebuiltAtRest, report.Repaired)
+	s.wantRight(report, report.Right+report.Repaired, "rebuild")
+	if auditor, err = s.auditor(audit.Options{}); err != nil {
 		return err
 	}
 	if report, err = auditor.Run(ctx, auditor.All(audit.Range{}), nil); err != nil {
 		return err
 	}
-	r.wantRight(report, report.Right, "audit")
+	s.wantRight(report, report.Right, "audit")
 	return nil
 }
 
-func (r *system) wantRight(report *audit.Report, right int, what string) {
+func (s *system) wantRight(report *audit.Report, right int, what string) {
 	if right != report.Targets || report.Targets == 0 {
-		r.books.found("after the %s %d of %d targets are right: %+v", what, right, report.Targets, report.Findings[:min(3, len(report.Findings))])
+		s.differ("after the %s %d of %d targets are right: %+v", what, right, report.Targets, report.Findings[:min(3, len(report.Findings))])
 	}
 }
 
@@ -151,8 +195,8 @@ func (r *system) wantRight(report *audit.Report, right int, what string) {
 const replays = 5
 
 // replay mends what the failure destination has.
-func (r *system) replay(ctx context.Context, auditor *audit.Auditor) error {
-	for round := 1; ; round++ {
+func (s *system) replay(ctx context.Context, auditor *audit.Auditor) error {
+	for range replays {
 		failures, err := auditor.Failures(ctx)
 		if err != nil {
 			return err
@@ -161,63 +205,53 @@ func (r *system) replay(ctx context.Context, auditor *audit.Auditor) error {
 		if err != nil {
 			return err
 		}
-		r.count(replayed, len(failures)-len(left))
+		s.count("poison: failures replayed", len(failures)-len(left))
 		if len(left) == 0 {
 			return nil
 		}
-		if round == replays {
-			r.books.found("%d of %d failures are left after the last replay: %+v", len(left), len(failures), left)
-			return nil
-		}
-		if err := r.settle(ctx); err != nil {
+		if err := s.settle(ctx); err != nil {
 			return err
 		}
 	}
+	s.differ("failures are left after the last replay")
+	return nil
 }
 
 // mendPoison gives events data that can be read, and removes other poison.
-func (r *system) mendPoison(ctx context.Context) error {
-	for _, p := range r.poison {
+func (s *system) mendPoison(ctx context.Context) error {
+	for _, p := range s.poison {
 		var err error
 		if mended := item(p.key); p.event == (identity{}) {
-			_, err = r.DB.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &r.Names.Items, Key: p.key})
+			_, err = s.DB.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &s.Names.Items, Key: p.key})
 		} else {
 			mended["data"] = &types.AttributeValueMemberM{Value: item{"t": &types.AttributeValueMemberN{Value: "7.25"}}}
-			_, err = r.DB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &r.Names.Items, Item: mended})
-			r.books.put(mended)
+			_, err = s.DB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.Names.Items, Item: mended})
+			s.books.put(mended)
 		}
 		if err != nil {
 			return fmt.Errorf("mending poison: %w", err)
 		}
 	}
-	r.mended, r.poison = r.poison, nil
+	s.mended, s.poison = s.poison, nil
 	return nil
 }
 
-// auditor makes one whose writes fail now and then; calls that it needs in large
-// numbers do not.
-func (r *system) auditor(o audit.Options) (*audit.Auditor, error) {
-	settings, err := settingsOf[rollup.Settings](r)
-	if err != nil {
-		return nil, err
+// auditors is how many targets are audited at a time. Where items are spread by
+// their hash each takes hundreds of marks.
+func (s *system) auditors() int {
+	if s.o.Spread == local.ByItem {
+		return 2
 	}
-	o.Names, o.Rules, o.EventRetention = r.Names, settings.Rules, eventRetention
-	o.Wait, o.Poll, o.Concurrency = time.Minute, 50*time.Millisecond, r.o.auditors()
-	c := &client{Client: r.DB, dice: r.dice, chances: auditChances, who: "audit", life: newLife(), applied: func() {}}
-	return audit.New(o, auditClient{c})
+	return 8
 }
 
 // eventRetention is ingest's default.
 const eventRetention = 720 * time.Hour
 
-type auditClient struct{ *client }
-
-func (a auditClient) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
-	return a.client.Client.PutItem(ctx, in, o...)
+// auditor makes one whose writes fail now and then.
+func (s *system) auditor(o audit.Options) (*audit.Auditor, error) {
+	o.Names, o.Rules, o.EventRetention = s.Names, s.rules, eventRetention
+	o.Wait, o.Poll, o.Concurrency = time.Minute, 50*time.Millisecond, s.auditors()
+	_, client := s.newProcess(ofAudits)
+	return audit.New(o, client)
 }
-
-func (a auditClient) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	return a.client.Client.GetItem(ctx, in, o...)
-}
-
-func scale(d time.Duration, by float64) time.Duration { return time.Duration(float64(d) * by) }

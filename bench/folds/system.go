@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	mathrand "math/rand/v2"
+	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
@@ -13,6 +13,7 @@ import (
 	"github.com/hotshard/hotshard/bench/rig"
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/limiter"
+	"github.com/hotshard/hotshard/internal/rollup"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -27,10 +28,9 @@ type options struct {
 	Spread     local.Spread
 	Gap        bool // lose a stretch of the stream, and repair everything in the end
 
-	// For tests of the harness itself:
-	broken breakage
-	drop   string // lose the deliveries that hold this text
-	repeat bool   // add to deliveries their last record, under another sequence number
+	// For tests of the harness itself, which change calls and deliveries:
+	tamper  func(r role, call any) any
+	deliver func(*batch)
 }
 
 const (
@@ -39,97 +39,85 @@ const (
 	mappings     = 2 // consumers of every stream shard
 )
 
+// rules have some entities rolled up by the day and some of their fields, all others by
+// the hour.
+const (
+	dayPrefix = "day/"
+	rules     = `[{"prefix":"day/","every":"1d","fields":["t","w"]},{"every":"1h"}]`
+)
+
 // system is one with what torments it, on tables of its own.
 type system struct {
 	*rig.Tables
-	*report
+	report
 	o       options
+	rules   rollup.Rules
 	source  *local.Stream
 	virtual atomic.Pointer[local.Virtual]
 	changer *shardmap.Changer
 	poison  []poison
+	mended  []poison
 	began   time.Time
 
 	settling atomic.Bool // the load is over
 	auditing atomic.Bool // under load
 	gap      gap
-	mended   []poison
 
 	dice       *dice
-	books      *books
-	ingest     *pool[*process]
+	books      books
+	ingest     pool
 	aggregator [mappings]*delivery
 }
 
-// newSystem makes the tables and starts the processes. Close deletes the tables.
-func newSystem(ctx context.Context, o options) (r *system, err error) {
-	r = &system{report: &report{}, o: o, began: time.Now()}
-	r.dice = newDice(o.Seed, &r.faults)
-	r.books = &books{want: map[string]int64{}, events: map[identity]*event{}, report: r.report}
-	if r.Tables, err = rig.NewTables(ctx, o.Endpoint, limiter.Options{}); err != nil {
+// newSystem makes the tables. Close deletes them.
+func newSystem(ctx context.Context, o options) (s *system, err error) {
+	s = &system{o: o, began: time.Now(), dice: &dice{random: rand.New(rand.NewPCG(o.Seed, 1))}}
+	s.ingest.start = s.startIngest
+	s.books = books{report: &s.report, counters: map[string]*counter{}, events: map[identity]*event{}}
+	if s.rules, err = rollup.ParseRules(rules); err != nil {
 		return nil, err
 	}
-	if err := r.start(ctx); err != nil {
-		return nil, errors.Join(err, r.Close())
+	for i := range s.aggregator {
+		s.aggregator[i] = &delivery{system: s, containers: pool{start: s.startAggregator}}
 	}
-	return r, nil
+	if s.Tables, err = rig.NewTables(ctx, o.Endpoint, limiter.Options{}); err != nil {
+		return nil, err
+	}
+	s.changer = shardmap.NewChanger(s.DB, s.view(), shardmap.ChangerOptions{})
+	if s.source, err = s.Stream(ctx); err == nil {
+		err = s.planOn(local.VirtualPlan{})
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
 }
 
-func (r *system) count(f figure, n int) { r.figures.add(f, n) }
-
-func (r *system) start(ctx context.Context) (err error) {
-	if r.source, err = r.Stream(ctx); err != nil {
-		return err
-	}
-	if err := r.planOn(local.VirtualPlan{}); err != nil {
-		return err
-	}
-	r.changer = shardmap.NewChanger(r.DB, shardmap.New(r.DB, r.Names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{})
-	if r.ingest, err = newPool(r.startIngest, func(p *process) *life { return p.life }); err != nil {
-		return err
-	}
-	for i := range r.aggregator {
-		if r.aggregator[i], err = newDelivery(r); err != nil {
-			return err
-		}
-	}
-	return nil
+func (s *system) view() *shardmap.Map {
+	return shardmap.New(s.DB, s.Names.ShardMap, shardmap.Options{})
 }
 
 // planOn makes the virtual stream that goes on with a plan.
-func (r *system) planOn(plan local.VirtualPlan) error {
-	virtual, err := local.NewVirtual(r.source, local.VirtualOptions{Shards: 3, Seed: r.o.Seed, Spread: r.o.Spread, Plan: plan})
-	r.virtual.Store(virtual)
+func (s *system) planOn(plan local.VirtualPlan) error {
+	virtual, err := local.NewVirtual(s.source, local.VirtualOptions{Shards: 3, Seed: s.o.Seed, Spread: s.o.Spread, Plan: plan})
+	s.virtual.Store(virtual)
 	return err
 }
 
-// counter names one; names may hold the separator.
-func (r *system) counter(i int) string { return fmt.Sprintf("c#%d", i) }
-
-// zipf draws a counter.
-func (r *system) zipf(random *mathrand.Rand) uint64 {
-	return mathrand.NewZipf(random, 1.1, 1, uint64(r.o.Counters-1)).Uint64()
-}
-
 func mappingName(i int) string { return fmt.Sprintf("aggregator-%d", i) }
-
-// mapping makes one of the two that read every stream shard.
-func (r *system) mapping(i int) (*local.Mapping, error) {
-	return r.Mapping(local.MappingOptions{
-		Name: mappingName(i), Source: r.virtual.Load(), Handler: r.aggregator[i],
-		BatchSize: 100, BatchingWindow: 20 * time.Millisecond, TumblingWindow: 2 * time.Second,
-		Attempts: attempts, BackOff: time.Millisecond,
-	})
-}
 
 // attempts are enough for a good record to get through all faults.
 const attempts = 15
 
 // each does something with both mappings at a time.
-func (r *system) each(ctx context.Context, do func(context.Context, *local.Mapping) error) error {
+func (s *system) each(ctx context.Context, do func(context.Context, *local.Mapping) error) error {
 	group, ctx := errgroup.WithContext(ctx)
-	for i := range mappings {
-		m, err := r.mapping(i)
+	for i, handler := range s.aggregator {
+		m, err := s.Mapping(local.MappingOptions{
+			Name: mappingName(i), Source: s.virtual.Load(), Handler: handler,
+			BatchSize: 100, BatchingWindow: 20 * time.Millisecond, TumblingWindow: 2 * time.Second,
+			Attempts: attempts, BackOff: time.Millisecond,
+		})
 		if err != nil {
 			return err
 		}
@@ -140,27 +128,99 @@ func (r *system) each(ctx context.Context, do func(context.Context, *local.Mappi
 
 // consume runs the mappings until ctx ends, killing them now and then. They start
 // again from their checkpoints and the virtual stream's plan.
-func (r *system) consume(ctx context.Context, kill <-chan struct{}) error {
+func (s *system) consume(ctx context.Context, kill <-chan struct{}) error {
 	for ctx.Err() == nil {
 		running, stop := context.WithCancel(ctx)
 		ended := make(chan error, 1)
 		go func() {
-			ended <- r.each(running, func(ctx context.Context, m *local.Mapping) error { return m.Run(ctx) })
+			ended <- s.each(running, func(ctx context.Context, m *local.Mapping) error { return m.Run(ctx) })
 		}()
 		var err error
 		select {
 		case err = <-ended:
 		case <-ctx.Done():
-			stop()
 			err = <-ended
 		case <-kill:
 			stop()
 			err = <-ended
-			r.dice.count(restart)
-			err = errors.Join(err, r.planOn(r.virtual.Load().Plan()))
+			s.inject(restart)
+			err = errors.Join(err, s.planOn(s.virtual.Load().Plan()))
 		}
 		stop()
 		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// load has callers send all increments and events while mappings deliver and things
+// happen; in a run with a gap all is repaired then, while mappings still deliver.
+func (s *system) load(ctx context.Context) error {
+	consuming, stop := context.WithCancel(ctx)
+	defer stop()
+	kill := make(chan struct{})
+	consumers, running := errgroup.WithContext(consuming)
+	consumers.Go(func() error { return s.consume(running, kill) })
+	err := s.underLoad(running, kill)
+	if err == nil && s.o.Gap {
+		err = s.repair(running)
+	}
+	stop()
+	if failed := consumers.Wait(); failed != nil {
+		return failed // why the load was stopped
+	}
+	return err
+}
+
+// underLoad makes the load, and all that happens meanwhile.
+func (s *system) underLoad(ctx context.Context, kill chan<- struct{}) error {
+	ctx, calm := context.WithCancel(ctx)
+	defer calm()
+	around, happening := errgroup.WithContext(ctx)
+	around.Go(func() error { return s.upheave(happening, kill) })
+	around.Go(func() error { return s.compacting(happening) })
+	outage := new(errgroup.Group)
+	if s.o.Gap {
+		outage.Go(func() error { return s.outage(happening) })
+	}
+	err := s.call(happening)
+	s.settling.Store(true)
+	if failed := outage.Wait(); err == nil {
+		err = failed
+	}
+	if err == nil {
+		err = s.settle(happening)
+	}
+	calm()
+	if failed := around.Wait(); failed != nil {
+		return failed // why the callers were stopped
+	}
+	return err
+}
+
+// settle waits until the mappings have delivered about all, while stream shards
+// still end and mappings still die: folds lag behind the load.
+func (s *system) settle(ctx context.Context) error {
+	for before := -1; before != s.of(batches) && ctx.Err() == nil; {
+		before = s.of(batches)
+		rig.Sleep(ctx, 300*time.Millisecond)
+	}
+	return ctx.Err()
+}
+
+// quiesce delivers what is left, still with faults, and in the end all batches that
+// were kept, once more and without any.
+func (s *system) quiesce(ctx context.Context) error {
+	if err := s.planOn(s.virtual.Load().Plan()); err != nil {
+		return err
+	}
+	if err := s.each(ctx, func(ctx context.Context, m *local.Mapping) error { return m.Drain(ctx) }); err != nil {
+		return err
+	}
+	s.dice.calm()
+	for _, d := range s.aggregator {
+		if err := d.again(ctx); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/bench/rig"
+	"github.com/hotshard/hotshard/internal/rollup/compact"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -27,84 +28,85 @@ const (
 	maxCount   = 90 // write shards: two partials
 )
 
-// upheave changes the system until ctx ends, or too much has changed.
-func (r *system) upheave(ctx context.Context, kill chan<- struct{}) error {
+// upheave changes the system until ctx ends.
+func (s *system) upheave(ctx context.Context, kill chan<- struct{}) error {
 	for {
-		pause := time.Duration(r.dice.intN(int(calmTime)))
-		select {
-		case <-ctx.Done():
+		rig.Sleep(ctx, time.Duration(s.dice.intN(int(calmTime))))
+		if ctx.Err() != nil {
 			return nil
-		case <-time.After(pause):
 		}
-		if err := r.change(ctx, r.dice.intN(100), kill); err != nil && ctx.Err() == nil {
+		if err := s.change(ctx, s.dice.intN(100), kill); err != nil && ctx.Err() == nil {
 			return err
 		}
 	}
 }
 
-// change makes the change of a number below 100. Once the load is over, only the
-// stream and its readers change.
-func (r *system) change(ctx context.Context, n int, kill chan<- struct{}) error {
+// change makes the change of a number below 100. Once the load is over, only the stream
+// and its readers change, and they seldom do while an audit waits for the stream.
+func (s *system) change(ctx context.Context, n int, kill chan<- struct{}) error {
 	switch {
-	case n < 35 && r.auditing.Load() && r.dice.intN(seldom) > 0:
+	case n < 35 && s.auditing.Load() && s.dice.intN(seldom) > 0:
 		return nil
 	case n < 10:
-		return r.endStreamShard(split)
+		return s.endStreamShard(split)
 	case n < 25:
-		return r.endStreamShard(rotated)
+		return s.endStreamShard(rotated)
 	case n < 35:
 		select {
 		case kill <- struct{}{}:
 		case <-ctx.Done():
 		}
 		return nil
-	case r.settling.Load():
+	case s.settling.Load():
 		return nil
 	case n < 60:
-		return r.changeCount(ctx)
+		return s.changeCount(ctx)
 	case n < 68:
-		return r.putPoison(ctx)
+		return s.putPoison(ctx)
 	}
-	return r.remove(ctx)
+	return s.remove(ctx)
 }
 
 // endStreamShard splits or rotates an open stream shard.
-func (r *system) endStreamShard(how fault) error {
-	virtual := r.virtual.Load()
+func (s *system) endStreamShard(how fault) error {
+	virtual := s.virtual.Load()
 	live := virtual.Live()
 	if len(live) == 0 || len(virtual.Plan().Shards) > 500 {
 		return nil
 	}
-	id := live[r.dice.intN(len(live))]
+	id := live[s.dice.intN(len(live))]
 	end := virtual.Rotate
 	if how == split && len(live) < maxStreams {
 		end = virtual.Split
 	} else {
 		how = rotated
 	}
-	if err := end(id); err != nil {
-		return err
+	err := end(id)
+	if err == nil {
+		s.inject(how)
 	}
-	r.dice.count(how)
-	return nil
+	return err
 }
 
+// someCounter draws one of the first, which are written most.
+func (s *system) someCounter() string { return counterName(s.dice.intN(min(20, s.o.Counters))) }
+
 // changeCount gives a counter or an entity another shard count, up or down.
-func (r *system) changeCount(ctx context.Context) error {
-	base := schema.BaseKey{Type: schema.Counter, Name: r.counter(r.dice.intN(min(20, r.o.Counters)))}
-	count := 1 + r.dice.intN(fewCount)
-	switch r.dice.intN(6) {
+func (s *system) changeCount(ctx context.Context) error {
+	base := schema.BaseKey{Type: schema.Counter, Name: s.someCounter()}
+	count := 1 + s.dice.intN(fewCount)
+	switch s.dice.intN(6) {
 	case 0:
-		count = 1 + r.dice.intN(maxCount)
+		count = 1 + s.dice.intN(maxCount)
 	case 1, 2:
-		base = schema.BaseKey{Type: schema.Entity, Name: entityName(r.dice.intN(r.o.Entities))}
+		base = schema.BaseKey{Type: schema.Entity, Name: entityName(s.dice.intN(s.o.Entities))}
 	}
-	_, err := r.changer.Pin(ctx, base.String(), count, shardmap.Note{By: "harness", Why: "on purpose"}, time.Now())
+	_, err := s.changer.Pin(ctx, base.String(), count, shardmap.Note{By: "harness", Why: "on purpose"}, time.Now())
 	if errors.Is(err, shardmap.ErrNoChange) || errors.Is(err, shard.ErrUnavailable) {
 		return nil // a change that takes over a second is abandoned, or was made
 	}
 	if err == nil {
-		r.dice.count(counted)
+		s.inject(counted)
 	}
 	return err
 }
@@ -114,16 +116,19 @@ func (r *system) changeCount(ctx context.Context) error {
 // again with a rev from before, and what was folded of a younger one may be newer.
 const removeAge = 2 * time.Second
 
+func writeShard(counter string, n int) string {
+	return schema.Key{Base: schema.BaseKey{Type: schema.Counter, Name: counter}, Shard: n}.String()
+}
+
 // remove deletes a write shard of a counter, if it is there. What it had is then
 // no part of the counter any more, whatever is written later.
-func (r *system) remove(ctx context.Context) error {
-	counter := r.counter(r.dice.intN(1 + r.dice.intN(min(20, r.o.Counters))))
-	n := r.dice.intN(1 + r.dice.intN(fewCount))
-	pk := schema.Key{Base: schema.BaseKey{Type: schema.Counter, Name: counter}, Shard: n}.String()
+func (s *system) remove(ctx context.Context) error {
+	counter := s.someCounter()
+	pk := writeShard(counter, s.dice.intN(1+s.dice.intN(fewCount)))
 	before := strconv.FormatInt(time.Now().Add(-removeAge).UnixMicro(), 10)
 	whole := context.WithoutCancel(ctx) // one that is cut off may be gone, uncounted
-	out, err := r.DB.DeleteItem(whole, &dynamodb.DeleteItemInput{
-		TableName: &r.Names.Items, Key: rig.Key(pk, schema.SoleSK), ReturnValues: types.ReturnValueAllOld,
+	out, err := s.DB.DeleteItem(whole, &dynamodb.DeleteItemInput{
+		TableName: &s.Names.Items, Key: rig.Key(pk, schema.SoleSK), ReturnValues: types.ReturnValueAllOld,
 		ConditionExpression:       aws.String("rev < :before"),
 		ExpressionAttributeValues: item{":before": &types.AttributeValueMemberN{Value: before}},
 	})
@@ -133,11 +138,95 @@ func (r *system) remove(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("removing %q: %w", pk, err)
 	}
-	had, err := strconv.ParseInt(digitsOf(out.Attributes["value"]), 10, 64)
-	if err != nil {
-		return fmt.Errorf("removing %q: %w", pk, err)
+	had, err := rig.Whole(out.Attributes, "value")
+	s.inject(removed)
+	s.books.removed(counter, had)
+	return err
+}
+
+// poison is an item whose record can't be folded.
+type poison struct {
+	key    item
+	target string   // that has to be in the failure destination
+	event  identity // zero for a counter's
+}
+
+// putPoison puts an item that looks like a counter's or an event's and can't be
+// folded, among those of the same target that can.
+func (s *system) putPoison(ctx context.Context) error {
+	if len(s.poison) >= maxPoison {
+		return nil
 	}
-	r.dice.count(removed)
-	r.books.removed(counter, had)
+	n := maxCount + 10 + len(s.poison) // a write shard that no counter comes to, in the second partial
+	name := s.someCounter()
+	p := poison{key: rig.Key(writeShard(name, n), schema.SoleSK), target: schema.SummaryKey(name, n)}
+	attribute, value := "rev", types.AttributeValue(rig.N(1)) // without a value
+	if s.dice.intN(2) == 0 && s.o.Events > 0 {
+		at := s.began.UTC().Add(-time.Duration(s.dice.intN(int(time.Hour)))).Truncate(time.Millisecond)
+		id := identity{entityName(s.dice.intN(min(6, s.o.Entities))), schema.EventSortKey(at, fmt.Sprint("poison", n))}
+		pk := schema.Key{Base: schema.BaseKey{Type: schema.Entity, Name: id.entity}, Bucket: at.Format(time.DateOnly)}.String()
+		p = poison{rig.Key(pk, id.sk), s.target(id), id}
+		attribute, value = "data", rig.S("poison")
+	}
+	it := item{attribute: value, schema.PK: p.key[schema.PK], schema.SK: p.key[schema.SK]}
+	whole := context.WithoutCancel(ctx) // one that is cut off may be there, uncounted
+	if _, err := s.DB.PutItem(whole, &dynamodb.PutItemInput{TableName: &s.Names.Items, Item: it}); err != nil {
+		return fmt.Errorf("putting a poison record: %w", err)
+	}
+	s.poison = append(s.poison, p)
+	s.inject(poisoned)
 	return nil
+}
+
+// comparePoison wants the targets of all poison in the failure destination, and no
+// others but those of mended poison: its records may have come again after the replay.
+func (s *system) comparePoison(failures map[string]bool) {
+	known := map[string]bool{}
+	for _, p := range s.mended {
+		known[p.target] = true
+	}
+	for _, p := range s.poison {
+		known[p.target] = true
+		if !failures[p.target] {
+			s.differ("target %s had poison and is not in the failure destination", p.target)
+		}
+	}
+	for target := range failures {
+		if !known[target] {
+			s.differ("target %s is in the failure destination and had no poison", target)
+		}
+	}
+}
+
+const (
+	compactTime  = 3 * time.Second // between two compactions, at most
+	compactRest  = 49 * time.Hour  // after which parts of rollups are at rest
+	compactRound = 25 * time.Hour  // after which the table is gone through again
+)
+
+// compacting has a clock that is days ahead, and further each time, merge the parts
+// of event rollups until ctx ends: nothing of that needs parts to be at rest. The
+// tombstones of counters do need the time, and are left. Each run is of a process that
+// may die in it. What fails is left to the next one.
+func (s *system) compacting(ctx context.Context) error {
+	for ahead := compactRest; ; ahead += compactRound {
+		rig.Sleep(ctx, time.Duration(s.dice.intN(int(compactTime))))
+		if ctx.Err() != nil {
+			return nil
+		}
+		if s.auditing.Load() && s.dice.intN(seldom) > 0 {
+			continue
+		}
+		p, client := s.newProcess(ofCompaction)
+		options := compact.Options{RollupsTable: s.Names.Rollups, ReadUnits: 1_000_000, WriteUnits: 1_000_000}
+		compactor, err := compact.New(options, client, rig.Silent, func() time.Time { return time.Now().Add(ahead) })
+		if err != nil {
+			return err
+		}
+		within, done := p.within(ctx)
+		answer, _ := compactor.Run(within)
+		done()
+		s.count("events: parts of rollups that were merged", answer.Merged)
+		s.inject(compacted)
+	}
 }

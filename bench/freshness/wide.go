@@ -2,11 +2,15 @@ package freshness
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"hash/fnv"
 	"strconv"
+	"sync"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/bench/rig"
 	"github.com/hotshard/hotshard/internal/local"
@@ -20,11 +24,11 @@ import (
 
 // breadth says how one key is spread.
 type breadth struct {
-	Type         schema.Type   `json:"type"` // counter or entity
-	WriteShards  int           `json:"write_shards"`
-	StreamShards int           `json:"stream_shards"`
-	Fixed        int           `json:"fixed_containers"` // 0 is for any that is free
-	Window       time.Duration `json:"batching_window_ns"`
+	Type         schema.Type // counter or entity
+	WriteShards  int
+	StreamShards int
+	Fixed        int // containers, each always of the same stream shards; 0 is any that is free
+	Window       time.Duration
 }
 
 // breadths are those that are compared.
@@ -35,41 +39,106 @@ var breadths = []breadth{
 	{schema.Entity, 200, 20, 0, 500 * time.Millisecond},
 }
 
-// spreadOut is what a run of one breadth showed.
-type spreadOut struct {
-	breadth
-	Containers int     `json:"containers"`
-	Whole      figures `json:"whole_run"`
-	Steady     figures `json:"steady_state"` // without the first fifth of the time
-}
-
-// each is how many updates a summary item took, in each batch.
-func (f figures) each() float64 { return float64(f.Updates) / float64(max(1, f.Items)) }
-
 // errFailed: counters' folds of different stream shards must not meet.
 var errFailed = errors.New("folds of a counter failed by their conditions")
 
 // compareWide measures all breadths, and prints a table.
-func compareWide(ctx context.Context, w io.Writer, endpoint string, p pace) (results []spreadOut, err error) {
-	fmt.Fprintln(w, "| key | write shards | stream shards | containers | records | batches | summary items, by batch | updates | updates each | failed conditions, steady | failed conditions, whole run |")
-	fmt.Fprintln(w, "| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+func compareWide(ctx context.Context, r *rig.Run, p pace) error {
+	fmt.Fprintln(r, "Figures are without the first fifth of the time.\n\n| key | write shards | stream shards | containers | updates | updates each | failed conditions |\n| --- | ---: | ---: | --- | ---: | ---: | ---: |")
 	for _, b := range breadths {
-		s, err := b.measure(ctx, endpoint, p)
+		c, err := b.measure(ctx, r.Endpoint, p)
 		if err != nil {
-			return results, fmt.Errorf("%s over %d write shards: %w", b.Type, b.WriteShards, err)
+			return fmt.Errorf("%s over %d write shards: %w", b.Type, b.WriteShards, err)
 		}
 		which := "any that is free"
 		if b.Fixed > 0 {
 			which = "always the same for a stream shard"
 		}
-		fmt.Fprintf(w, "| %s | %d | %d | %d, %s | %d | %d | %d | %d | %.3f | %d | %d |\n", b.Type, b.WriteShards, b.StreamShards, s.Containers, which,
-			s.Steady.Records, s.Steady.Batches, s.Steady.Items, s.Steady.Updates, s.Steady.each(), s.Steady.Failed, s.Whole.Failed)
-		results = append(results, s)
-		if b.Type == schema.Counter && s.Steady.Failed > 0 {
-			return results, errFailed
+		fmt.Fprintf(r, "| %s | %d | %d | %d, %s | %d | %.3f | %d |\n", b.Type, b.WriteShards, b.StreamShards, len(c.all), which,
+			c.updates, float64(c.updates)/float64(max(1, c.updates-c.failed)), c.failed)
+		if b.Type == schema.Counter && c.failed > 0 {
+			return errFailed
 		}
 	}
-	return results, nil
+	return nil
+}
+
+// containers are those of the aggregator. Each handles one batch at a time, as in Lambda.
+// They count their updates, from a time on.
+type containers struct {
+	breadth
+	start func(*containers) (*rollup.Handler, error)
+	from  time.Time
+
+	mu              sync.Mutex
+	all             []*container
+	free            []*container // the one used last at the end
+	updates, failed int          // all, and by their condition: those are made again
+}
+
+type container struct {
+	sync.Mutex
+	handler *rollup.Handler
+}
+
+func (c *containers) note(_ *dynamodb.UpdateItemInput, failed bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Now().Before(c.from) {
+		return
+	}
+	c.updates++
+	if failed {
+		c.failed++
+	}
+}
+
+// Invoke hands a batch to a container.
+func (c *containers) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	var batch struct{ ShardID string }
+	if err := json.Unmarshal(payload, &batch); err != nil {
+		return nil, err
+	}
+	one, err := c.take(batch.ShardID)
+	if err != nil {
+		return nil, err
+	}
+	defer c.release(one)
+	one.Lock()
+	defer one.Unlock()
+	return one.handler.Invoke(ctx, payload)
+}
+
+// take returns the container of a stream shard; without fixed ones the one that was
+// used last of those that are free, or a new one.
+func (c *containers) take(streamShard string) (*container, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.all) < c.Fixed || c.Fixed == 0 && len(c.free) == 0 {
+		handler, err := c.start(c)
+		if err != nil {
+			return nil, err
+		}
+		c.all = append(c.all, &container{handler: handler})
+		c.free = append(c.free, c.all[len(c.all)-1])
+	}
+	if c.Fixed > 0 {
+		hash := fnv.New32a()
+		hash.Write([]byte(streamShard))
+		return c.all[int(hash.Sum32())%c.Fixed], nil
+	}
+	last := len(c.free) - 1
+	one := c.free[last]
+	c.free = c.free[:last]
+	return one, nil
+}
+
+func (c *containers) release(one *container) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.Fixed == 0 {
+		c.free = append(c.free, one)
+	}
 }
 
 // widePoll is slower than usual, since every stream shard reads the whole stream.
@@ -77,54 +146,36 @@ const widePoll = 200 * time.Millisecond
 
 const wideName = "wide"
 
-func (b breadth) measure(ctx context.Context, endpoint string, p pace) (s spreadOut, err error) {
-	s.breadth = b
-	t, err := rig.NewTables(ctx, endpoint, limiter.Options{})
-	if err != nil {
-		return s, err
-	}
-	defer func() { err = errors.Join(err, t.Close()) }()
-	if err := t.Pin(ctx, schema.BaseKey{Type: b.Type, Name: wideName}, b.WriteShards, time.Now().Add(-48*time.Hour)); err != nil {
-		return s, err
-	}
-	stream, err := t.Stream(ctx)
-	if err != nil {
-		return s, err
-	}
-	source, err := local.NewVirtual(stream, local.VirtualOptions{Shards: b.StreamShards, Seed: 1, Spread: local.ByPartitionKey})
-	if err != nil {
-		return s, err
-	}
-	figures := &tally{}
-	client := &rig.Updates{Client: t.DB, Note: figures.update}
-	containers := &pool{tally: figures, fixed: b.Fixed, start: func() (*rollup.Handler, error) { return t.Aggregator(client) }}
-	m, err := t.Mapping(local.MappingOptions{Name: "aggregator", Source: source, Handler: containers, BatchingWindow: b.Window, PollInterval: widePoll})
-	if err != nil {
-		return s, err
-	}
-	if err := rig.During(ctx, m, func(ctx context.Context) error { return s.early(ctx, p, containers, b.writer(t)) }); err != nil {
-		return s, err
-	}
-	s.Whole, s.Containers = containers.now(), len(containers.all)
-	s.Steady = s.Whole.minus(s.Steady)
-	total, err := t.Folded(ctx)
-	if want := int64(p.rate * p.lasting.Seconds()); err == nil && total != want {
-		err = fmt.Errorf("the summaries have %d of %d writes", total, want)
-	}
-	return s, err
-}
-
-// early makes the writes, and keeps the figures of the first fifth of the time.
-func (s *spreadOut) early(ctx context.Context, p pace, containers *pool, one func(context.Context, int) error) error {
-	begun := make(chan struct{})
-	time.AfterFunc(p.lasting/5, func() { s.Steady = containers.now(); close(begun) })
-	err := p.write(ctx, one)
-	<-begun
-	return err
-}
-
-func (f figures) minus(o figures) figures {
-	return figures{f.Records - o.Records, f.Batches - o.Batches, f.Items - o.Items, f.Updates - o.Updates, f.Failed - o.Failed}
+func (b breadth) measure(ctx context.Context, endpoint string, p pace) (c *containers, err error) {
+	err = rig.With(ctx, endpoint, limiter.Options{}, func(t *rig.Tables) error {
+		if err := t.Pin(ctx, schema.BaseKey{Type: b.Type, Name: wideName}, b.WriteShards, time.Now().Add(-48*time.Hour)); err != nil {
+			return err
+		}
+		stream, err := t.Stream(ctx)
+		if err != nil {
+			return err
+		}
+		source, err := local.NewVirtual(stream, local.VirtualOptions{Shards: b.StreamShards, Seed: 1, Spread: local.ByPartitionKey})
+		if err != nil {
+			return err
+		}
+		c = &containers{breadth: b, from: time.Now().Add(p.lasting / 5), start: func(c *containers) (*rollup.Handler, error) {
+			return t.Aggregator(&rig.Updates{Client: t.DB, Note: c.note})
+		}}
+		m, err := t.Mapping(local.MappingOptions{Name: "aggregator", Source: source, Handler: c, BatchingWindow: b.Window, PollInterval: widePoll})
+		if err != nil {
+			return err
+		}
+		if err := rig.During(ctx, m, func(ctx context.Context) error { return p.write(ctx, b.writer(t)) }); err != nil {
+			return err
+		}
+		total, err := t.Folded(ctx)
+		if want := int64(p.rate * p.lasting.Seconds()); err == nil && total != want {
+			err = fmt.Errorf("the summaries have %d of %d writes", total, want)
+		}
+		return err
+	})
+	return c, err
 }
 
 // writer makes increments or events, one at a time.

@@ -72,9 +72,13 @@ func measure(ctx context.Context, out io.Writer, o offered, lasts time.Duration)
 	case <-time.After(lasts):
 	}
 	took, cpu := time.Since(began), rig.CPU()-used
-	rss, most := memory()
+	now, err := rig.Memory(os.Getpid(), "VmRSS")
+	most, failed := rig.Memory(os.Getpid(), "VmHWM")
+	if err := errors.Join(err, failed); err != nil {
+		return err
+	}
 	fmt.Fprintf(out, "offered: %d write units a second on %d stream shards, items of %d B, both images\n", o.shards*o.rate, o.shards, o.size)
-	fmt.Fprintf(out, "CPU of the reader: %.1f %% of one core; resident memory: %s, at most %s\n\n", 100*cpu.Seconds()/took.Seconds(), rss, most)
+	fmt.Fprintf(out, "CPU of the reader: %.1f %% of one core; resident memory: %d kB, at most %d kB\n\n", 100*cpu.Seconds()/took.Seconds(), now, most)
 	fmt.Fprintln(out, "| window | coverage | units counted, of those offered | named of the keys at 1.05 x the threshold | named of those at 0.95 x |\n| --- | ---: | ---: | ---: | ---: |")
 	return table(ctx, out, r, o, began)
 }
@@ -127,22 +131,4 @@ func start(ctx context.Context, o offered) (string, error) {
 		}
 	}
 	return "", errors.Join(errors.New("the stand-in did not start"), cmd.Wait())
-}
-
-// memory is the process's, now and at most; Linux tells.
-func memory() (now, most string) {
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return "not known", "not known"
-	}
-	for line := range strings.Lines(string(status)) {
-		name, value, _ := strings.Cut(line, ":")
-		switch name {
-		case "VmRSS":
-			now = strings.TrimSpace(value)
-		case "VmHWM":
-			most = strings.TrimSpace(value)
-		}
-	}
-	return now, most
 }

@@ -2,6 +2,10 @@ package rig
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -26,6 +30,17 @@ func CPU() time.Duration {
 		panic(err) // it is never refused
 	}
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
+}
+
+// Memory is what a process has in memory (VmRSS), or had at most (VmHWM), in kB. Linux tells.
+func Memory(pid int, which string) (int, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	_, rest, _ := strings.Cut(string(text), which+":")
+	number, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
+	return strconv.Atoi(number)
 }
 
 // Sleep waits, or until ctx ends.
