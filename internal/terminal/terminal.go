@@ -1,9 +1,16 @@
-package main
+// Package terminal puts text that others wrote on a terminal: nothing of it acts there, and
+// a name that is too wide is cut.
+//
+//	t := terminal.NewTable("key", "units/s")
+//	t.Row(terminal.Name(key), 12.5)
+//	fmt.Println(t.Render())
+package terminal
 
 import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -17,12 +24,12 @@ const (
 	cellWidth = 100 // other text is wrapped at it
 )
 
-// name is a cell that may be cut. JSON has it whole.
-type name string
+// Name is a cell that may be cut. JSON has it whole.
+type Name string
 
-// newTable makes a table, which shows what it is given by visible.
-func newTable(headers ...any) *grid {
-	t := &grid{table.NewWriter()}
+// NewTable makes a table, which shows what it is given by [Visible].
+func NewTable(headers ...any) *Table {
+	t := &Table{table.NewWriter()}
 	t.SetStyle(table.StyleLight)
 	if len(headers) > 0 {
 		t.AppendHeader(cells(headers))
@@ -30,32 +37,34 @@ func newTable(headers ...any) *grid {
 	return t
 }
 
-type grid struct{ table.Writer }
+// Table is a table of text.
+type Table struct{ table.Writer }
 
-func (g *grid) row(values ...any) { g.AppendRow(cells(values)) }
+// Row adds a row.
+func (t *Table) Row(values ...any) { t.AppendRow(cells(values)) }
 
 func cells(values []any) table.Row {
 	row := make(table.Row, len(values))
 	for i, v := range values {
 		switch v := v.(type) {
-		case name:
-			row[i] = cut(visible(string(v)))
+		case Name:
+			row[i] = Cut(Visible(string(v)), nameWidth)
 		case string:
-			row[i] = pretty.WrapSoft(visible(v), cellWidth)
+			row[i] = pretty.WrapSoft(Visible(v), cellWidth)
 		case int, int64, bool:
 			row[i] = v
 		default:
-			row[i] = visible(fmt.Sprint(v))
+			row[i] = Visible(fmt.Sprint(v))
 		}
 	}
 	return row
 }
 
-// visible returns text in which nothing acts on the terminal: control characters, what
+// Visible returns text in which nothing acts on the terminal: control characters, what
 // turns round the direction of text and malformed UTF-8 are shown as Go escapes them.
 // Names of the API may have the second; tables may have anything that others wrote
 // there.
-func visible(text string) string {
+func Visible(text string) string {
 	var b strings.Builder
 	for i, r := range text {
 		switch {
@@ -70,19 +79,17 @@ func visible(text string) string {
 	return b.String()
 }
 
-// message is visible for text of several lines.
-func message(text string) string {
+// Lines is [Visible] for text of several lines.
+func Lines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		lines[i] = visible(line)
+		lines[i] = Visible(line)
 	}
 	return strings.Join(lines, "\n")
 }
 
-// cut leaves the begin and the end of a name that is too wide.
-func cut(text string) string { return cutTo(text, nameWidth) }
-
-func cutTo(text string, most int) string {
+// Cut leaves the begin and the end of text that is wider than so many columns.
+func Cut(text string, most int) string {
 	if pretty.StringWidth(text) <= most {
 		return text
 	}
@@ -96,4 +103,16 @@ func cutTo(text string, most int) string {
 		width += pretty.RuneWidth(runes[to])
 	}
 	return string(runes[:to]) + "…" + string(runes[from:])
+}
+
+// Duration is a duration without what is zero: 10s, 1m.
+func Duration(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }

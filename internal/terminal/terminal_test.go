@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"strings"
@@ -18,24 +18,24 @@ func TestNothingActsOnTheTerminal(t *testing.T) {
 		"\u2066isolated\u2069\u200f": `\u2066isolated\u2069\u200f`,
 		"bad\xff\xfeutf8\ufffd":      "bad\\xff\\xfeutf8\ufffd",
 	} {
-		if got := visible(text); got != want {
-			t.Errorf("visible(%q) = %q, want %q", text, got, want)
+		if got := Visible(text); got != want {
+			t.Errorf("Visible(%q) = %q, want %q", text, got, want)
 		}
 	}
-	if got := message("one\x1b\ntwo"); got != "one\\x1b\ntwo" {
-		t.Errorf("message: %q", got)
+	if got := Lines("one\x1b\ntwo"); got != "one\\x1b\ntwo" {
+		t.Errorf("Lines: %q", got)
 	}
 }
 
 func TestLongNamesAreCut(t *testing.T) {
 	for _, long := range []string{"begin" + strings.Repeat("x", 502) + "end17", strings.Repeat("日本", 80) + "end17", "begin" + strings.Repeat("\u202e", 100) + "end17"} {
-		got := cut(visible(long))
+		got := Cut(Visible(long), nameWidth)
 		if w := pretty.StringWidth(got); w > nameWidth || w < nameWidth-2 || !strings.HasSuffix(got, "end17") || !strings.Contains(got, "…") || got[:3] != long[:3] {
 			t.Errorf("%q has %d columns", got, w)
 		}
 	}
-	table := newTable("name", "why")
-	table.row(name(strings.Repeat("n", 512)), strings.Repeat("why ", 200))
+	table := NewTable("name", "why")
+	table.Row(Name(strings.Repeat("n", 512)), strings.Repeat("why ", 200))
 	for line := range strings.SplitSeq(table.Render(), "\n") {
 		if w := pretty.StringWidth(line); w > nameWidth+cellWidth+8 {
 			t.Errorf("a line of %d columns", w)

@@ -1,4 +1,4 @@
-package main
+package heatview
 
 import (
 	"context"
@@ -12,15 +12,15 @@ import (
 // look is what there is to see at one time.
 type look struct {
 	at       time.Time
-	keys     []topKey
+	keys     []viewKey
 	units    float64 // a second, of the table, in the newest window that is over
 	coverage float64 // of that window
 	windows  int     // over, so far
 	hot      int     // keys that are hot now, saturated ones included
 }
 
-// topKey is a key of the newest windows.
-type topKey struct {
+// viewKey is a key of the newest windows.
+type viewKey struct {
 	row    heat.Row  // of the newest window that is over, or of the running one if that is hotter already
 	rates  []float64 // a window each, the newest last
 	shards int       // write shards of its base key; 0 where it has none
@@ -33,15 +33,15 @@ func idOf(row *heat.Row) keyID { return keyID{row.Table, row.Index, row.Key} }
 
 // looker puts looks together. It keeps the windows that are over.
 type looker struct {
-	w      *watched
+	w      *Watched
 	keep   func([]heat.Row) []heat.Row
 	span   time.Duration // that is kept
 	next   time.Time     // windows that start earlier are kept already
-	window []lookedAt
+	window []lookedWindow
 }
 
-// lookedAt is a window.
-type lookedAt struct {
+// lookedWindow is a window.
+type lookedWindow struct {
 	start    time.Time
 	over     bool
 	units    float64
@@ -49,21 +49,21 @@ type lookedAt struct {
 	rows     map[keyID]heat.Row
 }
 
-// topKeys is how many keys a look has, at most: the hottest.
-const topKeys = 500
+// maxKeys is how many keys a look has, at most: the hottest.
+const maxKeys = 500
 
 // look reads what is new.
 func (l *looker) look(ctx context.Context, now time.Time) (look, error) {
-	settled := l.w.settled()
+	settled := l.w.Settled()
 	list := l.window
 	for len(list) > 0 && !list[len(list)-1].over { // read anew
 		list = list[:len(list)-1]
 	}
-	for w, err := range l.w.source.Windows(ctx, l.next, now.Add(live.Window), live.Window) {
+	for w, err := range l.w.Source.Windows(ctx, l.next, now.Add(live.Window), live.Window) {
 		if err != nil {
 			return look{}, err
 		}
-		at := l.lookAt(w)
+		at := l.windowOf(w)
 		if end := w.Start.Add(live.Window); !end.After(settled) {
 			at.over, l.next = true, w.Start.Add(time.Millisecond)
 		}
@@ -76,8 +76,8 @@ func (l *looker) look(ctx context.Context, now time.Time) (look, error) {
 	return l.sum(ctx, now)
 }
 
-func (l *looker) lookAt(w heat.Window) lookedAt {
-	at := lookedAt{start: w.Start, coverage: 1, rows: make(map[keyID]heat.Row)}
+func (l *looker) windowOf(w heat.Window) lookedWindow {
+	at := lookedWindow{start: w.Start, coverage: 1, rows: make(map[keyID]heat.Row)}
 	for _, it := range w.Items {
 		at.units += float64(it.Units) / it.Window.Seconds()
 		if it.Coverage > 0 {
@@ -85,7 +85,7 @@ func (l *looker) lookAt(w heat.Window) lookedAt {
 		}
 	}
 	for _, row := range l.keep(heat.Merge(w.Items)) {
-		if len(at.rows) == topKeys {
+		if len(at.rows) == maxKeys {
 			break
 		}
 		at.rows[idOf(&row)] = row
@@ -96,7 +96,7 @@ func (l *looker) lookAt(w heat.Window) lookedAt {
 // sum makes a look of the windows.
 func (l *looker) sum(ctx context.Context, now time.Time) (look, error) {
 	s := look{at: now, coverage: 1}
-	var newest []lookedAt // the running ones, and the last that is over
+	var newest []lookedWindow // the running ones, and the last that is over
 	for i := len(l.window) - 1; i >= 0; i-- {
 		w := l.window[i]
 		if newest = append(newest, w); w.over {
@@ -115,7 +115,7 @@ func (l *looker) sum(ctx context.Context, now time.Time) (look, error) {
 			i, ok := seen[id]
 			if !ok {
 				seen[id] = len(s.keys)
-				s.keys = append(s.keys, topKey{row: row})
+				s.keys = append(s.keys, viewKey{row: row})
 			} else if row.WriteUnitsPerSecond > s.keys[i].row.WriteUnitsPerSecond {
 				s.keys[i].row = row
 			}
@@ -133,7 +133,7 @@ func (l *looker) sum(ctx context.Context, now time.Time) (look, error) {
 }
 
 // tell adds what is known of a key beside its row.
-func (l *looker) tell(ctx context.Context, k *topKey, now time.Time) error {
+func (l *looker) tell(ctx context.Context, k *viewKey, now time.Time) error {
 	id := idOf(&k.row)
 	for _, w := range l.window {
 		rate := w.rows[id].WriteUnitsPerSecond
@@ -142,15 +142,15 @@ func (l *looker) tell(ctx context.Context, k *topKey, now time.Time) error {
 		}
 	}
 	base, ok := k.row.Base()
-	if !ok || l.w.shards == nil {
+	if !ok || l.w.Shards == nil {
 		k.advice = k.row.Advice(1, time.Time{}, growth.Partitions)
 		return nil
 	}
-	entry, err := l.w.shards.Lookup(ctx, base.String(), now)
+	entry, err := l.w.Shards.Lookup(ctx, base.String(), now)
 	if err != nil {
 		return err
 	}
 	k.shards = entry.History.Newest()
-	k.advice = k.row.Advice(k.shards, entry.Effective(), l.w.shards.Partitions(now))
+	k.advice = k.row.Advice(k.shards, entry.Effective(), l.w.Shards.Partitions(now))
 	return nil
 }
