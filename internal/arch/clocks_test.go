@@ -9,7 +9,6 @@ var ownClocks = map[string]string{
 	"cmd/hotshard/":                      "programs take the machine's time",
 	"functions/":                         "functions take the machine's time",
 	"infra/":                             "so do deployed ones",
-	"internal/heatview/heatview_test.go": "in a bubble, further down",
 	"internal/hotkey/source_test.go":     "records of a stream have the engine's time",
 	"internal/live/":                     "in bubbles, further up",
 	"internal/load/fakeboard_test.go":    "a stand-in for a service, which takes the machine's time",
