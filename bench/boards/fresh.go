@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/bench/rig"
-	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/eventsource"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -29,7 +29,7 @@ func (r *standings) freshness(ctx context.Context, naive scatter, store *sortedS
 	if err != nil {
 		return times, err
 	}
-	mapping, err := r.Mapping(local.MappingOptions{
+	mapping, err := r.Mapping(eventsource.MappingOptions{
 		Name: "aggregator", Source: source, Handler: r.folder, BatchingWindow: 100 * time.Millisecond, PollInterval: 5 * time.Millisecond,
 	})
 	if err != nil {

@@ -44,7 +44,7 @@ func newDelivery(r *system) (*delivery, error) {
 
 var errInjected = errors.New("failed on purpose")
 
-// Invoke implements local.Handler.
+// Invoke implements eventsource.Handler.
 func (d *delivery) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	b, err := parse(payload)
 	if err != nil {

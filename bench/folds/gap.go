@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/hotshard/hotshard/bench/rig"
-	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/eventsource"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -20,14 +20,14 @@ type gap struct {
 }
 
 // begin starts the gap behind all that any reader has come to.
-func (g *gap) begin(plan local.VirtualPlan) {
+func (g *gap) begin(plan eventsource.VirtualPlan) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.from, g.lost = furthest(plan), map[schema.Target]bool{}
 }
 
 // end ends it likewise, so that it is the same for readers that lag.
-func (g *gap) end(plan local.VirtualPlan) {
+func (g *gap) end(plan eventsource.VirtualPlan) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.to = furthest(plan)
@@ -35,7 +35,7 @@ func (g *gap) end(plan local.VirtualPlan) {
 
 // furthest is where readers have come to in the engine's stream, which has one
 // stream shard.
-func furthest(plan local.VirtualPlan) (sequence string) {
+func furthest(plan eventsource.VirtualPlan) (sequence string) {
 	sequence = "0"
 	for _, read := range plan.Read {
 		sequence = read

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/eventsource"
 )
 
 // maxRuns is in how many runs at most the lack of a guard has to show. A run may have none of the
@@ -49,7 +49,7 @@ func TestTheHarnessFindsWhatIsBroken(t *testing.T) {
 // wrong then, and rebuild and replay have to mend it, without any trace.
 func TestAGapIsRepaired(t *testing.T) {
 	t.Parallel()
-	r := runOnce(t, func(o *options) { o.Gap, o.Spread, o.Events, o.Entities = true, local.ByPartitionKey, 350, 3 })
+	r := runOnce(t, func(o *options) { o.Gap, o.Spread, o.Events, o.Entities = true, eventsource.ByPartitionKey, 350, 3 })
 	for _, line := range r.description {
 		t.Error(line)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/bench/rig"
-	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/eventsource"
 	"github.com/hotshard/hotshard/internal/rollup"
 	"github.com/hotshard/hotshard/internal/rollup/audit"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -27,7 +27,7 @@ const (
 // auditors is how many targets are audited at a time. Where items are spread by
 // their hash each takes hundreds of marks.
 func (o options) auditors() int {
-	if o.Spread == local.ByItem {
+	if o.Spread == eventsource.ByItem {
 		return 2
 	}
 	return 8

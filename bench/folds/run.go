@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/bench/rig"
-	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/eventsource"
 )
 
 // torment makes one run: load and faults, then quiescence, then the comparison.
@@ -147,7 +147,7 @@ func (r *system) quiesce(ctx context.Context) error {
 	if err := r.planOn(r.virtual.Load().Plan()); err != nil {
 		return err
 	}
-	if err := r.each(ctx, func(ctx context.Context, m *local.Mapping) error { return m.Drain(ctx) }); err != nil {
+	if err := r.each(ctx, func(ctx context.Context, m *eventsource.Mapping) error { return m.Drain(ctx) }); err != nil {
 		return err
 	}
 	r.dice.calm()

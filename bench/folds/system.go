@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/bench/rig"
-	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/eventsource"
 	"github.com/hotshard/hotshard/internal/local/limiter"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -24,7 +24,7 @@ type options struct {
 	Counters   int // to draw from, 2 or more
 	Events     int // to be sent, those sent again included
 	Entities   int // to draw from, 2 or more
-	Spread     local.Spread
+	Spread     eventsource.Spread
 	Gap        bool // lose a stretch of the stream, and repair everything in the end
 
 	// For tests of the harness itself:
@@ -44,8 +44,8 @@ type system struct {
 	*rig.Tables
 	*report
 	o       options
-	source  *local.Stream
-	virtual atomic.Pointer[local.Virtual]
+	source  *eventsource.Stream
+	virtual atomic.Pointer[eventsource.Virtual]
 	changer *shardmap.Changer
 	poison  []poison
 	began   time.Time
@@ -81,7 +81,7 @@ func (r *system) start(ctx context.Context) (err error) {
 	if r.source, err = r.Stream(ctx); err != nil {
 		return err
 	}
-	if err := r.planOn(local.VirtualPlan{}); err != nil {
+	if err := r.planOn(eventsource.VirtualPlan{}); err != nil {
 		return err
 	}
 	r.changer = shardmap.NewChanger(r.DB, shardmap.New(r.DB, r.Names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{})
@@ -97,8 +97,8 @@ func (r *system) start(ctx context.Context) (err error) {
 }
 
 // planOn makes the virtual stream that goes on with a plan.
-func (r *system) planOn(plan local.VirtualPlan) error {
-	virtual, err := local.NewVirtual(r.source, local.VirtualOptions{Shards: 3, Seed: r.o.Seed, Spread: r.o.Spread, Plan: plan})
+func (r *system) planOn(plan eventsource.VirtualPlan) error {
+	virtual, err := eventsource.NewVirtual(r.source, eventsource.VirtualOptions{Shards: 3, Seed: r.o.Seed, Spread: r.o.Spread, Plan: plan})
 	r.virtual.Store(virtual)
 	return err
 }
@@ -114,8 +114,8 @@ func (r *system) zipf(random *mathrand.Rand) uint64 {
 func mappingName(i int) string { return fmt.Sprintf("aggregator-%d", i) }
 
 // mapping makes one of the two that read every stream shard.
-func (r *system) mapping(i int) (*local.Mapping, error) {
-	return r.Mapping(local.MappingOptions{
+func (r *system) mapping(i int) (*eventsource.Mapping, error) {
+	return r.Mapping(eventsource.MappingOptions{
 		Name: mappingName(i), Source: r.virtual.Load(), Handler: r.aggregator[i],
 		BatchSize: 100, BatchingWindow: 20 * time.Millisecond, TumblingWindow: 2 * time.Second,
 		Attempts: attempts, BackOff: time.Millisecond,
@@ -126,7 +126,7 @@ func (r *system) mapping(i int) (*local.Mapping, error) {
 const attempts = 15
 
 // each does something with both mappings at a time.
-func (r *system) each(ctx context.Context, do func(context.Context, *local.Mapping) error) error {
+func (r *system) each(ctx context.Context, do func(context.Context, *eventsource.Mapping) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for i := range mappings {
 		m, err := r.mapping(i)
@@ -145,7 +145,7 @@ func (r *system) consume(ctx context.Context, kill <-chan struct{}) error {
 		running, stop := context.WithCancel(ctx)
 		ended := make(chan error, 1)
 		go func() {
-			ended <- r.each(running, func(ctx context.Context, m *local.Mapping) error { return m.Run(ctx) })
+			ended <- r.each(running, func(ctx context.Context, m *eventsource.Mapping) error { return m.Run(ctx) })
 		}()
 		var err error
 		select {

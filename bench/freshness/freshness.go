@@ -26,7 +26,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/bench/rig"
-	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/eventsource"
 	"github.com/hotshard/hotshard/internal/local/limiter"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -137,7 +137,7 @@ func measureWindow(ctx context.Context, endpoint string, p pace, window time.Dur
 	if err != nil {
 		return f, err
 	}
-	m, err := t.Mapping(local.MappingOptions{Name: "aggregator", Source: source, Handler: handler, BatchingWindow: window, PollInterval: streamPoll})
+	m, err := t.Mapping(eventsource.MappingOptions{Name: "aggregator", Source: source, Handler: handler, BatchingWindow: window, PollInterval: streamPoll})
 	if err != nil {
 		return f, err
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/bench/rig"
-	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/eventsource"
 	"github.com/hotshard/hotshard/internal/local/limiter"
 	"github.com/hotshard/hotshard/internal/rollup"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -91,14 +91,14 @@ func (b breadth) measure(ctx context.Context, endpoint string, p pace) (s spread
 	if err != nil {
 		return s, err
 	}
-	source, err := local.NewVirtual(stream, local.VirtualOptions{Shards: b.StreamShards, Seed: 1, Spread: local.ByPartitionKey})
+	source, err := eventsource.NewVirtual(stream, eventsource.VirtualOptions{Shards: b.StreamShards, Seed: 1, Spread: eventsource.ByPartitionKey})
 	if err != nil {
 		return s, err
 	}
 	figures := &tally{}
 	client := &rig.Updates{Client: t.DB, Note: figures.update}
 	containers := &pool{tally: figures, fixed: b.Fixed, start: func() (*rollup.Handler, error) { return t.Aggregator(client) }}
-	m, err := t.Mapping(local.MappingOptions{Name: "aggregator", Source: source, Handler: containers, BatchingWindow: b.Window, PollInterval: widePoll})
+	m, err := t.Mapping(eventsource.MappingOptions{Name: "aggregator", Source: source, Handler: containers, BatchingWindow: b.Window, PollInterval: widePoll})
 	if err != nil {
 		return s, err
 	}

@@ -65,7 +65,11 @@ var rules = []rule{
 	},
 	{
 		name: "the engine and the event source mapping know no handler",
-		of:   []string{"internal/local"}, deny: domain, deep: true, breach: edge{"internal/local", "internal/rollup"},
+		of:   []string{"internal/local", "internal/local/eventsource"}, deny: domain, deep: true, breach: edge{"internal/local/eventsource", "internal/rollup"},
+	},
+	{
+		name: "the engine knows nothing of what reads its streams",
+		of:   []string{"internal/local"}, deny: []string{"internal/local/..."}, deep: true, breach: edge{"internal/local", "internal/local/eventsource"},
 	},
 	{
 		name: "topk is pure",

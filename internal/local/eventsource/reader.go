@@ -1,4 +1,4 @@
-package local
+package eventsource
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/hotshard/hotshard/internal/local"
 )
 
 // The engine has no limit of 1 MB on a page, so large records could fill its
@@ -101,10 +103,6 @@ func (r *streamReader) fitPage(records []Record) {
 	r.page = int(max(1, min(maxPage, pageBytes*int64(len(records))/total)))
 }
 
-// EngineRegion is what DynamoDB Local writes into records, and its streams' ARNs, as their
-// region.
-const EngineRegion = "ddblocal"
-
 func (s *Stream) records(changes []types.Record) []Record {
 	now := s.now().UTC().Truncate(time.Second)
 	records := make([]Record, 0, len(changes))
@@ -112,13 +110,13 @@ func (s *Stream) records(changes []types.Record) []Record {
 		if change.Dynamodb == nil {
 			continue // nothing that could be delivered
 		}
-		ofEngine := aws.ToString(change.AwsRegion) == EngineRegion
+		ofEngine := aws.ToString(change.AwsRegion) == local.EngineRegion
 		if ofEngine && removedNothing(&change) {
 			continue
 		}
 		created := aws.ToTime(change.Dynamodb.ApproximateCreationDateTime).UTC()
 		if ofEngine {
-			created = Stamp(created, now)
+			created = local.Stamp(created, now)
 		}
 		records = append(records, Record{Change: change, Created: created})
 	}
@@ -132,14 +130,4 @@ func removedNothing(change *types.Record) bool {
 	view := change.Dynamodb.StreamViewType
 	olds := view == types.StreamViewTypeNewAndOldImages || view == types.StreamViewTypeOldImage
 	return olds && change.EventName == types.OperationTypeRemove && len(change.Dynamodb.OldImage) == 0
-}
-
-// Stamp gives the second of a record that the engine has stamped to the minute:
-// the second in which it is read, or, when it is read late, the last one of its
-// minute, so that a backlog does not look as if it had been written just now.
-func Stamp(minute, read time.Time) time.Time {
-	if last := minute.Add(time.Minute - time.Second); read.After(last) {
-		return last
-	}
-	return read
 }

@@ -1,4 +1,4 @@
-package local_test
+package eventsource_test
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package local_test
+package eventsource_test
 
 import (
 	"bytes"
@@ -14,13 +14,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/eventsource"
 )
 
 // outage is a checkpoint table in memory, and a gate before it and a stream: until the
 // engine is back, calls hang for as long as a client waits, and fail then.
 type outage struct {
-	local.Source
+	eventsource.Source
 
 	mu   sync.Mutex
 	back time.Time
@@ -56,23 +56,23 @@ func (o *outage) pass(ctx context.Context) error {
 	return nil
 }
 
-func (o *outage) Shards(ctx context.Context) ([]local.StreamShard, error) {
+func (o *outage) Shards(ctx context.Context) ([]eventsource.StreamShard, error) {
 	if err := o.pass(ctx); err != nil {
 		return nil, err
 	}
 	return o.Source.Shards(ctx)
 }
 
-func (o *outage) Open(shard, after string) local.Reader {
+func (o *outage) Open(shard, after string) eventsource.Reader {
 	return &gatedReader{o, o.Source.Open(shard, after)}
 }
 
 type gatedReader struct {
 	o *outage
-	local.Reader
+	eventsource.Reader
 }
 
-func (r *gatedReader) Next(ctx context.Context, limit int) ([]local.Record, bool, error) {
+func (r *gatedReader) Next(ctx context.Context, limit int) ([]eventsource.Record, bool, error) {
 	if err := r.o.pass(ctx); err != nil {
 		return nil, false, err
 	}
@@ -112,10 +112,10 @@ func during(t *testing.T, length time.Duration, then func(o *outage, stop func()
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		o := &outage{rows: map[string]map[string]types.AttributeValue{}, Source: &script{arn: t.Name(), shards: []scriptShard{{
-			StreamShard: local.StreamShard{ID: "s"}, records: []local.Record{record(1, time.Now()), record(2, time.Now())},
+			StreamShard: eventsource.StreamShard{ID: "s"}, records: []eventsource.Record{record(1, time.Now()), record(2, time.Now())},
 		}}}}
 		h := handle(func() { o.begin(length) })
-		m, err := local.NewMapping(local.MappingOptions{
+		m, err := eventsource.NewMapping(eventsource.MappingOptions{
 			Name: "test", Source: o, Handler: h, Checkpoints: o, CheckpointTable: "t", FailureFile: filepath.Join(t.TempDir(), "f"),
 			BatchSize: 1, Logger: slog.New(slog.DiscardHandler),
 		})

@@ -1,4 +1,4 @@
-package local_test
+package eventsource_test
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/local/eventsource"
 )
 
 func TestDeliversOnceInOrder(t *testing.T) {
@@ -79,8 +79,8 @@ func TestPoisonIsIsolatedByBisection(t *testing.T) {
 		t.Errorf("invocations (-want +got):\n%s", diff)
 	}
 	failures := b.failures(t)
-	if len(failures) != 1 || failures[0].RequestContext != (local.FailureRequest{
-		Mapping: "test", Condition: local.RetriesExhausted, Attempts: 3, Error: "poison"}) || failures[0].BatchInfo.Size != 1 {
+	if len(failures) != 1 || failures[0].RequestContext != (eventsource.FailureRequest{
+		Mapping: "test", Condition: eventsource.RetriesExhausted, Attempts: 3, Error: "poison"}) || failures[0].BatchInfo.Size != 1 {
 		t.Fatalf("failures are %+v", failures)
 	}
 	var e events.DynamoDBTimeWindowEvent
@@ -299,7 +299,7 @@ func TestThirdMappingIsRefused(t *testing.T) {
 }
 
 func TestOptionsAreChecked(t *testing.T) {
-	_, err := local.NewMapping(local.MappingOptions{
+	_, err := eventsource.NewMapping(eventsource.MappingOptions{
 		Name: "x", BatchSize: 10_001, TumblingWindow: 1500 * time.Millisecond, Attempts: -1, BatchingWindow: time.Hour,
 	})
 	for _, want := range []string{"Source", "Handler", "Checkpoints", "FailureFile", "BatchSize", "TumblingWindow", "Attempts", "BatchingWindow"} {
@@ -311,7 +311,7 @@ func TestOptionsAreChecked(t *testing.T) {
 
 func TestATableWithoutAStream(t *testing.T) {
 	b := newBench(t, &recorder{})
-	_, err := local.OpenStream(t.Context(), enginetest.Streams(t, b.db), b.names.Rollups)
+	_, err := eventsource.OpenStream(t.Context(), enginetest.Streams(t, b.db), b.names.Rollups)
 	if err == nil || !strings.Contains(err.Error(), b.names.Rollups+" has no stream") {
 		t.Errorf("error is %v", err)
 	}
@@ -324,18 +324,18 @@ type endless struct {
 	n       int
 }
 
-func (e *endless) Open(string, string) local.Reader { return e }
+func (e *endless) Open(string, string) eventsource.Reader { return e }
 
-func (e *endless) Next(context.Context, int) ([]local.Record, bool, error) {
+func (e *endless) Next(context.Context, int) ([]eventsource.Record, bool, error) {
 	e.n++
-	return []local.Record{record(e.n, e.created)}, false, nil
+	return []eventsource.Record{record(e.n, e.created)}, false, nil
 }
 
 // TestReachedUnderASteadyLoad: a mapping that never finds the stream empty tells how far it is.
 func TestReachedUnderASteadyLoad(t *testing.T) {
 	b := newBench(t, &recorder{})
 	created := time.Date(2026, time.November, 23, 12, 0, 0, 0, time.UTC)
-	b.options.Source = &endless{script: &script{arn: "arn:endless", shards: []scriptShard{{StreamShard: local.StreamShard{ID: "s"}}}}, created: created}
+	b.options.Source = &endless{script: &script{arn: "arn:endless", shards: []scriptShard{{StreamShard: eventsource.StreamShard{ID: "s"}}}}, created: created}
 	m := b.mapping(t)
 	if at := m.Stats().Reached; !at.IsZero() {
 		t.Errorf("before it ran it had reached %v", at)

@@ -1,4 +1,4 @@
-package local
+package eventsource
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -19,9 +20,6 @@ import (
 // one of two sets that take turns: the checkpoint is written last and names its
 // set, so it never points to a state that is half written.
 const (
-	checkpointPK = "mapping"
-	checkpointSK = "stream_shard"
-
 	checkpointVersion = "1"
 	maxInlineState    = 300_000 // bytes; an item holds 400 KB
 	partSeparator     = "#state#"
@@ -60,7 +58,7 @@ func binary(b []byte) types.AttributeValue { return &types.AttributeValueMemberB
 
 func (c *checkpoints) save(ctx context.Context, shard string, cp *checkpoint) error {
 	row := item{
-		checkpointPK: text(c.mapping), checkpointSK: text(shard),
+		local.CheckpointPartitionKey: text(c.mapping), local.CheckpointSortKey: text(shard),
 		schema.Version: &types.AttributeValueMemberN{Value: checkpointVersion}, "stream": text(c.arn),
 		"sequence": text(cp.after), "finished": &types.AttributeValueMemberBOOL{Value: cp.finished},
 	}
@@ -87,7 +85,7 @@ func (c *checkpoints) save(ctx context.Context, shard string, cp *checkpoint) er
 
 func (c *checkpoints) saveParts(ctx context.Context, shard string, set int, state []byte) (parts int, err error) {
 	for part := range slices.Chunk(state, maxInlineState) {
-		row := item{checkpointPK: text(c.mapping), checkpointSK: text(partKey(shard, set, parts)),
+		row := item{local.CheckpointPartitionKey: text(c.mapping), local.CheckpointSortKey: text(partKey(shard, set, parts)),
 			"stream": text(c.arn), "state": binary(part)}
 		if err := c.put(ctx, shard, row); err != nil {
 			return parts, err
@@ -144,7 +142,7 @@ func (c *checkpoints) rows(ctx context.Context) (map[string]item, error) {
 			return nil, fmt.Errorf("read the checkpoints of mapping %s: %w", c.mapping, err)
 		}
 		for _, row := range out.Items {
-			rows[textOf(row[checkpointSK])] = row
+			rows[textOf(row[local.CheckpointSortKey])] = row
 		}
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; in.ExclusiveStartKey == nil {
 			break
@@ -155,7 +153,7 @@ func (c *checkpoints) rows(ctx context.Context) (map[string]item, error) {
 
 func (c *checkpoints) delete(ctx context.Context, key string) error {
 	_, err := c.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-		TableName: &c.table, Key: item{checkpointPK: text(c.mapping), checkpointSK: text(key)},
+		TableName: &c.table, Key: item{local.CheckpointPartitionKey: text(c.mapping), local.CheckpointSortKey: text(key)},
 	})
 	if err != nil {
 		return fmt.Errorf("delete the old checkpoint %s of mapping %s: %w", key, c.mapping, err)

@@ -1,4 +1,4 @@
-package local_test
+package eventsource_test
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/eventsource"
 )
 
 var epoch = time.Unix(1700000000, 0).UTC()
@@ -59,7 +59,7 @@ func TestWindowsHandStateOn(t *testing.T) {
 	h := counting()
 	b := newBench(t, h)
 	b.options.BatchSize = 2
-	s := &script{shards: []scriptShard{{StreamShard: local.StreamShard{ID: "s"}, records: []local.Record{
+	s := &script{shards: []scriptShard{{StreamShard: eventsource.StreamShard{ID: "s"}, records: []eventsource.Record{
 		record(1, at(1)), record(2, at(2)), record(3, at(9)), record(4, at(10)), record(5, at(8)), record(6, at(35)),
 	}}}}
 	b.play(s, 36)
@@ -78,8 +78,8 @@ func TestChildrenFollowTheirParents(t *testing.T) {
 	h := counting()
 	b := newBench(t, h)
 	s := &script{shards: []scriptShard{
-		{StreamShard: local.StreamShard{ID: "b", Parent: "a"}, records: []local.Record{record(3, at(3))}},
-		{StreamShard: local.StreamShard{ID: "a", Parent: "gone"}, closed: true, records: []local.Record{record(1, at(1)), record(2, at(2))}},
+		{StreamShard: eventsource.StreamShard{ID: "b", Parent: "a"}, records: []eventsource.Record{record(3, at(3))}},
+		{StreamShard: eventsource.StreamShard{ID: "a", Parent: "gone"}, closed: true, records: []eventsource.Record{record(1, at(1)), record(2, at(2))}},
 	}}
 	b.play(s, 4)
 	b.drain(t)
@@ -93,7 +93,7 @@ func TestChildrenFollowTheirParents(t *testing.T) {
 	if got := h.trace(); len(got) != len(want) {
 		t.Errorf("drained again: %v", got[len(want):])
 	}
-	s.shards = []scriptShard{{StreamShard: local.StreamShard{ID: "b"}, records: []local.Record{record(9, at(3))}}}
+	s.shards = []scriptShard{{StreamShard: eventsource.StreamShard{ID: "b"}, records: []eventsource.Record{record(9, at(3))}}}
 	b.play(s, 4)
 	s.arn += "/new"
 	b.drain(t)
@@ -107,7 +107,7 @@ func TestChildrenFollowTheirParents(t *testing.T) {
 func TestWindowEndsWhenNothingComes(t *testing.T) {
 	h := counting()
 	b := newBench(t, h)
-	s := &script{shards: []scriptShard{{StreamShard: local.StreamShard{ID: "s"}, records: []local.Record{record(1, at(1))}}}}
+	s := &script{shards: []scriptShard{{StreamShard: eventsource.StreamShard{ID: "s"}, records: []eventsource.Record{record(1, at(1))}}}}
 	b.play(s, 11)
 	b.runOnce(t)
 	if diff := cmp.Diff([]string{"s 0..10  [1]", "s 0..10 1 [] final"}, h.trace()); diff != "" {
@@ -129,7 +129,7 @@ func TestLargeStates(t *testing.T) {
 	b.options.BatchSize = 1
 	var s script
 	for n := range 4 {
-		s.shards = []scriptShard{{StreamShard: local.StreamShard{ID: "s"}, records: append(s.all(), record(n+1, at(n+1)))}}
+		s.shards = []scriptShard{{StreamShard: eventsource.StreamShard{ID: "s"}, records: append(s.all(), record(n+1, at(n+1)))}}
 		b.play(&s, 5)
 		b.runOnce(t)
 	}
@@ -152,8 +152,8 @@ func TestWindowedAnswerWithoutState(t *testing.T) {
 	}}
 	b := newBench(t, h)
 	b.options.BatchSize = 1
-	b.play(&script{shards: []scriptShard{{StreamShard: local.StreamShard{ID: "s"},
-		records: []local.Record{record(1, at(1)), record(2, at(2))}}}}, 3)
+	b.play(&script{shards: []scriptShard{{StreamShard: eventsource.StreamShard{ID: "s"},
+		records: []eventsource.Record{record(1, at(1)), record(2, at(2))}}}}, 3)
 	b.drain(t)
 	f := b.failures(t)
 	if len(f) != 2 || f[0].BatchInfo.First != "2" || f[1].BatchInfo.Size != 0 || !strings.Contains(string(f[1].Payload), `"state":{"n":"5"}`) {
@@ -165,11 +165,11 @@ func TestOldRecordsAreGivenUp(t *testing.T) {
 	h := counting()
 	b := newBench(t, h)
 	b.options.MaxRecordAge = time.Minute
-	b.play(&script{shards: []scriptShard{{StreamShard: local.StreamShard{ID: "s"},
-		records: []local.Record{record(1, at(1)), record(2, at(2)), record(3, at(9))}}}}, 65)
+	b.play(&script{shards: []scriptShard{{StreamShard: eventsource.StreamShard{ID: "s"},
+		records: []eventsource.Record{record(1, at(1)), record(2, at(2)), record(3, at(9))}}}}, 65)
 	b.drain(t)
 	f := b.failures(t)
-	if len(f) != 1 || f[0].RequestContext.Condition != local.RecordTooOld || f[0].BatchInfo.Last != "2" {
+	if len(f) != 1 || f[0].RequestContext.Condition != eventsource.RecordTooOld || f[0].BatchInfo.Last != "2" {
 		t.Errorf("failures are %+v", f)
 	}
 	if diff := cmp.Diff([]string{"s 0..10  [3]", "s 0..10 1 [] final"}, h.trace()); diff != "" {

@@ -1,4 +1,4 @@
-package local
+package eventsource
 
 import (
 	"context"
@@ -11,8 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
-
-	"github.com/hotshard/hotshard/internal/lane"
 )
 
 // fakeStreams has one stream shard with the records 1 to 3. It fails each
@@ -118,27 +116,5 @@ func TestStreamListsAllShards(t *testing.T) {
 	shards, err := s.Shards(t.Context())
 	if err != nil || !slices.Equal(shards, []StreamShard{{ID: "a"}, {ID: "b", Parent: "a"}}) {
 		t.Errorf("shards are %v, %v", shards, err)
-	}
-}
-
-func TestEngineThatDiesSaysSo(t *testing.T) {
-	t.Parallel()
-	lane.NeedsEngine(t)
-	e, err := StartEngine(t.Context(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Err(); err != nil {
-		t.Errorf("a running engine has the error %v", err)
-	}
-	if err := e.process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	<-e.Done()
-	if err := e.Err(); err == nil || !strings.Contains(err.Error(), "signal: killed") || !strings.Contains(err.Error(), "Initializing") {
-		t.Errorf("error is %v", err)
-	}
-	if err := e.Stop(); err != nil {
-		t.Errorf("stopping it: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package local
+package eventsource
 
 import (
 	"encoding/json"
@@ -62,17 +62,5 @@ func TestWindowedPayload(t *testing.T) {
 		got.EventSourceARN != "arn:1" || !got.IsFinalInvokeForWindow || !got.IsWindowTerminatedEarly ||
 		got.Window.Start.Unix() != 1700000000 || got.Window.End.Unix() != 1700000010 {
 		t.Errorf("got %+v", got)
-	}
-}
-
-func TestStamp(t *testing.T) {
-	minute := time.Unix(1700000040, 0)
-	for _, tt := range []struct{ read, want time.Duration }{
-		{0, 0}, {7 * time.Second, 7 * time.Second}, {59 * time.Second, 59 * time.Second},
-		{60 * time.Second, 59 * time.Second}, {time.Hour, 59 * time.Second},
-	} {
-		if got := Stamp(minute, minute.Add(tt.read)); got != minute.Add(tt.want) {
-			t.Errorf("read after %v: stamped %v after the minute, want %v", tt.read, got.Sub(minute), tt.want)
-		}
 	}
 }

@@ -1,4 +1,4 @@
-package local_test
+package eventsource_test
 
 import (
 	"context"
@@ -16,13 +16,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/hotshard/hotshard/internal/lane"
-	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/eventsource"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
 // keyed makes a scripted record of an item.
-func keyed(n int, pk, sk string) local.Record {
-	return local.Record{Created: time.Unix(1700000000, 0), Change: streamtypes.Record{Dynamodb: &streamtypes.StreamRecord{
+func keyed(n int, pk, sk string) eventsource.Record {
+	return eventsource.Record{Created: time.Unix(1700000000, 0), Change: streamtypes.Record{Dynamodb: &streamtypes.StreamRecord{
 		SequenceNumber: aws.String(fmt.Sprintf("%021d", n)),
 		Keys: map[string]streamtypes.AttributeValue{
 			schema.PK: &streamtypes.AttributeValueMemberS{Value: pk}, schema.SK: &streamtypes.AttributeValueMemberS{Value: sk},
@@ -31,7 +31,7 @@ func keyed(n int, pk, sk string) local.Record {
 }
 
 // itemOf names a record's item.
-func itemOf(r local.Record) string {
+func itemOf(r eventsource.Record) string {
 	keys := r.Change.Dynamodb.Keys
 	return keys[schema.PK].(*streamtypes.AttributeValueMemberS).Value + "/" + keys[schema.SK].(*streamtypes.AttributeValueMemberS).Value
 }
@@ -40,8 +40,8 @@ func itemOf(r local.Record) string {
 // in two stream shards, the first of which is closed.
 func base(n int) *script {
 	s := &script{arn: "arn:base", shards: []scriptShard{
-		{StreamShard: local.StreamShard{ID: "b1"}, closed: true},
-		{StreamShard: local.StreamShard{ID: "b2", Parent: "b1"}},
+		{StreamShard: eventsource.StreamShard{ID: "b1"}, closed: true},
+		{StreamShard: eventsource.StreamShard{ID: "b2", Parent: "b1"}},
 	}}
 	for i := range n {
 		at := min(2*i/n, 1)
@@ -55,14 +55,14 @@ func base(n int) *script {
 // the random numbers decide, and calls between before each read. It returns the
 // records of each stream shard; it may start where read and done say.
 type walk struct {
-	source local.Source
+	source eventsource.Source
 	random *rand.Rand
-	read   map[string][]local.Record
+	read   map[string][]eventsource.Record
 	done   map[string]bool
 }
 
-func newWalk(source local.Source, random *rand.Rand) *walk {
-	return &walk{source, random, map[string][]local.Record{}, map[string]bool{}}
+func newWalk(source eventsource.Source, random *rand.Rand) *walk {
+	return &walk{source, random, map[string][]eventsource.Record{}, map[string]bool{}}
 }
 
 // ready lists the stream shards that may be read now.
@@ -116,7 +116,7 @@ func TestVirtualStreamKeepsWhatStreamsPromise(t *testing.T) {
 	lane.Checks(t, 30)
 	rapid.Check(t, func(t *rapid.T) {
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-		o := local.VirtualOptions{Shards: 1 + random.IntN(4), Seed: random.Uint64(), Spread: local.Spread(random.IntN(2))}
+		o := eventsource.VirtualOptions{Shards: 1 + random.IntN(4), Seed: random.Uint64(), Spread: eventsource.Spread(random.IntN(2))}
 		source := base(200)
 		v := mustVirtual(t, source, o)
 		w := newWalk(v, random)
@@ -147,8 +147,8 @@ func TestVirtualStreamKeepsWhatStreamsPromise(t *testing.T) {
 	})
 }
 
-func mustVirtual(t rapid.TB, source local.Source, o local.VirtualOptions) *local.Virtual {
-	v, err := local.NewVirtual(source, o)
+func mustVirtual(t rapid.TB, source eventsource.Source, o eventsource.VirtualOptions) *eventsource.Virtual {
+	v, err := eventsource.NewVirtual(source, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func mustVirtual(t rapid.TB, source local.Source, o local.VirtualOptions) *local
 	return v
 }
 
-func throughJSON(t rapid.TB, p local.VirtualPlan) (again local.VirtualPlan) {
+func throughJSON(t rapid.TB, p eventsource.VirtualPlan) (again eventsource.VirtualPlan) {
 	text, err := json.Marshal(p)
 	if err == nil {
 		err = json.Unmarshal(text, &again)
@@ -169,7 +169,7 @@ func throughJSON(t rapid.TB, p local.VirtualPlan) (again local.VirtualPlan) {
 	return again
 }
 
-func sequences(read map[string][]local.Record) map[string][]string {
+func sequences(read map[string][]eventsource.Record) map[string][]string {
 	all := map[string][]string{}
 	for id, records := range read {
 		for _, r := range records {
@@ -211,8 +211,8 @@ func checkPromises(t rapid.TB, w *walk, n int) {
 }
 
 func TestSpreadByItemPutsPartitionKeysOnSeveralStreamShards(t *testing.T) {
-	for _, spread := range []local.Spread{local.ByPartitionKey, local.ByItem} {
-		v := mustVirtual(t, base(200), local.VirtualOptions{Shards: 8, Seed: 1, Spread: spread})
+	for _, spread := range []eventsource.Spread{eventsource.ByPartitionKey, eventsource.ByItem} {
+		v := mustVirtual(t, base(200), eventsource.VirtualOptions{Shards: 8, Seed: 1, Spread: spread})
 		w := newWalk(v, rand.New(rand.NewPCG(1, 1)))
 		w.rest(t)
 		places := map[string]map[string]bool{}
@@ -228,7 +228,7 @@ func TestSpreadByItemPutsPartitionKeysOnSeveralStreamShards(t *testing.T) {
 			}
 		}
 		for key, on := range places {
-			if (len(on) > 1) != (spread == local.ByItem) {
+			if (len(on) > 1) != (spread == eventsource.ByItem) {
 				t.Errorf("spread %d: %s is on %d stream shards", spread, key, len(on))
 			}
 		}
@@ -236,12 +236,12 @@ func TestSpreadByItemPutsPartitionKeysOnSeveralStreamShards(t *testing.T) {
 }
 
 func TestVirtualStreamRefuses(t *testing.T) {
-	for _, o := range []local.VirtualOptions{{Shards: -1}, {Shards: 1001}, {Spread: 2}} {
-		if _, err := local.NewVirtual(base(1), o); err == nil {
+	for _, o := range []eventsource.VirtualOptions{{Shards: -1}, {Shards: 1001}, {Spread: 2}} {
+		if _, err := eventsource.NewVirtual(base(1), o); err == nil {
 			t.Errorf("%+v is no error", o)
 		}
 	}
-	v := mustVirtual(t, base(1), local.VirtualOptions{Shards: 499})
+	v := mustVirtual(t, base(1), eventsource.VirtualOptions{Shards: 499})
 	if err := v.Split("nowhere"); err == nil {
 		t.Error("splitting nothing is no error")
 	}
@@ -265,7 +265,7 @@ func TestVirtualStreamRefuses(t *testing.T) {
 func TestMappingOverAVirtualStream(t *testing.T) {
 	h := &recorder{reply: func(events.DynamoDBTimeWindowEvent) (string, error) { return `{}`, nil }}
 	b := newBench(t, h)
-	o := local.VirtualOptions{Shards: 2, Seed: 7, Spread: local.ByItem}
+	o := eventsource.VirtualOptions{Shards: 2, Seed: 7, Spread: eventsource.ByItem}
 	source := b.options.Source
 	v := mustVirtual(t, source, o)
 	var want []string

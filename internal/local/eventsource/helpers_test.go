@@ -1,4 +1,4 @@
-package local_test
+package eventsource_test
 
 import (
 	"bufio"
@@ -24,6 +24,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/local/eventsource"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -91,18 +92,18 @@ func sortKeys(e events.DynamoDBTimeWindowEvent) []string {
 type bench struct {
 	db      *dynamodb.Client
 	names   schema.Names
-	options local.MappingOptions
+	options eventsource.MappingOptions
 }
 
-func newBench(t *testing.T, h local.Handler) *bench {
+func newBench(t *testing.T, h eventsource.Handler) *bench {
 	t.Helper()
 	b := &bench{db: enginetest.Client(t)}
 	b.names = enginetest.Tables(t, b.db)
-	source, err := local.OpenStream(t.Context(), enginetest.Streams(t, b.db), b.names.Items)
+	source, err := eventsource.OpenStream(t.Context(), enginetest.Streams(t, b.db), b.names.Items)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.options = local.MappingOptions{
+	b.options = eventsource.MappingOptions{
 		Name: "test", Source: source, Handler: h, Checkpoints: b.db, CheckpointTable: local.CheckpointTable(b.names),
 		FailureFile: filepath.Join(t.TempDir(), "failures.jsonl"), Attempts: 3,
 		BackOff: time.Millisecond, PollInterval: time.Millisecond, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
@@ -110,9 +111,9 @@ func newBench(t *testing.T, h local.Handler) *bench {
 	return b
 }
 
-func (b *bench) mapping(t *testing.T) *local.Mapping {
+func (b *bench) mapping(t *testing.T) *eventsource.Mapping {
 	t.Helper()
-	m, err := local.NewMapping(b.options)
+	m, err := eventsource.NewMapping(b.options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,18 +143,18 @@ func (b *bench) put(t *testing.T, from, to int) []string {
 	return keys
 }
 
-func (b *bench) failures(t *testing.T) []local.Failure {
+func (b *bench) failures(t *testing.T) []eventsource.Failure {
 	t.Helper()
 	f, err := os.Open(b.options.FailureFile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	var all []local.Failure
+	var all []eventsource.Failure
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
-		var one local.Failure
+		var one eventsource.Failure
 		if err := json.Unmarshal(lines.Bytes(), &one); err != nil {
 			t.Fatal(err)
 		}
@@ -175,24 +176,24 @@ type script struct {
 }
 
 type scriptShard struct {
-	local.StreamShard
-	records []local.Record
+	eventsource.StreamShard
+	records []eventsource.Record
 	closed  bool
 }
 
 func (s *script) ARN() string { return s.arn }
 
-func (s *script) Shards(context.Context) ([]local.StreamShard, error) {
+func (s *script) Shards(context.Context) ([]eventsource.StreamShard, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var list []local.StreamShard
+	var list []eventsource.StreamShard
 	for _, shard := range s.shards {
 		list = append(list, shard.StreamShard)
 	}
 	return list, nil
 }
 
-func (s *script) Open(shard, after string) local.Reader {
+func (s *script) Open(shard, after string) eventsource.Reader {
 	return &scriptReader{s: s, shard: shard, after: after}
 }
 
@@ -201,12 +202,12 @@ type scriptReader struct {
 	shard, after string
 }
 
-func (r *scriptReader) Next(_ context.Context, limit int) ([]local.Record, bool, error) {
+func (r *scriptReader) Next(_ context.Context, limit int) ([]eventsource.Record, bool, error) {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
 	at := slices.IndexFunc(r.s.shards, func(s scriptShard) bool { return s.ID == r.shard })
 	shard := r.s.shards[at]
-	from := slices.IndexFunc(shard.records, func(rec local.Record) bool { return rec.Sequence() == r.after }) + 1
+	from := slices.IndexFunc(shard.records, func(rec eventsource.Record) bool { return rec.Sequence() == r.after }) + 1
 	out := shard.records[from:min(len(shard.records), from+limit)]
 	if len(out) > 0 {
 		r.after = out[len(out)-1].Sequence()
@@ -215,8 +216,8 @@ func (r *scriptReader) Next(_ context.Context, limit int) ([]local.Record, bool,
 }
 
 // record makes a scripted record whose number is its sort key and sequence number.
-func record(n int, created time.Time) local.Record {
-	return local.Record{Created: created, Change: streamtypes.Record{
+func record(n int, created time.Time) eventsource.Record {
+	return eventsource.Record{Created: created, Change: streamtypes.Record{
 		EventName: streamtypes.OperationTypeInsert,
 		Dynamodb: &streamtypes.StreamRecord{
 			SequenceNumber: aws.String(strconv.Itoa(n)),
@@ -225,7 +226,7 @@ func record(n int, created time.Time) local.Record {
 	}}
 }
 
-func (s *script) all() []local.Record {
+func (s *script) all() []eventsource.Record {
 	if len(s.shards) == 0 {
 		return nil
 	}
