@@ -72,13 +72,18 @@ var rules = []rule{
 		of:   []string{"internal/local"}, deny: []string{"internal/local/..."}, deep: true, breach: edge{"internal/local", "internal/local/eventsource"},
 	},
 	{
+		name: "the model of partitions and the items of requests are pure",
+		of:   []string{"internal/local/partitions", "internal/local/jsonitem"}, deny: []string{everything}, allow: []string{"std"}, deep: true,
+		breach: edge{"internal/local/partitions", "internal/local/limiter"},
+	},
+	{
 		name: "topk is pure",
 		of:   []string{"internal/topk"}, deny: []string{everything}, allow: []string{"std"}, deep: true,
 		breach: edge{"internal/topk", sdk + "aws"},
 	},
 	{
-		name: "topk and pkg/shard do no input or output",
-		of:   []string{"internal/topk", "pkg/shard"}, deny: []string{"net/...", "os/exec", "database/..."}, deep: true,
+		name: "what is pure does no input or output",
+		of:   []string{"internal/topk", "pkg/shard", "internal/local/partitions", "internal/local/jsonitem"}, deny: []string{"net/...", "os/exec", "database/..."}, deep: true,
 		breach: edge{"internal/topk", "net/http"},
 	},
 	{

@@ -1,21 +1,24 @@
-package limiter
+package jsonitem
 
 import (
 	"strings"
 	"unicode"
 )
 
-// change is what an update does to an attribute.
-type change struct {
+// Change is what an update does to an attribute.
+type Change struct {
 	removed bool
-	value   attr // computed, if it isn't simply set
+	value   Value // computed, if it isn't simply set
 }
 
-// apply returns the item after the changes, starting from the key where there
+// Computed tells whether only the engine knows the value that comes of it.
+func (c Change) Computed() bool { return c.value.computed }
+
+// Apply returns the item after the changes, starting from the key where there
 // was none. A computed value is marked as such; where it is in the partition key
 // of an index (hashes), the old one stays, the new one being anyone's guess.
-func apply(before, key item, changes map[string]change, hashes func(string) bool) item {
-	after := item{}
+func Apply(before, key Item, changes map[string]Change, hashes func(string) bool) Item {
+	after := Item{}
 	for name, v := range before {
 		after[name] = v
 	}
@@ -33,10 +36,10 @@ func apply(before, key item, changes map[string]change, hashes func(string) bool
 	return after
 }
 
-// updates returns what an UpdateExpression does to each top-level attribute that
+// Updates returns what an UpdateExpression does to each top-level attribute that
 // it names as a target.
-func updates(expression string, names map[string]string, values item) map[string]change {
-	changes := map[string]change{}
+func Updates(expression string, names map[string]string, values Item) map[string]Change {
+	changes := map[string]Change{}
 	section, depth, target := "", 0, false
 	words := words(expression)
 	for i, word := range words {
@@ -62,18 +65,18 @@ func updates(expression string, names map[string]string, values item) map[string
 }
 
 // clause reads what follows a target up to the next comma or section.
-func clause(section string, nested bool, rest []string, values item) change {
-	computed := change{value: attr{computed: true}}
+func clause(section string, nested bool, rest []string, values Item) Change {
+	computed := Change{value: Value{computed: true}}
 	if nested {
 		return computed
 	}
 	switch section {
 	case "REMOVE":
-		return change{removed: true}
+		return Change{removed: true}
 	case "SET":
 		ends := len(rest) == 2 || len(rest) > 2 && (rest[2] == "," || isSection(rest[2]))
 		if ends && rest[0] == "=" && strings.HasPrefix(rest[1], ":") {
-			return change{value: values[rest[1]]}
+			return Change{value: values[rest[1]]}
 		}
 	}
 	return computed
@@ -87,24 +90,25 @@ func isSection(word string) bool {
 	return false
 }
 
-// attributeUpdate is one of the older way to say what an update does.
-type attributeUpdate struct {
+// AttributeUpdate is one of the older way to say what an update does.
+type AttributeUpdate struct {
 	Action string
-	Value  *attr
+	Value  *Value
 }
 
-func (u attributeUpdate) change() change {
+// Change is what the update does.
+func (u AttributeUpdate) Change() Change {
 	switch {
 	case u.Action == "DELETE" && u.Value == nil:
-		return change{removed: true}
+		return Change{removed: true}
 	case (u.Action == "PUT" || u.Action == "") && u.Value != nil:
-		return change{value: *u.Value}
+		return Change{value: *u.Value}
 	}
-	return change{value: attr{computed: true}}
+	return Change{value: Value{computed: true}}
 }
 
-// equals returns the value that a KeyConditionExpression wants of an attribute.
-func equals(expression, name string, names map[string]string, values item) (attr, bool) {
+// Equals returns the value that a KeyConditionExpression wants of an attribute.
+func Equals(expression, name string, names map[string]string, values Item) (Value, bool) {
 	words := words(expression)
 	for i := 1; i+1 < len(words); i++ {
 		if words[i] != "=" {
@@ -117,7 +121,7 @@ func equals(expression, name string, names map[string]string, values item) (attr
 			}
 		}
 	}
-	return attr{}, false
+	return Value{}, false
 }
 
 // attribute returns the top-level attribute that a path is in, and whether the

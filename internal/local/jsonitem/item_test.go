@@ -1,11 +1,14 @@
-package limiter
+package jsonitem
 
 import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
+	"github.com/go-json-experiment/json"
 )
+
+// understood decodes as the limiter does.
+func understood(text []byte, into any) bool { return json.Unmarshal(text, into) == nil }
 
 func TestNumbers(t *testing.T) {
 	tests := []struct {
@@ -69,11 +72,11 @@ func TestItemsAreEqual(t *testing.T) {
 		{`"SS":["a","b"]`, `"NS":["1","2"]`, false},
 	}
 	for _, test := range tests {
-		var a, b item
+		var a, b Item
 		if !understood([]byte(all), &a) || !understood([]byte(strings.Replace(all, test.old, test.new, 1)), &b) {
 			t.Fatalf("%s is not understood", test.new)
 		}
-		if a.equal(b) != test.equal || b.equal(a) != test.equal {
+		if a.Equal(b) != test.equal || b.Equal(a) != test.equal {
 			t.Errorf("%s and %s: want equal %v", test.old, test.new, test.equal)
 		}
 	}
@@ -98,11 +101,11 @@ func TestSizes(t *testing.T) {
 		{`{"M":{"key":{"M":{}}}}`, 3 + 1 + 3 + 3},
 	}
 	for _, test := range tests {
-		var i item
+		var i Item
 		if !understood([]byte(`{"name":`+test.value+`}`), &i) {
 			t.Fatalf("%s is not understood", test.value)
 		}
-		if got := i.size(); got != 4+test.want {
+		if got := i.Size(); got != 4+test.want {
 			t.Errorf("%s has %d bytes, want %d", test.value, got-4, test.want)
 		}
 	}
@@ -122,11 +125,11 @@ func TestKeyTexts(t *testing.T) {
 		{`{}`, "", false},
 	}
 	for _, test := range tests {
-		var v attr
+		var v Value
 		if !understood([]byte(test.value), &v) {
 			t.Fatalf("%s is not understood", test.value)
 		}
-		if got, ok := v.text(); got != test.want || ok != test.ok {
+		if got, ok := v.Text(); got != test.want || ok != test.ok {
 			t.Errorf("%s is %q, %v", test.value, got, ok)
 		}
 	}
@@ -135,46 +138,15 @@ func TestKeyTexts(t *testing.T) {
 // TestItemsSurvive wants items that were read to be written as they were.
 func TestItemsSurvive(t *testing.T) {
 	const text = `{"b":{"B":""},"bs":{"BS":["AQ=="]},"f":{"BOOL":false},"l":{"L":[]},"m":{"M":{}},"n":{"N":"1.50"},"s":{"S":""}}`
-	var i, again item
+	var i, again Item
 	if !understood([]byte(text), &i) {
 		t.Fatal("not understood")
 	}
-	written, err := encode(i)
+	written, err := json.Marshal(i)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !understood(written, &again) || !i.equal(again) || len(written) != len(text) {
+	if !understood(written, &again) || !i.Equal(again) || len(written) != len(text) {
 		t.Errorf("%s became %s", text, written)
 	}
-}
-
-func TestPartitions(t *testing.T) {
-	place := func(partitions int, seed uint64) func(string) int {
-		l, err := New(Options{Partitions: partitions, PartitionWCU: 1, Seed: seed})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return l.Partition
-	}
-	// A placement that changed would change the results of experiments.
-	for key, want := range map[string]int{"": 43, "C#views#0": 21, "C#views#1": 41, "é": 36} {
-		if got := place(64, 0)(key); got != want {
-			t.Errorf("%q is on partition %d, want %d", key, got, want)
-		}
-	}
-	moved := 0
-	for _, key := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
-		if place(64, 0)(key) != place(64, 1)(key) {
-			moved++
-		}
-	}
-	if moved < 4 {
-		t.Errorf("another seed moved %d of 8 keys", moved)
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(1, maxPartitions).Draw(t, "partitions")
-		if p := place(n, rapid.Uint64().Draw(t, "seed"))(rapid.String().Draw(t, "key")); p < 0 || p >= n {
-			t.Fatalf("partition %d of %d", p, n)
-		}
-	})
 }

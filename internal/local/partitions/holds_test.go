@@ -1,7 +1,6 @@
-package limiter
+package partitions
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -63,15 +62,12 @@ func TestHoldsAgainstPlainModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Unix(1_800_000_000, 0)
 		model := &plainHolds{hold: 5 * time.Millisecond}
-		l, err := New(Options{Partitions: 1, PartitionWCU: 1, TransactionHold: model.hold, Now: func() time.Time { return now }})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := l.newSpace(space{})
+		h := NewHolds(model.hold, func() time.Time { return now })
+		s := &Space{}
 		names := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d", "e"}), 1, 3, rapid.ID)
-		ids := func(items []string) (ids []itemID) {
+		ids := func(items []string) (ids []ItemID) {
 			for _, i := range items {
-				ids = append(ids, itemID{s, i})
+				ids = append(ids, ItemID{s, i})
 			}
 			return ids
 		}
@@ -81,7 +77,7 @@ func TestHoldsAgainstPlainModel(t *testing.T) {
 			switch rapid.IntRange(0, 4).Draw(t, "step") {
 			case 0, 1:
 				token := rapid.SampledFrom([]string{"", "t1", "t2", "t3"}).Draw(t, "token")
-				until, met := l.begin(token, ids(items))
+				until, met := h.Begin(token, ids(items))
 				want, held := model.begin(token, items, now)
 				if !slices.Equal(met, want) || (until != 0) != held || held && until != now.Add(model.hold).UnixNano() {
 					t.Fatalf("a transaction of %v met %v until %d, want %v, held: %v", items, met, until, want, held)
@@ -90,12 +86,12 @@ func TestHoldsAgainstPlainModel(t *testing.T) {
 					conflicts++
 				}
 				if held && rapid.Bool().Draw(t, "applied") {
-					l.done(token)
+					h.Done(token)
 					model.transactions[len(model.transactions)-1].done = true
 				}
 			case 2:
 				free := model.at(items[0], now) == nil
-				if got := l.beginWrite(ids(items)[0]); got != free {
+				if got := h.BeginWrite(ids(items)[0]); got != free {
 					t.Fatalf("a write of %s: %v, want %v", items[0], got, free)
 				}
 				if free {
@@ -105,7 +101,7 @@ func TestHoldsAgainstPlainModel(t *testing.T) {
 				for _, w := range model.writes {
 					if !w.done {
 						w.done = true
-						l.endWrite(ids(w.items)[0])
+						h.EndWrite(ids(w.items)[0])
 						break
 					}
 				}
@@ -117,14 +113,14 @@ func TestHoldsAgainstPlainModel(t *testing.T) {
 				if !slices.Contains(want, true) {
 					want = nil
 				}
-				if got := l.busy(ids(items)); !slices.Equal(got, want) {
+				if got := h.Busy(ids(items)); !slices.Equal(got, want) {
 					t.Fatalf("reading %v met %v, want %v", items, got, want)
 				}
 			}
 		}
 		now = now.Add(model.hold)
-		if l.busy(ids([]string{"a"})); len(l.holds.items) != 0 || len(l.holds.order) != 0 {
-			t.Fatalf("%d items are held after all holds", len(l.holds.items))
+		if h.Busy(ids([]string{"a"})); len(h.items) != 0 || len(h.order) != 0 {
+			t.Fatalf("%d items are held after all holds", len(h.items))
 		}
 	})
 	if conflicts == 0 {
@@ -153,12 +149,4 @@ func TestRecentTokens(t *testing.T) {
 	if len(r.now)+len(r.before) > 2*maxTokens || !r.has(fmt.Sprint(3*maxTokens-1), 0) {
 		t.Errorf("%d and %d tokens are kept", len(r.now), len(r.before))
 	}
-}
-
-// TestWaitEnds wants a caller that has gone not waited for.
-func TestWaitEnds(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	sleep(ctx, time.Hour)
-	sleep(t.Context(), time.Nanosecond)
 }

@@ -1,4 +1,4 @@
-package limiter
+package partitions
 
 import (
 	"math"
@@ -31,7 +31,7 @@ type plainSpace struct {
 	split  int64
 }
 
-func unitsAsRat(u units) *big.Rat { return new(big.Rat).SetFrac64(int64(u), int64(unit)) }
+func unitsAsRat(u Units) *big.Rat { return new(big.Rat).SetFrac64(int64(u), int64(Unit)) }
 
 func (r *plainRange) refill(lane int, by rate, now int64) {
 	if now <= r.at[lane] {
@@ -65,7 +65,7 @@ func (p *plainSpace) find(hash uint64) *plainRange {
 }
 
 // request tells whether it is admitted.
-func (p *plainSpace) request(lane int, hash uint64, cost units, now int64) bool {
+func (p *plainSpace) request(lane int, hash uint64, cost Units, now int64) bool {
 	r := p.find(hash)
 	r.refill(lane, p.rates[lane], now)
 	refused := r.tokens[lane].Sign() <= 0
@@ -85,11 +85,19 @@ func (p *plainSpace) cut(r *plainRange, now int64) {
 	r.log = [2][]visit{}
 	for lane := range 2 {
 		r.refill(lane, p.rates[lane], now)
-		billionths := new(big.Rat).Mul(r.tokens[lane], big.NewRat(int64(unit), 1)).Num().Int64()
-		upper.tokens[lane] = unitsAsRat(units(billionths / 2))
+		billionths := new(big.Rat).Mul(r.tokens[lane], big.NewRat(int64(Unit), 1)).Num().Int64()
+		upper.tokens[lane] = unitsAsRat(Units(billionths / 2))
 		r.tokens[lane] = new(big.Rat).Sub(r.tokens[lane], upper.tokens[lane])
 	}
 	p.ranges = append(p.ranges, upper)
+}
+
+// limitsOf are AWS's proportions, by a clock that stands still.
+func limitsOf(partitions, wcu int, now *time.Time) Limits {
+	return Limits{
+		Partitions: partitions, PartitionWCU: wcu, PartitionRCU: 3 * wcu, Burst: time.Second,
+		Now: func() time.Time { return *now },
+	}
 }
 
 // TestSplitsAgainstPlainModel wants each request admitted or refused as a model
@@ -98,24 +106,19 @@ func TestSplitsAgainstPlainModel(t *testing.T) {
 	runs, splits := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Unix(1_800_000_000, 0)
-		o := Options{
-			Partitions: rapid.IntRange(1, 2).Draw(t, "partitions"), PartitionWCU: rapid.IntRange(1, 2).Draw(t, "WCU"),
-			Burst:      rapid.SampledFrom([]time.Duration{time.Second / 3, time.Second, 5 * time.Second}).Draw(t, "burst"),
-			SplitAfter: time.Second, Now: func() time.Time { return now },
-		}
-		l, err := New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := l.newSpace(space{})
-		model := &plainSpace{rates: [2]rate{l.readRate, l.writeRate}, split: int64(o.SplitAfter)}
+		limits := limitsOf(rapid.IntRange(1, 2).Draw(t, "partitions"), rapid.IntRange(1, 2).Draw(t, "WCU"), &now)
+		limits.Burst = rapid.SampledFrom([]time.Duration{time.Second / 3, time.Second, 5 * time.Second}).Draw(t, "burst")
+		limits.SplitAfter = time.Second
+		g := New(limits)
+		s := g.NewSpace(Resource{})
+		model := &plainSpace{rates: [2]rate{g.reads, g.writes}, split: int64(limits.SplitAfter)}
 		for i, part := range s.partitions {
 			last := uint64(math.MaxUint64)
 			if i+1 < len(s.partitions) {
 				last = s.partitions[i+1].low - 1
 			}
-			model.ranges = append(model.ranges, &plainRange{low: part.low, last: last, at: [2]int64{l.now(), l.now()},
-				tokens: [2]*big.Rat{unitsAsRat(l.readRate.capacity), unitsAsRat(l.writeRate.capacity)}})
+			model.ranges = append(model.ranges, &plainRange{low: part.low, last: last, at: [2]int64{g.now(), g.now()},
+				tokens: [2]*big.Rat{unitsAsRat(g.reads.capacity), unitsAsRat(g.writes.capacity)}})
 		}
 		hashes := rapid.SliceOfN(rapid.Uint64(), 1, 5).Draw(t, "keys")
 		// A partition splits that is at its limit again and again, so half of the runs never pause.
@@ -124,15 +127,15 @@ func TestSplitsAgainstPlainModel(t *testing.T) {
 			now = now.Add(time.Duration(rapid.OneOf(rapid.Int64Range(0, 1e8), rapid.Int64Range(0, 1e8), rapid.Int64Range(0, 1e8), rapid.Int64Range(0, pauses)).Draw(t, "wait")))
 			lane := min(1, rapid.IntRange(0, 3).Draw(t, "lane")) // mostly writes
 			hash := rapid.SampledFrom(hashes).Draw(t, "key")
-			cost := rapid.SampledFrom([]units{unit / 2, unit, 2 * unit}).Draw(t, "cost")
-			c := charge{place{space: s, hash: hash}, lane == 1, cost}
-			if got, want := l.admit([]charge{c}) == nil, model.request(lane, hash, cost, l.now()); got != want {
+			cost := rapid.SampledFrom([]Units{Unit / 2, Unit, 2 * Unit}).Draw(t, "cost")
+			c := Charge{Place{Space: s, hash: hash}, lane == 1, cost}
+			if got, want := g.Admit([]Charge{c}) == nil, model.request(lane, hash, cost, g.now()); got != want {
 				t.Fatalf("admitted: %v, want %v", got, want)
 			}
 		}
 		compare(t, s, model)
 		runs++
-		splits += len(s.partitions) - o.Partitions
+		splits += len(s.partitions) - limits.Partitions
 	})
 	t.Logf("%d runs had %d splits in all", runs, splits)
 	if splits == 0 {
@@ -140,7 +143,7 @@ func TestSplitsAgainstPlainModel(t *testing.T) {
 	}
 }
 
-func compare(t *rapid.T, s *space, model *plainSpace) {
+func compare(t *rapid.T, s *Space, model *plainSpace) {
 	if len(s.partitions) != len(model.ranges) {
 		t.Fatalf("%d partitions, want %d", len(s.partitions), len(model.ranges))
 	}
@@ -151,7 +154,7 @@ func compare(t *rapid.T, s *space, model *plainSpace) {
 		}
 		for lane, got := range []bucket{p.reads.bucket, p.writes.bucket} {
 			if unitsAsRat(got.tokens).Cmp(want.tokens[lane]) != 0 {
-				t.Fatalf("%v tokens in lane %d, want %v", got.tokens.float(), lane, want.tokens[lane])
+				t.Fatalf("%v tokens in lane %d, want %v", got.tokens.Float(), lane, want.tokens[lane])
 			}
 		}
 	}
@@ -160,16 +163,16 @@ func compare(t *rapid.T, s *space, model *plainSpace) {
 // TestFirstPartitions wants the ranges to agree with Partition, and equal ones.
 func TestFirstPartitions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l, err := New(Options{Partitions: rapid.IntRange(1, maxPartitions).Draw(t, "partitions"), PartitionWCU: 1, Seed: rapid.Uint64().Draw(t, "seed")})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := l.newSpace(space{})
-		if n := len(s.partitions); n != l.options.Partitions || s.partitions[0].low != 0 {
+		now := time.Unix(1_800_000_000, 0)
+		limits := limitsOf(rapid.IntRange(1, MaxPartitions).Draw(t, "partitions"), 1, &now)
+		limits.Seed = rapid.Uint64().Draw(t, "seed")
+		g := New(limits)
+		s := g.NewSpace(Resource{})
+		if n := len(s.partitions); n != limits.Partitions || s.partitions[0].low != 0 {
 			t.Fatalf("%d partitions, the first from %d", n, s.partitions[0].low)
 		}
 		for _, key := range rapid.SliceOfN(rapid.String(), 1, 20).Draw(t, "keys") {
-			if got, want := s.at(l.hash(key)), l.Partition(key); got != want {
+			if got, want := s.at(g.hash(key)), g.Partition(key); got != want {
 				t.Fatalf("%q is on %d, want %d", key, got, want)
 			}
 		}
@@ -184,22 +187,20 @@ func TestFirstPartitions(t *testing.T) {
 // TestSplitsEnd wants no range split beyond one hash, nor more partitions than there
 // may be.
 func TestSplitsEnd(t *testing.T) {
-	l, err := New(Options{Partitions: 1, PartitionWCU: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := l.newSpace(space{})
+	now := time.Unix(1_800_000_000, 0)
+	g := New(limitsOf(1, 1, &now))
+	s := g.NewSpace(Resource{})
 	for range 100 {
-		l.split(s, 0, l.now())
+		s.split(0, g.now())
 	}
 	if len(s.partitions) != 65 {
 		t.Errorf("%d partitions, want 65: 64 halvings leave one hash", len(s.partitions))
 	}
-	for i := 0; len(s.partitions) < maxPartitions && i < 2*maxPartitions; i++ {
-		l.split(s, l.hash(time.Duration(i).String()), l.now())
+	for i := 0; len(s.partitions) < MaxPartitions && i < 2*MaxPartitions; i++ {
+		s.split(g.hash(time.Duration(i).String()), g.now())
 	}
-	l.split(s, math.MaxUint64/3, l.now())
-	if len(s.partitions) != maxPartitions {
-		t.Errorf("%d partitions, want %d", len(s.partitions), maxPartitions)
+	s.split(math.MaxUint64/3, g.now())
+	if len(s.partitions) != MaxPartitions {
+		t.Errorf("%d partitions, want %d", len(s.partitions), MaxPartitions)
 	}
 }

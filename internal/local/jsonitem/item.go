@@ -1,4 +1,7 @@
-package limiter
+// Package jsonitem is DynamoDB's items as its JSON has them: how large they are, which are
+// equal, the text of a key, and what an update makes of an item as far as its request tells.
+// It takes whatever the engine takes, and does no input or output.
+package jsonitem
 
 import (
 	"bytes"
@@ -7,28 +10,28 @@ import (
 	"slices"
 )
 
-// item is an item, or its key, as DynamoDB's JSON has it.
-type item map[string]attr
+// Item is an item, or its key, as DynamoDB's JSON has it.
+type Item map[string]Value
 
-// attr is an attribute's value: one of its fields, named as its type.
-type attr struct {
-	S    *string         `json:"S,omitzero"`
-	N    *string         `json:"N,omitzero"`
-	B    []byte          `json:"B,omitzero"`
-	SS   []string        `json:"SS,omitzero"`
-	NS   []string        `json:"NS,omitzero"`
-	BS   [][]byte        `json:"BS,omitzero"`
-	L    []attr          `json:"L,omitzero"`
-	M    map[string]attr `json:"M,omitzero"`
-	BOOL *bool           `json:"BOOL,omitzero"`
-	NULL *bool           `json:"NULL,omitzero"`
+// Value is an attribute's value: one of its fields, named as its type.
+type Value struct {
+	S    *string          `json:"S,omitzero"`
+	N    *string          `json:"N,omitzero"`
+	B    []byte           `json:"B,omitzero"`
+	SS   []string         `json:"SS,omitzero"`
+	NS   []string         `json:"NS,omitzero"`
+	BS   [][]byte         `json:"BS,omitzero"`
+	L    []Value          `json:"L,omitzero"`
+	M    map[string]Value `json:"M,omitzero"`
+	BOOL *bool            `json:"BOOL,omitzero"`
+	NULL *bool            `json:"NULL,omitzero"`
 
 	computed bool // a value that only the engine knows
 }
 
-// text is the value as a key: a string's text, a number's digits in one form,
+// Text is the value as a key: a string's text, a number's digits in one form,
 // a binary value in base64. It is false for a type that no key has.
-func (v attr) text() (string, bool) {
+func (v Value) Text() (string, bool) {
 	switch {
 	case v.S != nil:
 		return *v.S, true
@@ -47,15 +50,17 @@ const (
 	elementSize  = 1 // each element of a list or map
 )
 
-func (i item) size() int {
+// Size is what the item takes in a table, in bytes.
+func (i Item) Size() int {
 	size := 0
 	for name, v := range i {
-		size += len(name) + v.size()
+		size += len(name) + v.Size()
 	}
 	return size
 }
 
-func (v attr) size() int {
+// Size is what the value takes, without its name.
+func (v Value) Size() int {
 	switch {
 	case v.S != nil:
 		return len(*v.S)
@@ -64,9 +69,9 @@ func (v attr) size() int {
 	case v.B != nil:
 		return len(v.B)
 	case v.L != nil:
-		return documentSize + len(v.L)*elementSize + total(v.L, attr.size)
+		return documentSize + len(v.L)*elementSize + total(v.L, Value.Size)
 	case v.M != nil:
-		return documentSize + len(v.M)*elementSize + item(v.M).size()
+		return documentSize + len(v.M)*elementSize + Item(v.M).Size()
 	case v.SS != nil:
 		return total(v.SS, func(s string) int { return len(s) })
 	case v.NS != nil:
@@ -85,22 +90,23 @@ func total[T any](elements []T, size func(T) int) int {
 	return sum
 }
 
-// equal compares values as DynamoDB does: numbers by value, sets in any order.
-func (v attr) equal(w attr) bool {
+// Equal compares values as DynamoDB does: numbers by value, sets in any order.
+func (v Value) Equal(w Value) bool {
 	if v.computed || w.computed {
 		return false
 	}
 	return samePointee(v.S, w.S) && samePointee(v.BOOL, w.BOOL) && samePointee(v.NULL, w.NULL) &&
 		sameNumber(v.N, w.N) && bytes.Equal(v.B, w.B) && (v.B == nil) == (w.B == nil) &&
 		slices.Equal(v.members(), w.members()) &&
-		(v.L == nil) == (w.L == nil) && slices.EqualFunc(v.L, w.L, attr.equal) &&
-		(v.M == nil) == (w.M == nil) && item(v.M).equal(w.M)
+		(v.L == nil) == (w.L == nil) && slices.EqualFunc(v.L, w.L, Value.Equal) &&
+		(v.M == nil) == (w.M == nil) && Item(v.M).Equal(w.M)
 }
 
-func (i item) equal(j item) bool { return maps.EqualFunc(i, j, attr.equal) }
+// Equal tells whether two items have equal values by equal names.
+func (i Item) Equal(j Item) bool { return maps.EqualFunc(i, j, Value.Equal) }
 
 // members are a set's elements in order, each with the set's type.
-func (v attr) members() []string {
+func (v Value) members() []string {
 	var all []string
 	for _, s := range v.SS {
 		all = append(all, "S"+s)

@@ -1,4 +1,4 @@
-package limiter
+package partitions
 
 import (
 	"cmp"
@@ -54,7 +54,7 @@ func (n *lane) met(key uint64, refused bool, now int64, split time.Duration) boo
 }
 
 // at is the index of the partition that a hash is on.
-func (s *space) at(hash uint64) int {
+func (s *Space) at(hash uint64) int {
 	i, found := slices.BinarySearchFunc(s.partitions, hash, func(p partition, h uint64) int { return cmp.Compare(p.low, h) })
 	if found {
 		return i
@@ -64,20 +64,20 @@ func (s *space) at(hash uint64) int {
 
 // split cuts the partition that a hash is on into two equal ranges. Each gets half
 // of what was saved up, or owed, and is not at its limit yet. There are no more than
-// maxPartitions, and no range is empty.
-func (l *Limiter) split(s *space, hash uint64, now int64) {
+// MaxPartitions, and no range is empty.
+func (s *Space) split(hash uint64, now int64) {
 	i := s.at(hash)
 	lower, last := &s.partitions[i], uint64(math.MaxUint64)
 	if i+1 < len(s.partitions) {
 		last = s.partitions[i+1].low - 1
 	}
-	if last == lower.low || len(s.partitions) == maxPartitions {
+	if last == lower.low || len(s.partitions) == MaxPartitions {
 		return
 	}
 	upper := partition{
 		low:    lower.low + (last-lower.low)/2 + 1,
-		writes: lower.writes.halve(l.writeRate, now),
-		reads:  lower.reads.halve(l.readRate, now),
+		writes: lower.writes.halve(s.gate.writes, now),
+		reads:  lower.reads.halve(s.gate.reads, now),
 	}
 	s.partitions = slices.Insert(s.partitions, i+1, upper)
 }
@@ -88,25 +88,4 @@ func (n *lane) halve(r rate, now int64) lane {
 	half := n.tokens / 2
 	*n = lane{bucket: bucket{n.tokens - half, n.at}}
 	return lane{bucket: bucket{half, n.at}}
-}
-
-// Partitions tells how many partitions a table has now, its indexes not counted.
-// One that no request has named yet has those that it will begin with; of tables of
-// one name in several databases it is the one with the most.
-func (l *Limiter) Partitions(table string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.partitions(spaceName{table: table})
-}
-
-func (l *Limiter) partitions(name spaceName) int {
-	most := l.options.Partitions
-	for _, t := range l.tables {
-		for _, s := range append(slices.Clone(t.global), t.space) {
-			if s.names() == name {
-				most = max(most, len(s.partitions))
-			}
-		}
-	}
-	return most
 }
