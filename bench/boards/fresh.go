@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/bench/rig"
-	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/eventsource"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -27,7 +27,7 @@ func (r *standings) freshness(ctx context.Context) (times []time.Duration, err e
 	if err != nil {
 		return nil, err
 	}
-	mapping, err := r.Mapping(local.MappingOptions{
+	mapping, err := r.Mapping(eventsource.MappingOptions{
 		Name: "aggregator", Source: source, Handler: r.folder, BatchingWindow: 100 * time.Millisecond, PollInterval: 5 * time.Millisecond,
 	})
 	if err != nil {

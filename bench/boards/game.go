@@ -16,7 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/bench/rig"
-	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/eventsource"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
@@ -131,7 +131,7 @@ func (g *game) fill(ctx context.Context) error {
 }
 
 // fold hands the entries' records to the aggregator, which makes the summaries.
-func (g *game) fold(ctx context.Context, h local.Handler) error {
+func (g *game) fold(ctx context.Context, h eventsource.Handler) error {
 	var records []string
 	for i := range g.entries {
 		records = append(records, g.record(i, entry{}))

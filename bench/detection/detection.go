@@ -20,7 +20,7 @@ import (
 	"github.com/hotshard/hotshard/bench/rig"
 	"github.com/hotshard/hotshard/internal/heat/count"
 	"github.com/hotshard/hotshard/internal/hotkey"
-	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/eventsource"
 	"github.com/hotshard/hotshard/internal/local/limiter"
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -67,7 +67,7 @@ const (
 var log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 
 // detector makes one behind the stream of the items.
-func detector(ctx context.Context, t *rig.Tables, w *watch, batching time.Duration) (*local.Mapping, error) {
+func detector(ctx context.Context, t *rig.Tables, w *watch, batching time.Duration) (*eventsource.Mapping, error) {
 	settings, err := rig.Settings[hotkey.Settings](t, "HOTSHARD_SOURCE="+string(hotkey.Existing), "HOTSHARD_SOURCE_TABLE="+t.Names.Items,
 		"HOTSHARD_CONTROL="+string(hotkey.Off), fmt.Sprint("HOTSHARD_WINDOW=", window), fmt.Sprint("HOTSHARD_PARTITION_WCU=", partitionWCU), fmt.Sprint("HOTSHARD_THRESHOLD=", threshold))
 	if err != nil {
@@ -84,7 +84,7 @@ func detector(ctx context.Context, t *rig.Tables, w *watch, batching time.Durati
 	if err != nil {
 		return nil, err
 	}
-	return t.Mapping(local.MappingOptions{Name: "hotkeys", Source: source, Handler: handler, BatchingWindow: batching, TumblingWindow: window, Logger: log})
+	return t.Mapping(eventsource.MappingOptions{Name: "hotkeys", Source: source, Handler: handler, BatchingWindow: batching, TumblingWindow: window, Logger: log})
 }
 
 // measure makes one run, and prints a row for each key.

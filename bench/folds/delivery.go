@@ -91,7 +91,7 @@ type delivery struct {
 	old [][]byte
 }
 
-// Invoke implements local.Handler.
+// Invoke implements eventsource.Handler.
 func (d *delivery) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	b, err := parse(payload)
 	if err != nil {

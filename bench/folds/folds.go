@@ -31,7 +31,7 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/bench/rig"
-	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/eventsource"
 )
 
 // Program is the experiment.
@@ -68,12 +68,12 @@ const (
 
 // forSeed returns the options of one of many runs.
 func (o options) forSeed(seed uint64) options {
-	o.Seed, o.Spread = seed, local.ByItem
+	o.Seed, o.Spread = seed, eventsource.ByItem
 	switch {
 	case seed%hashedEvery == 0:
 		o.Gap, o.Events, o.Entities = true, o.Events/fewerEvents, min(o.Entities, fewEntities)
 	case seed%gapEvery == 0:
-		o.Gap, o.Spread = true, local.ByPartitionKey
+		o.Gap, o.Spread = true, eventsource.ByPartitionKey
 	}
 	return o
 }

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/bench/rig"
-	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/eventsource"
 	"github.com/hotshard/hotshard/internal/local/limiter"
 	"github.com/hotshard/hotshard/internal/rollup"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -25,7 +25,7 @@ type options struct {
 	Counters   int // to draw from, 2 or more
 	Events     int // to be sent, those sent again included
 	Entities   int // to draw from, 2 or more
-	Spread     local.Spread
+	Spread     eventsource.Spread
 	Gap        bool // lose a stretch of the stream, and repair everything in the end
 
 	// For tests of the harness itself, which change calls and deliveries:
@@ -52,8 +52,8 @@ type system struct {
 	report
 	o       options
 	rules   rollup.Rules
-	source  *local.Stream
-	virtual atomic.Pointer[local.Virtual]
+	source  *eventsource.Stream
+	virtual atomic.Pointer[eventsource.Virtual]
 	changer *shardmap.Changer
 	poison  []poison
 	mended  []poison
@@ -85,7 +85,7 @@ func newSystem(ctx context.Context, o options) (s *system, err error) {
 	}
 	s.changer = shardmap.NewChanger(s.DB, s.view(), shardmap.ChangerOptions{})
 	if s.source, err = s.Stream(ctx); err == nil {
-		err = s.planOn(local.VirtualPlan{})
+		err = s.planOn(eventsource.VirtualPlan{})
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -98,8 +98,8 @@ func (s *system) view() *shardmap.Map {
 }
 
 // planOn makes the virtual stream that goes on with a plan.
-func (s *system) planOn(plan local.VirtualPlan) error {
-	virtual, err := local.NewVirtual(s.source, local.VirtualOptions{Shards: 3, Seed: s.o.Seed, Spread: s.o.Spread, Plan: plan})
+func (s *system) planOn(plan eventsource.VirtualPlan) error {
+	virtual, err := eventsource.NewVirtual(s.source, eventsource.VirtualOptions{Shards: 3, Seed: s.o.Seed, Spread: s.o.Spread, Plan: plan})
 	s.virtual.Store(virtual)
 	return err
 }
@@ -110,10 +110,10 @@ func mappingName(i int) string { return fmt.Sprintf("aggregator-%d", i) }
 const attempts = 15
 
 // each does something with both mappings at a time.
-func (s *system) each(ctx context.Context, do func(context.Context, *local.Mapping) error) error {
+func (s *system) each(ctx context.Context, do func(context.Context, *eventsource.Mapping) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for i, handler := range s.aggregator {
-		m, err := s.Mapping(local.MappingOptions{
+		m, err := s.Mapping(eventsource.MappingOptions{
 			Name: mappingName(i), Source: s.virtual.Load(), Handler: handler,
 			BatchSize: 100, BatchingWindow: 20 * time.Millisecond, TumblingWindow: 2 * time.Second,
 			Attempts: attempts, BackOff: time.Millisecond,
@@ -133,7 +133,7 @@ func (s *system) consume(ctx context.Context, kill <-chan struct{}) error {
 		running, stop := context.WithCancel(ctx)
 		ended := make(chan error, 1)
 		go func() {
-			ended <- s.each(running, func(ctx context.Context, m *local.Mapping) error { return m.Run(ctx) })
+			ended <- s.each(running, func(ctx context.Context, m *eventsource.Mapping) error { return m.Run(ctx) })
 		}()
 		var err error
 		select {
@@ -215,7 +215,7 @@ func (s *system) quiesce(ctx context.Context) error {
 	if err := s.planOn(s.virtual.Load().Plan()); err != nil {
 		return err
 	}
-	if err := s.each(ctx, func(ctx context.Context, m *local.Mapping) error { return m.Drain(ctx) }); err != nil {
+	if err := s.each(ctx, func(ctx context.Context, m *eventsource.Mapping) error { return m.Drain(ctx) }); err != nil {
 		return err
 	}
 	s.dice.calm()

@@ -24,7 +24,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/bench/rig"
-	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/eventsource"
 	"github.com/hotshard/hotshard/internal/local/limiter"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -108,7 +108,7 @@ func (w *watch) measure(ctx context.Context, t *rig.Tables, p pace, window time.
 	if err != nil {
 		return err
 	}
-	m, err := t.Mapping(local.MappingOptions{Name: "aggregator", Source: source, Handler: handler, BatchingWindow: window, PollInterval: streamPoll})
+	m, err := t.Mapping(eventsource.MappingOptions{Name: "aggregator", Source: source, Handler: handler, BatchingWindow: window, PollInterval: streamPoll})
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/bench/rig"
-	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/eventsource"
 	"github.com/hotshard/hotshard/internal/local/limiter"
 	"github.com/hotshard/hotshard/internal/rollup"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -155,14 +155,14 @@ func (b breadth) measure(ctx context.Context, endpoint string, p pace) (c *conta
 		if err != nil {
 			return err
 		}
-		source, err := local.NewVirtual(stream, local.VirtualOptions{Shards: b.StreamShards, Seed: 1, Spread: local.ByPartitionKey})
+		source, err := eventsource.NewVirtual(stream, eventsource.VirtualOptions{Shards: b.StreamShards, Seed: 1, Spread: eventsource.ByPartitionKey})
 		if err != nil {
 			return err
 		}
 		c = &containers{breadth: b, from: time.Now().Add(p.lasting / 5), start: func(c *containers) (*rollup.Handler, error) {
 			return t.Aggregator(&rig.Updates{Client: t.DB, Note: c.note})
 		}}
-		m, err := t.Mapping(local.MappingOptions{Name: "aggregator", Source: source, Handler: c, BatchingWindow: b.Window, PollInterval: widePoll})
+		m, err := t.Mapping(eventsource.MappingOptions{Name: "aggregator", Source: source, Handler: c, BatchingWindow: b.Window, PollInterval: widePoll})
 		if err != nil {
 			return err
 		}

@@ -11,16 +11,17 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/eventsource"
 )
 
 // Stream opens that of the items.
-func (t *Tables) Stream(ctx context.Context) (*local.Stream, error) {
-	return local.OpenStream(ctx, local.Streams(t.Endpoint, t.Access), t.Names.Items)
+func (t *Tables) Stream(ctx context.Context) (*eventsource.Stream, error) {
+	return eventsource.OpenStream(ctx, local.Streams(t.Endpoint, t.Access), t.Names.Items)
 }
 
 // Mapping is as deployed, but for what the options say: Name, Source, Handler and
 // BatchingWindow at least.
-func (t *Tables) Mapping(o local.MappingOptions) (*local.Mapping, error) {
+func (t *Tables) Mapping(o eventsource.MappingOptions) (*eventsource.Mapping, error) {
 	o.Checkpoints, o.CheckpointTable, o.FailureFile = t.DB, local.CheckpointTable(t.Names), t.FailureFile(o.Name)
 	o.BatchSize, o.Attempts = cmp.Or(o.BatchSize, 1000), cmp.Or(o.Attempts, 10)
 	o.TumblingWindow = cmp.Or(o.TumblingWindow, 10*time.Second)
@@ -28,7 +29,7 @@ func (t *Tables) Mapping(o local.MappingOptions) (*local.Mapping, error) {
 	if o.Logger == nil {
 		o.Logger = Silent
 	}
-	return local.NewMapping(o)
+	return eventsource.NewMapping(o)
 }
 
 // settling is more than the engine takes to show a write in its stream, patience how
@@ -40,7 +41,7 @@ const (
 
 // During runs a mapping while something is done, and until all of that is delivered: to
 // stop it sooner would cut a batch off, which then comes again.
-func During(ctx context.Context, m *local.Mapping, do func(context.Context) error) error {
+func During(ctx context.Context, m *eventsource.Mapping, do func(context.Context) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	running, stop := context.WithCancel(ctx)
 	group.Go(func() error {
@@ -64,7 +65,7 @@ func During(ctx context.Context, m *local.Mapping, do func(context.Context) erro
 }
 
 // caughtUp waits until all is delivered that could be read at some time.
-func caughtUp(ctx context.Context, m *local.Mapping, at time.Time) error {
+func caughtUp(ctx context.Context, m *eventsource.Mapping, at time.Time) error {
 	ctx, cancel := context.WithDeadlineCause(ctx, at.Add(patience), errors.New("the mapping did not catch up"))
 	defer cancel()
 	for !m.Stats().CaughtUp.After(at) {
@@ -83,7 +84,7 @@ func Payload(streamShard string, records []string) []byte {
 }
 
 // Deliver hands a batch to a handler, which has to take all of it.
-func Deliver(ctx context.Context, h local.Handler, payload []byte) error {
+func Deliver(ctx context.Context, h eventsource.Handler, payload []byte) error {
 	out, err := h.Invoke(ctx, payload)
 	if err == nil && strings.Contains(string(out), "itemIdentifier") {
 		err = fmt.Errorf("records were not folded: %.200s", out)

@@ -12,6 +12,7 @@ import (
 	"github.com/hotshard/hotshard/internal/rollup"
 	"github.com/hotshard/hotshard/internal/rollup/audit"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/terminal"
 )
 
 // AuditCmd is hotshard audit.
@@ -170,7 +171,7 @@ func printJSON(out io.Writer, value any) error {
 }
 
 func findingsTable(list []audit.Finding) string {
-	t := newTable("type", "name", "of", "found", "summary", "items", "why")
+	t := terminal.NewTable("type", "name", "of", "found", "summary", "items", "why")
 	for _, f := range list {
 		of := f.Bucket + f.Period // it has one of them, or none
 		if f.WriteShard != nil {
@@ -181,7 +182,7 @@ func findingsTable(list []audit.Finding) string {
 			found += ", repaired"
 		}
 		summary, items := f.Texts()
-		t.row(f.Type, name(f.Name), of, found, summary, items, f.Detail)
+		t.Row(f.Type, terminal.Name(f.Name), of, found, summary, items, f.Detail)
 	}
 	t.SuppressEmptyColumns()
 	return t.Render()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/terminal"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -154,9 +155,9 @@ func (c *ShardsCheckCmd) show(out io.Writer, r checked) error {
 
 // print shows a spread: what each write shard has, and what that comes to.
 func (s shownSpread) print(out io.Writer, counted string) error {
-	t := newTable("write shard", counted, "of the mean")
+	t := terminal.NewTable("write shard", counted, "of the mean")
 	for n, count := range s.Counts {
-		t.row(n, count, s.share(count))
+		t.Row(n, count, s.share(count))
 	}
 	title := fmt.Sprintf("%d %s on %d write shards", s.Total, counted, s.Shards)
 	if s.From != nil {

@@ -126,6 +126,6 @@ func (c *ConsoleCmd) handler(ctx context.Context, std streams) (handler http.Han
 		return nil, nil, err
 	}
 	about.Mode, about.Table = "table", c.Table
-	heat := query.NewHeat(w.source, query.HeatOptions{Table: c.Table, Deadline: consoleDeadline, Now: time.Now})
-	return console.Handler(httpapi.New(log, query.HeatRoutes(heat)), about), w.run, nil
+	heat := query.NewHeat(w.Source, query.HeatOptions{Table: c.Table, Deadline: consoleDeadline, Now: time.Now})
+	return console.Handler(httpapi.New(log, query.HeatRoutes(heat)), about), w.Run, nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/rollup/erase"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/terminal"
 )
 
 // DeleteCmd is hotshard delete.
@@ -145,20 +146,20 @@ func (c *DeleteCmd) show(out io.Writer, r *erase.Report) error {
 	if c.DryRun {
 		done = "there"
 	}
-	t := newTable(done, name("of "+c.what()))
+	t := terminal.NewTable(done, terminal.Name("of "+c.what()))
 	t.Style().Format.Header = pretty.FormatDefault // names differ by case
 	for _, what := range slices.Sorted(maps.Keys(r.Deleted)) {
-		t.row(r.Deleted[what], what)
+		t.Row(r.Deleted[what], what)
 	}
 	outcome := t.Render()
 	if len(r.Deleted) == 0 {
 		outcome = fmt.Sprintf("nothing of %s is there", c.what())
 	}
 	for _, kept := range r.Kept {
-		outcome += "\nkept: " + visible(kept)
+		outcome += "\nkept: " + terminal.Visible(kept)
 	}
 	for _, left := range r.Left {
-		outcome += "\nleft: " + visible(left)
+		outcome += "\nleft: " + terminal.Visible(left)
 	}
 	_, err := fmt.Fprintln(out, outcome)
 	return err

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -21,11 +20,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/hotshard/hotshard/internal/awscall"
-	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/internal/heat/windows"
+	"github.com/hotshard/hotshard/internal/heatview"
 	"github.com/hotshard/hotshard/internal/live"
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/system"
-	"github.com/hotshard/hotshard/internal/query"
+	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/terminal"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // heatFrom says whose heat is shown: that of any table, from its stream, or what a deployment
@@ -98,37 +100,8 @@ func (h *heatFrom) where(c aws.Config) string {
 	return c.Region
 }
 
-// watched is heat that is looked at.
-type watched struct {
-	source  heat.Source
-	settled func() time.Time            // windows that end by then are over
-	run     func(context.Context) error // reads on; nil where others do
-	shards  query.ShardCounts           // nil where no key has write shards
-	notices *notices
-	name    string
-	where   string
-}
-
-// notices are sentences for the operator, which come while something is shown.
-type notices struct {
-	mu   sync.Mutex
-	tell func(string)
-}
-
-func (n *notices) to(tell func(string)) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.tell = tell
-}
-
-func (n *notices) take(sentence string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.tell(sentence)
-}
-
 // open finds the heat. Since is from when on it is wanted; zero is now.
-func (h *heatFrom) open(ctx context.Context, std streams, since time.Time) (*watched, error) {
+func (h *heatFrom) open(ctx context.Context, std streams, since time.Time) (*heatview.Watched, error) {
 	c, err := h.config(ctx)
 	if err != nil {
 		return nil, err
@@ -137,6 +110,21 @@ func (h *heatFrom) open(ctx context.Context, std streams, since time.Time) (*wat
 		return h.openStack(c)
 	}
 	return h.openTable(ctx, std, c, live.Options{Since: since, AtOnce: since.IsZero()})
+}
+
+// heatLag is how long after its end a window's heat items have come, as a rule.
+const heatLag = 10 * time.Second
+
+// openStack finds what a deployment has counted.
+func (h *heatFrom) openStack(c aws.Config) (*heatview.Watched, error) {
+	client := dynamodb.NewFromConfig(c, func(o *dynamodb.Options) { o.DisableValidateResponseChecksum = h.Endpoint != "" })
+	names := schema.NamesFor(h.TablesPrefix)
+	reader := windows.Reader{Client: client, Table: names.Heat}
+	return &heatview.Watched{
+		Source: reader, Settled: func() time.Time { return time.Now().Add(-heatLag) },
+		Shards: shardmap.New(client, names.ShardMap, shardmap.Options{}),
+		Name:   h.TablesPrefix + "*", Where: h.where(c),
+	}, nil
 }
 
 // look finds a table's stream, says who reads it, and refuses to be one reader too many.
@@ -154,26 +142,26 @@ func (h *heatFrom) look(ctx context.Context, std streams, c aws.Config) (live.Fo
 	if err != nil {
 		return found, h.explain(err)
 	}
-	fmt.Fprintln(std.err, visible(found.Line()))
+	fmt.Fprintln(std.err, terminal.Visible(found.Line()))
 	if err := found.TooMany(); err != nil && !h.Force {
 		return found, err
 	}
 	for _, note := range found.Notes() {
-		fmt.Fprintln(std.err, visible(note))
+		fmt.Fprintln(std.err, terminal.Visible(note))
 	}
 	return found, nil
 }
 
 // openTable reads a table's stream as the options say.
-func (h *heatFrom) openTable(ctx context.Context, std streams, c aws.Config, o live.Options) (*watched, error) {
+func (h *heatFrom) openTable(ctx context.Context, std streams, c aws.Config, o live.Options) (*heatview.Watched, error) {
 	found, err := h.look(ctx, std, c)
 	if err != nil {
 		return nil, err
 	}
-	told := &notices{tell: func(sentence string) { fmt.Fprintln(std.err, visible(sentence)) }}
-	o.Streams, o.Found, o.Tell, o.PartitionWCU = dynamodbstreams.NewFromConfig(c), found, told.take, float64(h.PartitionWCU)
+	told := heatview.NewNotices(func(sentence string) { fmt.Fprintln(std.err, terminal.Visible(sentence)) })
+	o.Streams, o.Found, o.Tell, o.PartitionWCU = dynamodbstreams.NewFromConfig(c), found, told.Take, float64(h.PartitionWCU)
 	reader := live.New(o)
-	return &watched{source: reader, settled: reader.Settled, run: reader.Run, notices: told, name: h.Table, where: h.where(c)}, nil
+	return &heatview.Watched{Source: reader, Settled: reader.Settled, Run: reader.Run, Notices: told, Name: h.Table, Where: h.where(c)}, nil
 }
 
 // explain says in few words why a table can't be looked at.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/load"
 	"github.com/hotshard/hotshard/internal/local/system"
+	"github.com/hotshard/hotshard/internal/terminal"
 	"github.com/hotshard/hotshard/internal/workload"
 )
 
@@ -163,10 +164,10 @@ func (c *LoadCmd) print(w io.Writer, r load.Result) error {
 	if c.JSON {
 		return printJSON(w, r)
 	}
-	t := newTable()
+	t := terminal.NewTable()
 	t.Style().Options = table.OptionsNoBordersAndSeparators
 	for _, cells := range rows(r) {
-		t.row(cells...)
+		t.Row(cells...)
 	}
 	if _, err := fmt.Fprintln(w, t.Render()); err != nil {
 		return err
@@ -175,7 +176,7 @@ func (c *LoadCmd) print(w io.Writer, r load.Result) error {
 		return nil
 	}
 	for _, line := range r.Verify.First {
-		if _, err := fmt.Fprintln(w, "  "+visible(line)); err != nil {
+		if _, err := fmt.Fprintln(w, "  "+terminal.Visible(line)); err != nil {
 			return err
 		}
 	}

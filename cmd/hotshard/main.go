@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/hotshard/hotshard/internal/terminal"
 )
 
 // Exit codes.
@@ -111,7 +113,7 @@ func run(ctx context.Context, args []string, std streams) int {
 		return exitOK
 	}
 	if err != nil {
-		fmt.Fprintln(std.err, "hotshard:", message(wrongUsage(err)))
+		fmt.Fprintln(std.err, "hotshard:", terminal.Lines(wrongUsage(err)))
 		return exitUsage
 	}
 	return outcome(ctx, command.Run(), std)
@@ -127,7 +129,7 @@ func outcome(ctx context.Context, err error, std streams) int {
 	if interrupted && errors.Is(err, context.Canceled) {
 		err = why
 	}
-	fmt.Fprintln(std.err, "hotshard:", message(err.Error()))
+	fmt.Fprintln(std.err, "hotshard:", terminal.Lines(err.Error()))
 	if interrupted {
 		return why.exitCode()
 	}

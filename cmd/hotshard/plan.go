@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/hotshard/hotshard/internal/bill"
+	"github.com/hotshard/hotshard/internal/terminal"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/plan"
 )
@@ -226,11 +227,11 @@ func (s shownPlan) print(out io.Writer) error {
 	if s.Day == nil {
 		return nil
 	}
-	t := newTable("a day's", "reckoned", "USD")
+	t := terminal.NewTable("a day's", "reckoned", "USD")
 	for _, l := range s.Day.Lines {
-		t.row(l.Item, l.Reckoned, fmt.Sprintf("%.2f", l.Day))
+		t.Row(l.Item, l.Reckoned, fmt.Sprintf("%.2f", l.Day))
 	}
-	t.row("sum", fmt.Sprintf("%v writes a second; reads of callers not counted", s.Day.Writes), fmt.Sprintf("%.2f", s.Day.Total))
+	t.Row("sum", fmt.Sprintf("%v writes a second; reads of callers not counted", s.Day.Writes), fmt.Sprintf("%.2f", s.Day.Total))
 	_, err := fmt.Fprintln(out, t.Render())
 	return err
 }
@@ -256,7 +257,7 @@ func cents(c plan.Cost) cost {
 }
 
 func (p planned) print(out io.Writer) error {
-	t := newTable()
+	t := terminal.NewTable()
 	capped := ""
 	if p.Capped {
 		capped = fmt.Sprintf("; a count was cut off at %d", shard.MaxShards)
@@ -271,7 +272,7 @@ func (p planned) print(out io.Writer) error {
 		{"a month provisioned", p.MonthlyCost.Provisioned.String()},
 		{"prices", p.MonthlyCost.Prices.String()},
 	} {
-		t.row(row...)
+		t.Row(row...)
 	}
 	_, err := fmt.Fprintln(out, t.Render())
 	return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/rollup/audit"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/terminal"
 )
 
 // ReplayCmd is hotshard replay.
@@ -125,13 +126,13 @@ func (c *ReplayCmd) show(std streams, r replayed) error {
 	}
 	var text strings.Builder
 	if len(r.Left) > 0 {
-		t := newTable("failure left", "records", "last", "reason")
+		t := terminal.NewTable("failure left", "records", "last", "reason")
 		unknown := 0
 		for _, f := range r.Left {
 			if !f.Known {
 				unknown++
 			}
-			t.row(name(f.Text), f.Records, f.Last.Format("2006-01-02T15:04:05Z"), f.Reason)
+			t.Row(terminal.Name(f.Text), f.Records, f.Last.Format("2006-01-02T15:04:05Z"), f.Reason)
 		}
 		fmt.Fprintln(&text, t.Render())
 		if unknown > 0 {

@@ -21,6 +21,7 @@ import (
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/live"
 	"github.com/hotshard/hotshard/internal/report"
+	"github.com/hotshard/hotshard/internal/terminal"
 )
 
 // ReportCmd writes one HTML file about the heat of a time.
@@ -50,7 +51,7 @@ func (c *ReportCmd) Validate() error {
 	}
 	switch {
 	case c.Since < minReport || c.Since > most:
-		return fmt.Errorf("--since %v: want %v to %v", durationText(c.Since), durationText(minReport), durationText(most))
+		return fmt.Errorf("--since %v: want %v to %v", terminal.Duration(c.Since), terminal.Duration(minReport), terminal.Duration(most))
 	case !(c.Sample >= report.MinShare && c.Sample <= 1):
 		return fmt.Errorf("--sample %v: want %v to 1", c.Sample, report.MinShare)
 	case c.Index != "" && !c.Stack:
@@ -100,9 +101,9 @@ func (c *ReportCmd) Run(ctx context.Context, std streams) (err error) {
 		return fmt.Errorf("writing the report: %w", err)
 	}
 	for _, line := range data.Summary {
-		fmt.Fprintln(std.out, visible(line))
+		fmt.Fprintln(std.out, terminal.Visible(line))
 	}
-	fmt.Fprintln(std.out, visible("report: "+c.Output))
+	fmt.Fprintln(std.out, terminal.Visible("report: "+c.Output))
 	return nil
 }
 
@@ -113,9 +114,9 @@ func (c *ReportCmd) ofStack(ctx context.Context, config aws.Config, calls *callC
 		return report.Data{}, err
 	}
 	s.To = time.Now().UTC().Truncate(time.Second)
-	s.From, s.Table = s.To.Add(-c.Since), w.name
+	s.From, s.Table = s.To.Add(-c.Since), w.Name
 	r := report.FromWindows(s)
-	for window, err := range w.source.Windows(ctx, s.From, s.To, r.Step()) {
+	for window, err := range w.Source.Windows(ctx, s.From, s.To, r.Step()) {
 		if err != nil {
 			return report.Data{}, c.explain(err)
 		}
@@ -143,14 +144,14 @@ func (c *ReportCmd) ofTable(ctx context.Context, std streams, config aws.Config,
 	}
 	s.From, s.To = p.From, p.To()
 	if !found.OfEngine() {
-		fmt.Fprintf(std.err, "reading up to %d slices of each stream shard, about one a second: some %s\n", p.Strata, durationText(time.Duration(p.Strata)*time.Second))
+		fmt.Fprintf(std.err, "reading up to %d slices of each stream shard, about one a second: some %s\n", p.Strata, terminal.Duration(time.Duration(p.Strata)*time.Second))
 	}
 	add, finish := func(int) {}, func() {}
 	defer func() { finish() }()
 	r := report.FromSample(s, p)
 	sampler := live.Sampler{
 		Streams: dynamodbstreams.NewFromConfig(config), Found: found, Plan: p,
-		Tell: func(sentence string) { fmt.Fprintln(std.err, visible(sentence)) },
+		Tell: func(sentence string) { fmt.Fprintln(std.err, terminal.Visible(sentence)) },
 		Progress: func(done, of int) {
 			if done == 1 {
 				add, finish = newProgress(std.err, of, "slices")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/load"
+	"github.com/hotshard/hotshard/internal/terminal"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -56,14 +57,14 @@ func (c *ShardsListCmd) Run(ctx context.Context, std streams) error {
 	if err := c.call(ctx, http.MethodGet, "/v1/shards", nil, &answer); err != nil {
 		return err
 	}
-	return c.print(std.out, answer, func() *grid {
-		t := newTable("type", "name", "shards", "max", "pinned", "since")
+	return c.print(std.out, answer, func() *terminal.Table {
+		t := terminal.NewTable("type", "name", "shards", "max", "pinned", "since")
 		for _, k := range answer.Keys {
 			since := ""
 			if n := len(k.History); n > 0 {
 				since = k.History[n-1].Time
 			}
-			t.row(k.Type, name(k.Name), k.Shards, k.Max, k.Pinned, since)
+			t.Row(k.Type, terminal.Name(k.Name), k.Shards, k.Max, k.Pinned, since)
 		}
 		return t
 	})
@@ -115,18 +116,18 @@ func (c *ShardsSetCmd) Run(ctx context.Context, std streams) error {
 
 func (a api) printOne(out io.Writer, k httpapi.ShardCount) error {
 	if !a.JSON {
-		fmt.Fprintf(out, "%s %s: %d write shards (at most %d so far), pinned: %v\n", k.Type, visible(string(k.Name)), k.Shards, k.Max, k.Pinned)
+		fmt.Fprintf(out, "%s %s: %d write shards (at most %d so far), pinned: %v\n", k.Type, terminal.Visible(string(k.Name)), k.Shards, k.Max, k.Pinned)
 	}
-	return a.print(out, k, func() *grid {
-		t := newTable("from", "shards", "by", "why")
+	return a.print(out, k, func() *terminal.Table {
+		t := terminal.NewTable("from", "shards", "by", "why")
 		for _, c := range k.History {
-			t.row(c.Time, c.Shards, c.By, c.Why)
+			t.Row(c.Time, c.Shards, c.By, c.Why)
 		}
 		return t
 	})
 }
 
-func (a api) print(out io.Writer, answer any, table func() *grid) error {
+func (a api) print(out io.Writer, answer any, table func() *terminal.Table) error {
 	if a.JSON {
 		return printJSON(out, answer)
 	}

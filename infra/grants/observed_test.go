@@ -19,6 +19,7 @@ import (
 	"github.com/hotshard/hotshard/internal/hotkey"
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/local/eventsource"
 	"github.com/hotshard/hotshard/internal/rollup"
 	"github.com/hotshard/hotshard/internal/rollup/compact"
 	"github.com/hotshard/hotshard/internal/runtimeapi"
@@ -173,13 +174,13 @@ func (s *system) read(at time.Time) {
 // they have had all.
 func (s *system) deliver() (catchUp func()) {
 	s.t.Helper()
-	source, err := local.OpenStream(s.t.Context(), enginetest.Streams(s.t, s.db), s.names.Items)
+	source, err := eventsource.OpenStream(s.t.Context(), enginetest.Streams(s.t, s.db), s.names.Items)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	mappings := map[string]*local.Mapping{}
+	mappings := map[string]*eventsource.Mapping{}
 	for _, function := range []string{Hotkeys, Aggregator} {
-		m, err := local.NewMapping(local.MappingOptions{
+		m, err := eventsource.NewMapping(eventsource.MappingOptions{
 			Name: function, Source: source, Handler: s.functions[function], Checkpoints: s.db, CheckpointTable: local.CheckpointTable(s.names),
 			FailureFile: filepath.Join(s.t.TempDir(), "failures"), BatchSize: 1000, TumblingWindow: time.Second, Attempts: 3, Bisect: true, PartialFailures: true,
 		})

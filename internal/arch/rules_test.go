@@ -3,7 +3,7 @@ package arch
 // Groups of packages. A pattern is a path in this module, or a full import path
 // elsewhere; /... at its end takes in what is below; std is the standard library.
 var (
-	leaves  = []string{"pkg/...", "internal/topk", "internal/heat", "internal/heat/count", "internal/report", "internal/ddbstream", "internal/workload", "internal/schema/...", "internal/document", "internal/dynamo/record", "internal/metrics", "internal/memo", "internal/awshttp", "internal/rollup/partial", "internal/rollup/board", "internal/schedule"}
+	leaves  = []string{"pkg/...", "internal/topk", "internal/heat", "internal/heat/count", "internal/report", "internal/ddbstream", "internal/workload", "internal/schema/...", "internal/document", "internal/dynamo/record", "internal/metrics", "internal/memo", "internal/awshttp", "internal/rollup/partial", "internal/rollup/board", "internal/schedule", "internal/terminal"}
 	wings   = []string{"pkg/shard/table", "pkg/shard/migrate", "pkg/shard/counters", "pkg/shard/events", "pkg/shard/boards", "pkg/shard/sessions", "pkg/shard/limits", "pkg/shard/once", "pkg/shard/spread"}
 	domain  = []string{"internal/ingest", "internal/query", "internal/hotkey", "internal/rollup"}
 	mains   = []string{"cmd/...", "functions/..."}
@@ -65,7 +65,16 @@ var rules = []rule{
 	},
 	{
 		name: "the engine and the event source mapping know no handler",
-		of:   []string{"internal/local"}, deny: domain, deep: true, breach: edge{"internal/local", "internal/rollup"},
+		of:   []string{"internal/local", "internal/local/eventsource"}, deny: domain, deep: true, breach: edge{"internal/local/eventsource", "internal/rollup"},
+	},
+	{
+		name: "the engine knows nothing of what reads its streams",
+		of:   []string{"internal/local"}, deny: []string{"internal/local/..."}, deep: true, breach: edge{"internal/local", "internal/local/eventsource"},
+	},
+	{
+		name: "the model of partitions and the items of requests are pure",
+		of:   []string{"internal/local/partitions", "internal/local/jsonitem"}, deny: []string{everything}, allow: []string{"std"}, deep: true,
+		breach: edge{"internal/local/partitions", "internal/local/limiter"},
 	},
 	{
 		name: "topk is pure",
@@ -73,8 +82,8 @@ var rules = []rule{
 		breach: edge{"internal/topk", sdk + "aws"},
 	},
 	{
-		name: "topk and pkg/shard do no input or output",
-		of:   []string{"internal/topk", "pkg/shard"}, deny: []string{"net/...", "os/exec", "database/..."}, deep: true,
+		name: "what is pure does no input or output",
+		of:   []string{"internal/topk", "pkg/shard", "internal/local/partitions", "internal/local/jsonitem"}, deny: []string{"net/...", "os/exec", "database/..."}, deep: true,
 		breach: edge{"internal/topk", "net/http"},
 	},
 	{

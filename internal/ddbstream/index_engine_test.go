@@ -19,6 +19,7 @@ import (
 	"github.com/hotshard/hotshard/internal/ddbstream"
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/local/eventsource"
 	"github.com/hotshard/hotshard/internal/local/limiter"
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -145,12 +146,12 @@ func (a adder) Invoke(_ context.Context, payload []byte) ([]byte, error) {
 // recorded adds up what the table's stream tells.
 func recorded(t *testing.T, db *dynamodb.Client, table string, names schema.Names) map[partition]float64 {
 	t.Helper()
-	source, err := local.OpenStream(t.Context(), enginetest.Streams(t, db), table)
+	source, err := eventsource.OpenStream(t.Context(), enginetest.Streams(t, db), table)
 	if err != nil {
 		t.Fatal(err)
 	}
 	sum := adder{map[partition]float64{}}
-	mapping, err := local.NewMapping(local.MappingOptions{
+	mapping, err := eventsource.NewMapping(eventsource.MappingOptions{
 		Name: "test", Source: source, Handler: sum, Checkpoints: db, CheckpointTable: local.CheckpointTable(names),
 		FailureFile: filepath.Join(t.TempDir(), "failures.jsonl"), Attempts: 1,
 	})

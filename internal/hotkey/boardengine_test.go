@@ -15,6 +15,7 @@ import (
 	"github.com/hotshard/hotshard/internal/hotkey"
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/local/eventsource"
 	"github.com/hotshard/hotshard/internal/local/limiter"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
@@ -101,11 +102,11 @@ func playBoards(t *testing.T, db *dynamodb.Client, names schema.Names) {
 // drain delivers all that is in the stream of the items table to the handler.
 func drain(t *testing.T, f *fixture, db *dynamodb.Client, names schema.Names) {
 	t.Helper()
-	source, err := local.OpenStream(t.Context(), enginetest.Streams(t, db), names.Items)
+	source, err := eventsource.OpenStream(t.Context(), enginetest.Streams(t, db), names.Items)
 	if err != nil {
 		t.Fatal(err)
 	}
-	mapping, err := local.NewMapping(local.MappingOptions{
+	mapping, err := eventsource.NewMapping(eventsource.MappingOptions{
 		Name: "test", Source: source, Handler: f.handler, Checkpoints: db, CheckpointTable: local.CheckpointTable(names), Logger: discard,
 		FailureFile: filepath.Join(t.TempDir(), "failures.jsonl"), Attempts: 1, TumblingWindow: 10 * time.Second, PartialFailures: true,
 	})

@@ -19,6 +19,7 @@ import (
 	"github.com/hotshard/hotshard/internal/hotkey"
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/local/eventsource"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -103,11 +104,11 @@ func (f *foreign) put(t *testing.T, items ...map[string]types.AttributeValue) {
 // the rows.
 func (f *foreign) counted(t *testing.T) (units map[string]float64, rows []heat.Row) {
 	t.Helper()
-	source, err := local.OpenStream(t.Context(), enginetest.Streams(t, f.db), f.table)
+	source, err := eventsource.OpenStream(t.Context(), enginetest.Streams(t, f.db), f.table)
 	if err != nil {
 		t.Fatal(err)
 	}
-	mapping, err := local.NewMapping(local.MappingOptions{
+	mapping, err := eventsource.NewMapping(eventsource.MappingOptions{
 		Name: "foreign", Source: source, Handler: f.handler, Checkpoints: f.db, CheckpointTable: local.CheckpointTable(f.names), Logger: discard,
 		FailureFile: filepath.Join(t.TempDir(), "failures.jsonl"), Attempts: 1, TumblingWindow: 10 * time.Second, PartialFailures: true,
 	})

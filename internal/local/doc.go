@@ -1,7 +1,5 @@
-// Package local is the deployed system's surroundings on one machine: Amazon's
-// DynamoDB Local as a child process, clients for it, the tables, and an event
-// source mapping that reads a table's stream and invokes a handler as Lambda
-// does.
+// Package local is Amazon's DynamoDB Local as a child process, with clients for it and
+// the tables of a deployment.
 //
 //	engine, err := local.StartEngine(ctx, local.Options{CacheDir: dir})
 //	if err != nil {

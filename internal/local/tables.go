@@ -10,6 +10,12 @@ import (
 	"github.com/hotshard/hotshard/internal/schema/tableinput"
 )
 
+// Keys of the checkpoint table.
+const (
+	CheckpointPartitionKey = "mapping"
+	CheckpointSortKey      = "stream_shard"
+)
+
 // CheckpointTable names the table in which the mappings of a deployment keep
 // their checkpoints: <prefix>checkpoints.
 func CheckpointTable(names schema.Names) string {
@@ -20,7 +26,7 @@ func CheckpointTable(names schema.Names) string {
 // checkpoints'.
 func Tables(names schema.Names) []schema.Table {
 	return append(schema.Tables(names), schema.Table{
-		Name: CheckpointTable(names), PartitionKey: checkpointPK, SortKey: checkpointSK,
+		Name: CheckpointTable(names), PartitionKey: CheckpointPartitionKey, SortKey: CheckpointSortKey,
 	})
 }
 

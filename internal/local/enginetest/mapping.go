@@ -12,6 +12,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/eventsource"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -23,21 +24,21 @@ var StreamShards = lane.Runs(2, 4)
 // StreamShards by a hash of the items, until the test ends or stop is called, which
 // drains it. The same name goes on where it was; another starts from the beginning. With
 // change, which may be nil, other options can be set.
-func Deliver(t testing.TB, db *dynamodb.Client, names schema.Names, name string, handler local.Handler, change func(*local.MappingOptions)) (stop func()) {
+func Deliver(t testing.TB, db *dynamodb.Client, names schema.Names, name string, handler eventsource.Handler, change func(*eventsource.MappingOptions)) (stop func()) {
 	t.Helper()
 	access, err := db.Options().Credentials.Retrieve(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := local.OpenStream(t.Context(), local.Streams(aws.ToString(db.Options().BaseEndpoint), access.AccessKeyID), names.Items)
+	source, err := eventsource.OpenStream(t.Context(), local.Streams(aws.ToString(db.Options().BaseEndpoint), access.AccessKeyID), names.Items)
 	if err != nil {
 		t.Fatal(err)
 	}
-	virtual, err := local.NewVirtual(source, local.VirtualOptions{Shards: StreamShards, Seed: 7, Spread: local.ByItem})
+	virtual, err := eventsource.NewVirtual(source, eventsource.VirtualOptions{Shards: StreamShards, Seed: 7, Spread: eventsource.ByItem})
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := local.MappingOptions{
+	o := eventsource.MappingOptions{
 		Name: name, Source: virtual, Handler: handler,
 		Checkpoints: db, CheckpointTable: local.CheckpointTable(names), FailureFile: filepath.Join(t.TempDir(), "failures.jsonl"),
 		BatchSize: 100, BatchingWindow: 20 * time.Millisecond, TumblingWindow: time.Second,
@@ -50,9 +51,9 @@ func Deliver(t testing.TB, db *dynamodb.Client, names schema.Names, name string,
 }
 
 // drained runs a mapping until stop, which drains it and may be called again.
-func drained(t testing.TB, o local.MappingOptions) (stop func()) {
+func drained(t testing.TB, o eventsource.MappingOptions) (stop func()) {
 	t.Helper()
-	mapping, err := local.NewMapping(o)
+	mapping, err := eventsource.NewMapping(o)
 	if err != nil {
 		t.Fatal(err)
 	}

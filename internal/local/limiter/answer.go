@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/hotshard/hotshard/internal/local/partitions"
 )
 
 // The texts that AWS sends.
@@ -28,38 +30,38 @@ type throttlingReason struct {
 	Resource string `json:"resource"`
 }
 
-// reason names the limit that was met as AWS does: resource, operation, limit.
-func (d denial) reason() throttlingReason {
+// reasonOf names the limit that was met as AWS does: resource, operation, limit.
+func reasonOf(d partitions.Denial) throttlingReason {
 	name := "Table"
-	if d.indexName != "" {
+	if d.Index != "" {
 		name = "Index"
 	}
-	if d.write {
+	if d.Write {
 		name += "Write"
 	} else {
 		name += "Read"
 	}
 	switch {
-	case !d.ofTable:
+	case !d.OfTable:
 		name += "KeyRangeThroughputExceeded"
-	case d.onDemand:
+	case d.OnDemand:
 		name += "MaxOnDemandThroughputExceeded"
 	default:
 		name += "ProvisionedThroughputExceeded"
 	}
-	return throttlingReason{name, d.arn}
+	return throttlingReason{name, d.ARN}
 }
 
 // refuse answers a request that was not admitted, and counts it. A partition's
 // limit, and a provisioned table's, is a ProvisionedThroughputExceededException; that of an
 // on-demand table alone a ThrottlingException, which spells its reasons in lower case.
-func (c *call) refuse(denied []denial) (*http.Response, error) {
+func (c *call) refuse(denied []partitions.Denial) (*http.Response, error) {
 	c.l.refused(c.operation, denied)
 	var reasons []throttlingReason
 	provisioned := false
 	for _, d := range denied {
-		provisioned = provisioned || !d.ofTable || !d.onDemand
-		if reason := d.reason(); !slices.Contains(reasons, reason) {
+		provisioned = provisioned || !d.OfTable || !d.OnDemand
+		if reason := reasonOf(d); !slices.Contains(reasons, reason) {
 			reasons = append(reasons, reason)
 		}
 	}
@@ -83,7 +85,7 @@ type cancellationReason struct {
 }
 
 // cancel answers a transaction whose actions were not all admitted.
-func (c *call) cancel(denied [][]denial) (*http.Response, error) {
+func (c *call) cancel(denied [][]partitions.Denial) (*http.Response, error) {
 	c.l.refused(c.operation, slices.Concat(denied...))
 	reasons := make([]cancellationReason, len(denied))
 	for i, d := range denied {
@@ -133,12 +135,12 @@ func (c *call) conflict() (*http.Response, error) {
 }
 
 // refusal is an error of the limiter's own, as DynamoDB sends errors.
-func (c *call) refusal(members any) (*http.Response, error) {
-	return c.answer(http.StatusBadRequest, members)
+func (e *exchange) refusal(members any) (*http.Response, error) {
+	return e.answer(http.StatusBadRequest, members)
 }
 
 // answer is one of the limiter's own, as DynamoDB sends it.
-func (c *call) answer(status int, members any) (*http.Response, error) {
+func (e *exchange) answer(status int, members any) (*http.Response, error) {
 	body, err := encode(members)
 	if err != nil {
 		return nil, fmt.Errorf("writing an answer: %w", err)
@@ -152,7 +154,7 @@ func (c *call) answer(status int, members any) (*http.Response, error) {
 			"X-Amz-Crc32":      {checksum(body)},
 			"X-Amzn-Requestid": {rand.Text()},
 		},
-		Request: c.req,
+		Request: e.req,
 	}
 	setBody(resp, body)
 	return resp, nil

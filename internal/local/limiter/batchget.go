@@ -7,6 +7,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/hotshard/hotshard/internal/local/jsonitem"
+	"github.com/hotshard/hotshard/internal/local/partitions"
 )
 
 // tableKeys is a table's part of a BatchGetItem.
@@ -51,19 +54,20 @@ type batchKey struct {
 	name  string // the table's, as the caller wrote it
 	id    string
 	text  jsontext.Value // as the caller wrote it
-	least charge
+	least partitions.Charge
 }
 
 // batchKeys are the keys of a batch, in the order of the tables' names.
 type batchKeys struct {
+	*call
 	requests map[string]tableKeys
 	sent     []batchKey
 	held     map[string][]jsontext.Value
-	taken    []charge
-	denied   []denial
+	taken    []partitions.Charge
+	denied   []partitions.Denial
 }
 
-func (c *call) batchGet() (*http.Response, error) {
+func batchGet(c *call) (*http.Response, error) {
 	var body struct {
 		RequestItems           map[string]tableKeys
 		ReturnConsumedCapacity string
@@ -71,17 +75,17 @@ func (c *call) batchGet() (*http.Response, error) {
 	if !understood(c.body, &body) {
 		return c.pass()
 	}
-	keys, err := c.batchKeys(body.RequestItems)
+	b := &batchKeys{call: c, requests: body.RequestItems, held: map[string][]jsontext.Value{}}
+	keys, err := b.keys()
 	if err != nil {
 		return c.giveUp(err)
 	}
-	b := c.admitKeys(keys)
-	b.requests = body.RequestItems
+	b.admit(keys)
 	if b.sent == nil {
 		return c.refuse(b.denied)
 	}
 	c.l.withheld(c.operation, len(b.denied), b.denied)
-	r, err := c.batchGetSend(b, body.ReturnConsumedCapacity)
+	r, err := b.forward(body.ReturnConsumedCapacity)
 	if err != nil {
 		return nil, err
 	}
@@ -91,17 +95,17 @@ func (c *call) batchGet() (*http.Response, error) {
 	return r.response()
 }
 
-// batchKeys makes out the keys of a batch. It fails with errRefused for one that
+// keys makes out the keys of a batch. It fails with errRefused for one that
 // the engine will not take.
-func (c *call) batchKeys(requests map[string]tableKeys) ([]batchKey, error) {
+func (b *batchKeys) keys() ([]batchKey, error) {
 	var keys []batchKey
-	for _, name := range slices.Sorted(maps.Keys(requests)) {
-		t, err := c.describe(name)
+	for _, name := range slices.Sorted(maps.Keys(b.requests)) {
+		t, err := b.describe(name)
 		if err != nil {
 			return nil, err
 		}
-		for _, text := range requests[name].keys {
-			var key item
+		for _, text := range b.requests[name].keys {
+			var key jsonitem.Item
 			if t == nil || !understood(text, &key) {
 				return nil, errRefused
 			}
@@ -109,7 +113,7 @@ func (c *call) batchKeys(requests map[string]tableKeys) ([]batchKey, error) {
 			if !ok {
 				return nil, errRefused
 			}
-			least := charge{place: c.l.place(t.space, hash), units: leastRead(requests[name].consistent)}
+			least := t.Place(hash).Reads(leastRead(b.requests[name].consistent))
 			keys = append(keys, batchKey{t, name, name + "\x00" + whole, text, least})
 		}
 	}
@@ -119,10 +123,10 @@ func (c *call) batchKeys(requests map[string]tableKeys) ([]batchKey, error) {
 	return keys, nil
 }
 
-func (c *call) admitKeys(keys []batchKey) *batchKeys {
-	b := &batchKeys{held: map[string][]jsontext.Value{}}
+// admit lets through the keys that no limit is in the way of.
+func (b *batchKeys) admit(keys []batchKey) {
 	for _, k := range keys {
-		if denied := c.l.admit([]charge{k.least}); denied != nil {
+		if denied := b.l.gate.Admit([]partitions.Charge{k.least}); denied != nil {
 			b.held[k.name] = append(b.held[k.name], k.text)
 			b.denied = append(b.denied, denied...)
 		} else {
@@ -130,12 +134,11 @@ func (c *call) admitKeys(keys []batchKey) *batchKeys {
 			b.taken = append(b.taken, k.least)
 		}
 	}
-	return b
 }
 
-// batchGetSend sends what was admitted, and adds what was held to the
+// forward sends what was admitted, and adds what was held to the
 // UnprocessedKeys of the answer.
-func (c *call) batchGetSend(b *batchKeys, asked string) (*reply, error) {
+func (b *batchKeys) forward(asked string) (*reply, error) {
 	changed := object{}
 	askCapacity(changed, asked, totalCapacity)
 	if len(b.held) > 0 {
@@ -145,17 +148,17 @@ func (c *call) batchGetSend(b *batchKeys, asked string) (*reply, error) {
 		}
 		changed["RequestItems"] = text
 	}
-	r, err := c.send(changed)
+	r, err := b.send(changed)
 	if err != nil {
-		c.l.settle(c.operation, b.taken, b.taken) // they may have been read
+		b.l.settle(b.operation, b.taken, b.taken) // they may have been read
 		return nil, err
 	}
 	var got batchGetAnswer
 	if !r.ok() || !understood(r.body, &got) {
-		c.l.settle(c.operation, b.taken, nil)
+		b.l.settle(b.operation, b.taken, nil)
 		return r, nil
 	}
-	c.l.settle(c.operation, b.taken, b.charges(r, got))
+	b.l.settle(b.operation, b.taken, b.charges(r, got))
 	if len(b.held) == 0 {
 		return r, nil
 	}
@@ -166,7 +169,7 @@ func (c *call) batchGetSend(b *batchKeys, asked string) (*reply, error) {
 }
 
 type batchGetAnswer struct {
-	Responses       map[string][]item
+	Responses       map[string][]jsonitem.Item
 	UnprocessedKeys map[string]tableKeys
 }
 
@@ -191,23 +194,23 @@ func (b *batchKeys) sentTexts() map[string][]jsontext.Value {
 
 // charges are what the keys that were read cost: by the items' sizes, or where
 // those are hidden by a projection, what the engine says, spread evenly.
-func (b *batchKeys) charges(r *reply, got batchGetAnswer) []charge {
+func (b *batchKeys) charges(r *reply, got batchGetAnswer) []partitions.Charge {
 	read := map[string][]batchKey{}
 	for _, k := range b.sent {
 		if !slices.ContainsFunc(got.UnprocessedKeys[k.name].keys, k.is) {
 			read[k.name] = append(read[k.name], k)
 		}
 	}
-	var charges []charge
+	var charges []partitions.Charge
 	for name, keys := range read {
 		if b.requests[name].whole() {
 			charges = append(charges, sizedCharges(keys, got.Responses[name])...)
 			continue
 		}
-		surplus := -units(len(got.Responses[name])) * keys[0].least.units
+		surplus := -partitions.Units(len(got.Responses[name])) * keys[0].least.Units
 		for _, consumed := range r.consumed() {
-			if consumed.TableName == keys[0].tableName {
-				surplus += toUnits(consumed.CapacityUnits)
+			if consumed.TableName == keys[0].Table {
+				surplus += partitions.ToUnits(consumed.CapacityUnits)
 			}
 		}
 		charges = append(charges, spreadSurplus(leastCharges(keys), surplus)...)
@@ -217,43 +220,43 @@ func (b *batchKeys) charges(r *reply, got batchGetAnswer) []charge {
 
 // is tells whether a text is this key.
 func (k batchKey) is(text jsontext.Value) bool {
-	var key item
+	var key jsonitem.Item
 	understood(text, &key)
 	_, whole, ok := k.key.of(key)
 	return ok && k.id == k.name+"\x00"+whole
 }
 
-func leastCharges(keys []batchKey) []charge {
-	charges := make([]charge, len(keys))
+func leastCharges(keys []batchKey) []partitions.Charge {
+	charges := make([]partitions.Charge, len(keys))
 	for i, k := range keys {
 		charges[i] = k.least
 	}
 	return charges
 }
 
-func sizedCharges(keys []batchKey, items []item) []charge {
+func sizedCharges(keys []batchKey, items []jsonitem.Item) []partitions.Charge {
 	sizes := map[string]int{}
 	for _, it := range items {
 		if _, whole, ok := keys[0].key.of(it); ok {
-			sizes[keys[0].name+"\x00"+whole] = it.size()
+			sizes[keys[0].name+"\x00"+whole] = it.Size()
 		}
 	}
 	charges := leastCharges(keys)
 	for i, k := range keys {
-		charges[i].units *= blocks(sizes[k.id], readBlock) / unit
+		charges[i].Units *= blocks(sizes[k.id], readBlock) / partitions.Unit
 	}
 	return charges
 }
 
 // spreadSurplus adds to charges of equal price what the engine says beyond them,
 // in steps of that price.
-func spreadSurplus(charges []charge, surplus units) []charge {
-	n, price := units(len(charges)), charges[0].units
+func spreadSurplus(charges []partitions.Charge, surplus partitions.Units) []partitions.Charge {
+	n, price := partitions.Units(len(charges)), charges[0].Units
 	steps := max(0, surplus/price)
 	for i := range charges {
-		charges[i].units += steps / n * price
-		if units(i) < steps%n {
-			charges[i].units += price
+		charges[i].Units += steps / n * price
+		if partitions.Units(i) < steps%n {
+			charges[i].Units += price
 		}
 	}
 	return charges

@@ -6,36 +6,39 @@ import (
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/hotshard/hotshard/internal/local/jsonitem"
+	"github.com/hotshard/hotshard/internal/local/partitions"
 )
 
 // batchItem is a request in a batch of writes.
 type batchItem struct {
 	*write
 	text jsontext.Value // as the caller wrote it
-	cost []charge
+	cost []partitions.Charge
 	sent bool
 }
 
 type batchRequest struct {
-	PutRequest    *struct{ Item item }
-	DeleteRequest *struct{ Key item }
+	PutRequest    *struct{ Item jsonitem.Item }
+	DeleteRequest *struct{ Key jsonitem.Item }
 }
 
 // maxBatch is more than the 25 that the engine takes.
 const maxBatch = 100
 
-func (c *call) batchWrite() (*http.Response, error) {
+func batchWrite(c *call) (*http.Response, error) {
 	var body struct {
 		RequestItems map[string][]jsontext.Value
 	}
 	if !understood(c.body, &body) {
 		return c.pass()
 	}
-	items, err := c.batchItems(body.RequestItems)
-	if err != nil {
+	b := &batch{call: c, held: map[string][]jsontext.Value{}}
+	if err := b.read(body.RequestItems); err != nil {
 		return c.giveUp(err)
 	}
-	b := c.admitItems(items)
+	b.admit()
 	if b.taken == nil && b.conflicts == 0 {
 		return c.refuse(b.denied)
 	}
@@ -44,32 +47,32 @@ func (c *call) batchWrite() (*http.Response, error) {
 	if b.taken == nil {
 		return c.answer(http.StatusOK, map[string]any{"UnprocessedItems": b.held})
 	}
-	defer b.end(c.l)
-	return c.batchSend(b)
+	defer b.end()
+	return b.forward()
 }
 
 // batch is a BatchWriteItem of which some items may be held back.
 type batch struct {
+	*call
 	items     []*batchItem
 	held      map[string][]jsontext.Value
-	taken     []charge
-	denied    []denial
+	taken     []partitions.Charge
+	denied    []partitions.Denial
 	throttled int // items
 	conflicts int // items
 }
 
-// admitItems lets through what no limit and no transaction is in the way of. What
+// admit lets through what no limit and no transaction is in the way of. What
 // is in a transaction goes back to the caller too: BatchWriteItem has no exception for it.
-func (c *call) admitItems(items []*batchItem) *batch {
-	b := &batch{items: items, held: map[string][]jsontext.Value{}}
-	for _, i := range items {
-		denied := c.l.admit(i.cost)
+func (b *batch) admit() {
+	for _, i := range b.items {
+		denied := b.l.gate.Admit(i.cost)
 		switch {
 		case denied != nil:
 			b.denied = append(b.denied, denied...)
 			b.throttled++
-		case !c.l.beginWrite(i.item()):
-			c.l.settle(c.operation, i.cost, i.cost[:1])
+		case !b.l.holds.BeginWrite(i.item()):
+			b.l.settle(b.operation, i.cost, i.cost[:1])
 			b.conflicts++
 		default:
 			i.sent = true
@@ -78,47 +81,45 @@ func (c *call) admitItems(items []*batchItem) *batch {
 		}
 		b.held[i.name] = append(b.held[i.name], i.text)
 	}
-	return b
 }
 
-func (b *batch) end(l *Limiter) {
+func (b *batch) end() {
 	for _, i := range b.items {
 		if i.sent {
-			l.endWrite(i.item())
+			b.l.holds.EndWrite(i.item())
 		}
 	}
 }
 
-// batchItems makes out a batch's writes and what they cost, in the order of the
+// read makes out a batch's writes and what they cost, in the order of the
 // tables' names. It fails with errRefused for a batch that the engine will not take.
-func (c *call) batchItems(requests map[string][]jsontext.Value) ([]*batchItem, error) {
-	var items []*batchItem
+func (b *batch) read(requests map[string][]jsontext.Value) error {
 	var writes []*write
 	for _, name := range slices.Sorted(maps.Keys(requests)) {
 		for _, text := range requests[name] {
-			w, err := c.batchWriteOf(name, text)
+			w, err := b.write(name, text)
 			if err != nil {
-				return nil, err
+				return err
 			}
-			items = append(items, &batchItem{write: w, text: text})
+			b.items = append(b.items, &batchItem{write: w, text: text})
 			writes = append(writes, w)
 		}
 	}
-	if len(items) == 0 || len(items) > maxBatch {
-		return nil, errRefused
+	if len(b.items) == 0 || len(b.items) > maxBatch {
+		return errRefused
 	}
-	found, err := c.fetch(writes...)
+	found, err := b.fetch(writes...)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for _, i := range items {
+	for _, i := range b.items {
 		i.look(found[i.id()])
-		i.cost = c.l.cost(i.table, i.hash, i.before.item, i.after.item)
+		i.cost = i.table.cost(i.hash, i.before.item, i.after.item)
 	}
-	return items, nil
+	return nil
 }
 
-func (c *call) batchWriteOf(table string, text jsontext.Value) (*write, error) {
+func (b *batch) write(table string, text jsontext.Value) (*write, error) {
 	var request batchRequest
 	if !understood(text, &request) {
 		return nil, errRefused
@@ -132,35 +133,35 @@ func (c *call) batchWriteOf(table string, text jsontext.Value) (*write, error) {
 	default:
 		return nil, errRefused
 	}
-	w, err := c.newWrite(kind, body)
+	w, err := b.newWrite(kind, body)
 	if w == nil && err == nil {
 		err = errRefused
 	}
 	return w, err
 }
 
-// batchSend sends what was admitted, and adds what was held to the
+// forward sends what was admitted, and adds what was held to the
 // UnprocessedItems of the answer.
-func (c *call) batchSend(b *batch) (*http.Response, error) {
+func (b *batch) forward() (*http.Response, error) {
 	sent := map[string][]jsontext.Value{}
 	for _, i := range b.items {
 		if i.sent {
 			sent[i.name] = append(sent[i.name], i.text)
 		}
 	}
-	r, err := c.sendPart(sent, len(b.held) > 0)
+	r, err := b.sendPart(sent, len(b.held) > 0)
 	if err != nil {
-		c.l.settle(c.operation, b.taken, b.taken) // it may have been written
+		b.l.settle(b.operation, b.taken, b.taken) // it may have been written
 		return nil, err
 	}
 	var got struct {
 		UnprocessedItems map[string][]jsontext.Value
 	}
 	if !r.ok() || !understood(r.body, &got) {
-		c.l.settle(c.operation, b.taken, nil)
+		b.l.settle(b.operation, b.taken, nil)
 		return r.response()
 	}
-	c.l.settle(c.operation, b.taken, c.batchCharges(b.items, got.UnprocessedItems))
+	b.l.settle(b.operation, b.taken, b.charges(got.UnprocessedItems))
 	if len(b.held) > 0 {
 		for name, left := range got.UnprocessedItems {
 			b.held[name] = append(b.held[name], left...)
@@ -173,29 +174,29 @@ func (c *call) batchSend(b *batch) (*http.Response, error) {
 }
 
 // sendPart sends a batch with the RequestItems that are left of it, or as it came.
-func (c *call) sendPart(items any, part bool) (*reply, error) {
+func (b *batch) sendPart(items any, part bool) (*reply, error) {
 	if !part {
-		return c.send(nil)
+		return b.send(nil)
 	}
 	text, err := encode(items)
 	if err != nil {
 		return nil, err
 	}
-	return c.send(object{"RequestItems": text})
+	return b.send(object{"RequestItems": text})
 }
 
-// batchCharges are those of the items that were sent and not left.
-func (c *call) batchCharges(items []*batchItem, left map[string][]jsontext.Value) []charge {
+// charges are those of the items that were sent and not left.
+func (b *batch) charges(left map[string][]jsontext.Value) []partitions.Charge {
 	skip := map[string]bool{}
 	for name, texts := range left {
 		for _, text := range texts {
-			if w, err := c.batchWriteOf(name, text); err == nil {
+			if w, err := b.write(name, text); err == nil {
 				skip[w.id()] = true
 			}
 		}
 	}
-	var charges []charge
-	for _, i := range items {
+	var charges []partitions.Charge
+	for _, i := range b.items {
 		if i.sent && !skip[i.id()] {
 			charges = append(charges, i.cost...)
 		}

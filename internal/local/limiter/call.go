@@ -30,21 +30,28 @@ func quoted(word string) jsontext.Value { return jsontext.Value(`"` + word + `"`
 
 // call is one request on its way through the limiter.
 type call struct {
-	l         *Limiter
+	exchange
+	l *Limiter
+}
+
+// exchange is a request of the caller's, and what can be asked of the engine and answered
+// in its place.
+type exchange struct {
+	base      http.RoundTripper // to the engine
 	req       *http.Request
 	operation string
 	body      []byte
 }
 
 // pass sends the request as it came.
-func (c *call) pass() (*http.Response, error) {
-	return c.l.options.Base.RoundTrip(c.request(c.operation, c.body))
+func (e *exchange) pass() (*http.Response, error) {
+	return e.base.RoundTrip(e.request(e.operation, e.body))
 }
 
 // request is the caller's with another operation and body. It keeps the
 // caller's credentials, which may name a database.
-func (c *call) request(operation string, body []byte) *http.Request {
-	req := c.req.Clone(c.req.Context())
+func (e *exchange) request(operation string, body []byte) *http.Request {
+	req := e.req.Clone(e.req.Context())
 	req.Header.Set("X-Amz-Target", targetPrefix+operation)
 	req.Header.Del("Content-Length")
 	req.ContentLength = int64(len(body))
@@ -59,33 +66,33 @@ func (c *call) request(operation string, body []byte) *http.Request {
 }
 
 // with returns the request's body with some members changed.
-func (c *call) with(changed object) (object, error) {
+func (e *exchange) with(changed object) (object, error) {
 	var members object
-	if err := json.Unmarshal(c.body, &members, lenient); err != nil {
-		return nil, fmt.Errorf("reading %s: %w", c.operation, err)
+	if err := json.Unmarshal(e.body, &members, lenient); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", e.operation, err)
 	}
 	maps.Copy(members, changed)
 	return members, nil
 }
 
 // send sends the request with some members changed, and reads the answer.
-func (c *call) send(changed object) (*reply, error) {
-	members, err := c.with(changed)
+func (e *exchange) send(changed object) (*reply, error) {
+	members, err := e.with(changed)
 	if err != nil {
 		return nil, err
 	}
-	return c.ask(c.operation, members)
+	return e.ask(e.operation, members)
 }
 
 // ask sends a request of the limiter's own making, and reads the answer.
-func (c *call) ask(operation string, members any) (*reply, error) {
+func (e *exchange) ask(operation string, members any) (*reply, error) {
 	body, err := encode(members)
 	if err != nil {
 		return nil, fmt.Errorf("writing %s: %w", operation, err)
 	}
-	req := c.request(operation, body)
+	req := e.request(operation, body)
 	req.Header.Set("Accept-Encoding", "identity") // so that the answer can be read
-	resp, err := c.l.options.Base.RoundTrip(req)
+	resp, err := e.base.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,10 @@
 package limiter
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/hotshard/hotshard/internal/local/partitions"
+)
 
 // consumption is what an answer says that a request consumed in one table.
 type consumption struct {
@@ -62,4 +66,19 @@ func (r *reply) consumed() []consumption {
 		return []consumption{one}
 	}
 	return nil
+}
+
+// Sizes that one unit pays for, and the least that a read pays, from
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html
+const (
+	writeBlock  = 1024
+	readBlock   = 4096
+	eventual    = partitions.Unit / 2
+	transaction = 2 // times the units of the same operation outside
+)
+
+// blocks is what an item of a size in bytes costs: a unit for every block begun,
+// and one for an item that does not exist.
+func blocks(size, block int) partitions.Units {
+	return max(1, partitions.Units((size+block-1)/block)) * partitions.Unit
 }

@@ -28,7 +28,7 @@ func (c *call) describe(name string) (*table, error) {
 	if !r.ok() || !understood(r.body, &d) || len(d.Table.KeySchema) == 0 {
 		return nil, nil
 	}
-	return c.l.learn(id, c.l.newTable(d)), nil
+	return c.l.learn(id, newTable(c.l.gate, d)), nil
 }
 
 // learn keeps a table, unless another call was faster.
@@ -58,16 +58,16 @@ func (c *call) tableID(name string) string { return c.database() + "\x00" + name
 
 // database tells databases apart: engines may have one for each access key and
 // region.
-func (c *call) database() string {
-	_, scope, _ := strings.Cut(c.req.Header.Get("Authorization"), "Credential=")
+func (e *exchange) database() string {
+	_, scope, _ := strings.Cut(e.req.Header.Get("Authorization"), "Credential=")
 	scope, _, _ = strings.Cut(scope, ",")
 	parts := append(strings.Split(scope, "/"), "", "", "") // access key, day, region, ...
-	return strings.Join([]string{c.req.URL.Host, parts[0], parts[2]}, "\x00")
+	return strings.Join([]string{e.req.URL.Host, parts[0], parts[2]}, "\x00")
 }
 
 // changeTable passes a call that makes, changes or deletes a table, and forgets
 // what was known of it.
-func (c *call) changeTable() (*http.Response, error) {
+func changeTable(c *call) (*http.Response, error) {
 	var body struct{ TableName string }
 	if understood(c.body, &body) {
 		defer c.forget(body.TableName)

@@ -2,24 +2,27 @@ package limiter
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/local/partitions"
 )
 
 // Limiter is an http.RoundTripper for clients of DynamoDB. It is safe for
 // concurrent use.
 type Limiter struct {
-	options   Options
-	writeRate rate // of a partition
-	readRate  rate
-	tableRate rate
+	options Options
+	gate    *partitions.Gate
+	holds   *partitions.Holds
 
-	mu     sync.Mutex // guards what follows and every bucket
+	mu     sync.Mutex // guards what follows
 	tables map[string]*table
-	holds  *holds
 	stats  *counts
 }
 
@@ -30,33 +33,76 @@ func New(options Options) (*Limiter, error) {
 	}
 	o := options.withDefaults()
 	return &Limiter{
-		options:   o,
-		writeRate: newRate(o.PartitionWCU, o.Burst),
-		readRate:  newRate(o.PartitionRCU, o.Burst),
-		tableRate: newRate(o.TableWCU, o.Burst),
-		tables:    map[string]*table{},
-		holds:     newHolds(),
-		stats:     newCounts(),
+		options: o,
+		gate: partitions.New(partitions.Limits{
+			Partitions: o.Partitions, PartitionWCU: o.PartitionWCU, PartitionRCU: o.PartitionRCU, TableWCU: o.TableWCU,
+			Burst: o.Burst, SplitAfter: o.SplitAfter, Seed: o.Seed, Now: o.Now,
+		}),
+		holds:  partitions.NewHolds(o.TransactionHold, o.Now),
+		tables: map[string]*table{},
+		stats:  newCounts(),
 	}, nil
 }
 
-func (l *Limiter) now() int64 { return l.options.Now().UnixNano() }
+// Partition returns the partition, counted from 0, that a partition key begins on
+// in every table and index: key is a string's text, a number's digits (42, -1,
+// 15e-1), or a binary value in base64. The key's hash says which: partitions begin
+// as equal ranges of hashes. It does not follow splits.
+func (l *Limiter) Partition(key string) int { return l.gate.Partition(key) }
+
+// Partitions tells how many partitions a table has now, its indexes not counted.
+// One that no request has named yet has those that it will begin with; of tables of
+// one name in several databases it is the one with the most.
+func (l *Limiter) Partitions(table string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.partitions(spaceName{table: table})
+}
+
+func (l *Limiter) partitions(name spaceName) int {
+	most := l.options.Partitions
+	for _, t := range l.tables {
+		for _, s := range append(slices.Clone(t.global), t.Space) {
+			if nameOf(s) == name {
+				most = max(most, s.Partitions())
+			}
+		}
+	}
+	return most
+}
+
+// settle replaces what was taken at admission by the true charges, and counts those.
+func (l *Limiter) settle(operation string, taken, charges []partitions.Charge) {
+	l.gate.Settle(taken, charges)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range charges {
+		l.stats.charged(operation, c)
+	}
+}
+
+// wait returns when a hold ends.
+func (l *Limiter) wait(ctx context.Context, until int64) {
+	if d := until - l.options.Now().UnixNano(); until != 0 && d > 0 {
+		l.options.Sleep(ctx, time.Duration(d))
+	}
+}
 
 // handlers are the operations that the limiter knows.
 var handlers = map[string]func(*call) (*http.Response, error){
-	"PutItem":            (*call).writeItem,
-	"UpdateItem":         (*call).writeItem,
-	"DeleteItem":         (*call).writeItem,
-	"BatchWriteItem":     (*call).batchWrite,
-	"TransactWriteItems": (*call).transactWrite,
-	"GetItem":            (*call).readItems,
-	"Query":              (*call).readItems,
-	"Scan":               (*call).readItems,
-	"BatchGetItem":       (*call).batchGet,
-	"TransactGetItems":   (*call).transactGet,
-	"CreateTable":        (*call).changeTable,
-	"UpdateTable":        (*call).changeTable,
-	"DeleteTable":        (*call).changeTable,
+	"PutItem":            writeItem,
+	"UpdateItem":         writeItem,
+	"DeleteItem":         writeItem,
+	"BatchWriteItem":     batchWrite,
+	"TransactWriteItems": transactWrite,
+	"GetItem":            readItems,
+	"Query":              readItems,
+	"Scan":               readItems,
+	"BatchGetItem":       batchGet,
+	"TransactGetItems":   transactGet,
+	"CreateTable":        changeTable,
+	"UpdateTable":        changeTable,
+	"DeleteTable":        changeTable,
 }
 
 const targetPrefix = "DynamoDB_20120810."
@@ -82,7 +128,7 @@ func (l *Limiter) RoundTrip(req *http.Request) (*http.Response, error) {
 		longer.Body = rest
 		return l.options.Base.RoundTrip(longer)
 	}
-	return handle(&call{l: l, req: req, operation: operation, body: body})
+	return handle(&call{exchange{l.options.Base, req, operation, body}, l})
 }
 
 // readBody reads and closes a body. One that is too long comes back as the

@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/hotshard/hotshard/internal/local/partitions"
 )
 
 // Bounds of the options.
 const (
-	maxPartitions   = 10_000
 	maxPartitionWCU = 100_000
 	maxTableWCU     = 1_000_000 // for MaxBurst fits in 63 bits, in billionths
 	maxTopKeys      = 10_000
@@ -87,7 +88,7 @@ func (o Options) Validate() error {
 			faults = append(faults, fmt.Errorf("%s is %d: want %d to %d", name, value, low, high))
 		}
 	}
-	within("the number of partitions", o.Partitions, 1, maxPartitions)
+	within("the number of partitions", o.Partitions, 1, partitions.MaxPartitions)
 	within("a partition's write units a second", o.PartitionWCU, 1, maxPartitionWCU)
 	within("a partition's read units a second", o.PartitionRCU, 1, 3*maxPartitionWCU)
 	within("a table's write units a second", o.TableWCU, 0, maxTableWCU)

@@ -1,28 +1,33 @@
 package limiter
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/hotshard/hotshard/internal/local/jsonitem"
+	"github.com/hotshard/hotshard/internal/local/partitions"
+)
 
 // readRequest is what is read of a GetItem, Query or Scan.
 type readRequest struct {
 	TableName                 string
 	IndexName                 string
-	Key                       item
+	Key                       jsonitem.Item
 	ConsistentRead            bool
 	KeyConditionExpression    string
 	KeyConditions             map[string]keyCondition
 	ExpressionAttributeNames  map[string]string
-	ExpressionAttributeValues item
+	ExpressionAttributeValues jsonitem.Item
 	ReturnConsumedCapacity    string
 }
 
 // keyCondition is one of the older way to say what a query wants.
 type keyCondition struct {
 	ComparisonOperator string
-	AttributeValueList []attr
+	AttributeValueList []jsonitem.Value
 }
 
 // readItems handles GetItem, Query and Scan.
-func (c *call) readItems() (*http.Response, error) {
+func readItems(c *call) (*http.Response, error) {
 	var in readRequest
 	if !understood(c.body, &in) {
 		return c.pass()
@@ -35,14 +40,14 @@ func (c *call) readItems() (*http.Response, error) {
 	if !ok {
 		return c.pass()
 	}
-	least := charge{place: at, units: leastRead(in.ConsistentRead)}
-	if denied := c.l.admit([]charge{least}); denied != nil {
+	least := at.Reads(leastRead(in.ConsistentRead))
+	if denied := c.l.gate.Admit([]partitions.Charge{least}); denied != nil {
 		return c.refuse(denied)
 	}
 	changed := object{}
 	askCapacity(changed, in.ReturnConsumedCapacity, totalCapacity)
 	r, err := c.send(changed)
-	taken := []charge{least}
+	taken := []partitions.Charge{least}
 	if err != nil {
 		c.l.settle(c.operation, taken, taken) // it may have been read
 		return nil, err
@@ -55,51 +60,51 @@ func (c *call) readItems() (*http.Response, error) {
 }
 
 // leastRead is what the smallest item, or none, costs to read.
-func leastRead(consistent bool) units {
+func leastRead(consistent bool) partitions.Units {
 	if consistent {
-		return unit
+		return partitions.Unit
 	}
 	return eventual
 }
 
 // readCharges are what the engine says, but at least the least: the engine
 // charges nothing for a query that finds nothing, AWS does.
-func readCharges(r *reply, least charge) []charge {
+func readCharges(r *reply, least partitions.Charge) []partitions.Charge {
 	if !r.ok() {
 		return nil
 	}
-	var total units
+	var total partitions.Units
 	for _, consumed := range r.consumed() {
-		total += toUnits(consumed.CapacityUnits)
+		total += partitions.ToUnits(consumed.CapacityUnits)
 	}
-	least.units = max(least.units, total)
-	return []charge{least}
+	least.Units = max(least.Units, total)
+	return []partitions.Charge{least}
 }
 
 // readPlace is where a read goes: to one partition, or everywhere. It is false
 // for one that the engine will refuse.
-func (c *call) readPlace(t *table, in *readRequest) (place, bool) {
+func (c *call) readPlace(t *table, in *readRequest) (partitions.Place, bool) {
 	if t == nil {
-		return place{}, false
+		return partitions.Place{}, false
 	}
 	if c.operation == "GetItem" {
 		hash, _, ok := t.key.of(in.Key)
-		return c.l.place(t.space, hash), ok
+		return t.Place(hash), ok
 	}
-	s, hash := t.space, t.key.hash
+	s, hash := t.Space, t.key.hash
 	if in.IndexName != "" {
 		x := t.index(in.IndexName)
 		if x == nil {
-			return place{}, false
+			return partitions.Place{}, false
 		}
-		s, hash = x.space, x.key.hash
+		s, hash = x.Space, x.key.hash
 	}
 	if c.operation == "Query" {
 		if key, ok := in.wants(hash); ok {
-			return c.l.place(s, key), true
+			return s.Place(key), true
 		}
 	}
-	return everywhere(s), true
+	return s.Everywhere(), true
 }
 
 func (t *table) index(name string) *index {
@@ -113,12 +118,12 @@ func (t *table) index(name string) *index {
 
 // wants returns the partition key that a query names.
 func (in *readRequest) wants(hash string) (string, bool) {
-	v, ok := equals(in.KeyConditionExpression, hash, in.ExpressionAttributeNames, in.ExpressionAttributeValues)
+	v, ok := jsonitem.Equals(in.KeyConditionExpression, hash, in.ExpressionAttributeNames, in.ExpressionAttributeValues)
 	if old := in.KeyConditions[hash]; !ok && old.ComparisonOperator == "EQ" && len(old.AttributeValueList) == 1 {
 		v, ok = old.AttributeValueList[0], true
 	}
 	if !ok {
 		return "", false
 	}
-	return v.text()
+	return v.Text()
 }

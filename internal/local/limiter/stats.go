@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotshard/hotshard/internal/local/partitions"
 	"github.com/hotshard/hotshard/internal/topk"
 )
 
@@ -74,7 +75,7 @@ type counts struct {
 
 type spaceName struct{ table, index string }
 
-func (s *space) names() spaceName { return spaceName{s.tableName, s.indexName} }
+func nameOf(s *partitions.Space) spaceName { return spaceName{s.Table, s.Index} }
 
 func newCounts() *counts {
 	limits := topk.Limits{Entries: maxKeys, Bytes: maxKeyBytes}
@@ -96,8 +97,8 @@ func (c *counts) operation(name string) *OperationStats {
 
 // space returns the counters of one; those beyond the bound share one without a
 // name.
-func (c *counts) space(s *space) *SpaceStats {
-	name := s.names()
+func (c *counts) space(s *partitions.Space) *SpaceStats {
+	name := nameOf(s)
 	if c.spaces[name] == nil && len(c.spaces) >= maxSpaces {
 		name = spaceName{}
 	}
@@ -107,23 +108,23 @@ func (c *counts) space(s *space) *SpaceStats {
 	return c.spaces[name]
 }
 
-func (c *counts) charged(operation string, paid charge) {
-	o, s, sketch := c.operation(operation), c.space(paid.space), c.reads
-	if paid.write {
+func (c *counts) charged(operation string, paid partitions.Charge) {
+	o, s, sketch := c.operation(operation), c.space(paid.Space), c.reads
+	if paid.Write {
 		sketch = c.writes
-		o.WriteUnits += paid.units.float()
-		s.WriteUnits += paid.units.float()
+		o.WriteUnits += paid.Units.Float()
+		s.WriteUnits += paid.Units.Float()
 	} else {
-		o.ReadUnits += paid.units.float()
-		s.ReadUnits += paid.units.float()
+		o.ReadUnits += paid.Units.Float()
+		s.ReadUnits += paid.Units.Float()
 	}
-	if !paid.everywhere {
-		sketch.Add(paid.name(), uint64(paid.units/(unit/2)), 0)
+	if !paid.Everywhere {
+		sketch.Add(keyOf(paid.Place), uint64(paid.Units/(partitions.Unit/2)), 0)
 	}
 }
 
 // refused counts a request that was refused as a whole.
-func (l *Limiter) refused(operation string, denied []denial) {
+func (l *Limiter) refused(operation string, denied []partitions.Denial) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stats.operation(operation).ThrottledRequests++
@@ -131,7 +132,7 @@ func (l *Limiter) refused(operation string, denied []denial) {
 }
 
 // withheld counts items of a batch that were left unprocessed.
-func (l *Limiter) withheld(operation string, items int, denied []denial) {
+func (l *Limiter) withheld(operation string, items int, denied []partitions.Denial) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stats.operation(operation).ThrottledItems += int64(items)
@@ -145,18 +146,18 @@ func (l *Limiter) collided(operation string, items int) {
 	l.stats.operation(operation).Conflicts += int64(items)
 }
 
-func (c *counts) denied(denied []denial) {
+func (c *counts) denied(denied []partitions.Denial) {
 	for _, d := range denied {
-		c.space(d.space).Throttled++
-		if !d.everywhere {
-			c.throttled.Add(d.name(), 2, 0)
+		c.space(d.Space).Throttled++
+		if !d.Everywhere {
+			c.throttled.Add(keyOf(d.Place), 2, 0)
 		}
 	}
 }
 
-// name tells places apart; names of tables and indexes have no control
+// keyOf tells places apart; names of tables and indexes have no control
 // characters.
-func (p place) name() string { return p.tableName + "\x00" + p.indexName + "\x00" + p.key }
+func keyOf(p partitions.Place) string { return p.Table + "\x00" + p.Index + "\x00" + p.Key }
 
 // Stats returns what was counted.
 func (l *Limiter) Stats() Stats {

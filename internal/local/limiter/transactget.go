@@ -5,19 +5,22 @@ import (
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/hotshard/hotshard/internal/local/jsonitem"
+	"github.com/hotshard/hotshard/internal/local/partitions"
 )
 
 // transactRead is one read of a transaction.
 type transactRead struct {
 	Get struct {
 		TableName            string
-		Key                  item
+		Key                  jsonitem.Item
 		ProjectionExpression jsontext.Value
 	}
 }
 
 // transactGet charges twice what strong reads of the items cost.
-func (c *call) transactGet() (*http.Response, error) {
+func transactGet(c *call) (*http.Response, error) {
 	var body struct {
 		TransactItems          []transactRead
 		ReturnConsumedCapacity string
@@ -25,15 +28,15 @@ func (c *call) transactGet() (*http.Response, error) {
 	if !understood(c.body, &body) {
 		return c.pass()
 	}
-	least, items, err := c.transactReads(body.TransactItems)
+	least, items, err := transactReads(c, body.TransactItems)
 	if err != nil {
 		return c.giveUp(err)
 	}
 	groups := slices.Collect(slices.Chunk(least, 1))
-	if denied := c.l.admitAll(groups); slices.ContainsFunc(denied, func(d []denial) bool { return d != nil }) {
+	if denied := c.l.gate.AdmitAll(groups); slices.ContainsFunc(denied, func(d []partitions.Denial) bool { return d != nil }) {
 		return c.cancel(denied)
 	}
-	if met := c.l.busy(items); met != nil {
+	if met := c.l.holds.Busy(items); met != nil {
 		c.l.settle(c.operation, least, least)
 		return c.collide(met)
 	}
@@ -53,11 +56,11 @@ func (c *call) transactGet() (*http.Response, error) {
 
 // transactReads are what the reads cost at least, and their items. It fails with
 // errRefused for what the engine will not take.
-func (c *call) transactReads(reads []transactRead) ([]charge, []itemID, error) {
+func transactReads(c *call, reads []transactRead) ([]partitions.Charge, []partitions.ItemID, error) {
 	if len(reads) == 0 || len(reads) > maxTransaction {
 		return nil, nil, errRefused
 	}
-	least, items := make([]charge, len(reads)), make([]itemID, len(reads))
+	least, items := make([]partitions.Charge, len(reads)), make([]partitions.ItemID, len(reads))
 	for i, read := range reads {
 		t, err := c.describe(read.Get.TableName)
 		if err != nil {
@@ -70,33 +73,35 @@ func (c *call) transactReads(reads []transactRead) ([]charge, []itemID, error) {
 		if !ok {
 			return nil, nil, errRefused
 		}
-		least[i] = charge{place: c.l.place(t.space, hash), units: transaction * unit}
-		items[i] = itemID{t.space, whole}
+		least[i] = t.Place(hash).Reads(transaction * partitions.Unit)
+		items[i] = partitions.ItemID{Space: t.Space, Key: whole}
 	}
 	return least, items, nil
 }
 
 // transactReadCharges go by the items' sizes. Where a projection hides one, what
 // the engine says beyond those is spread over the ones hidden.
-func transactReadCharges(r *reply, reads []transactRead, least []charge) []charge {
-	var got struct{ Responses []struct{ Item item } }
+func transactReadCharges(r *reply, reads []transactRead, least []partitions.Charge) []partitions.Charge {
+	var got struct {
+		Responses []struct{ Item jsonitem.Item }
+	}
 	if !r.ok() || !understood(r.body, &got) || len(got.Responses) != len(reads) {
 		return nil
 	}
-	var surplus units
+	var surplus partitions.Units
 	for _, consumed := range r.consumed() {
-		surplus += toUnits(consumed.CapacityUnits)
+		surplus += partitions.ToUnits(consumed.CapacityUnits)
 	}
-	var charges, hidden []charge
+	var charges, hidden []partitions.Charge
 	for i, read := range reads {
 		c := least[i]
 		if read.Get.ProjectionExpression != nil {
 			hidden = append(hidden, c)
 		} else {
-			c.units *= blocks(got.Responses[i].Item.size(), readBlock) / unit
+			c.Units *= blocks(got.Responses[i].Item.Size(), readBlock) / partitions.Unit
 			charges = append(charges, c)
 		}
-		surplus -= c.units
+		surplus -= c.Units
 	}
 	if hidden == nil {
 		return charges

@@ -3,32 +3,40 @@ package limiter
 import (
 	"net/http"
 	"slices"
+
+	"github.com/hotshard/hotshard/internal/local/partitions"
 )
 
 // transactWrite charges the sizes of the items before and after. The engine's own
 // figure is of no use: DynamoDB Local's is twice AWS's.
-func (c *call) transactWrite() (*http.Response, error) {
-	var body transactBody
-	if !understood(c.body, &body) {
+func transactWrite(c *call) (*http.Response, error) {
+	t := &writeTransaction{call: c}
+	if !understood(c.body, &t.in) {
 		return c.pass()
 	}
-	writes, err := c.transactWrites(body.TransactItems)
-	if err != nil {
+	if err := t.read(); err != nil {
 		return c.giveUp(err)
 	}
-	taken := c.l.transactCosts(writes)
-	if denied := c.l.admitAll(taken); slices.ContainsFunc(denied, func(d []denial) bool { return d != nil }) {
+	costs := t.costs()
+	if denied := c.l.gate.AdmitAll(costs); slices.ContainsFunc(denied, func(d []partitions.Denial) bool { return d != nil }) {
 		return c.cancel(denied)
 	}
-	token := c.token(body.ClientRequestToken)
-	until, met := c.l.begin(token, items(writes))
-	all := slices.Concat(taken...)
+	token := t.token()
+	until, met := c.l.holds.Begin(token, t.items())
+	taken := slices.Concat(costs...)
 	if met != nil {
-		c.l.settle(c.operation, all, c.l.cancelledCosts(writes))
+		c.l.settle(c.operation, taken, t.cancelledCosts())
 		return c.collide(met)
 	}
 	defer c.l.wait(c.req.Context(), until)
-	return c.transact(&body, writes, all, token)
+	return t.forward(taken, token)
+}
+
+// writeTransaction is a TransactWriteItems.
+type writeTransaction struct {
+	*call
+	in     transactBody
+	writes []*write
 }
 
 // transactBody is what is read of a TransactWriteItems.
@@ -38,37 +46,37 @@ type transactBody struct {
 	ReturnConsumedCapacity string
 }
 
-// token is a client token for one database; "" is none.
-func (c *call) token(token string) string {
-	if token == "" {
+// token is the client token for one database; "" is none.
+func (t *writeTransaction) token() string {
+	if t.in.ClientRequestToken == "" {
 		return ""
 	}
-	return c.database() + "\x00" + token
+	return t.database() + "\x00" + t.in.ClientRequestToken
 }
 
-func items(writes []*write) []itemID {
-	ids := make([]itemID, len(writes))
-	for i, w := range writes {
+func (t *writeTransaction) items() []partitions.ItemID {
+	ids := make([]partitions.ItemID, len(t.writes))
+	for i, w := range t.writes {
 		ids[i] = w.item()
 	}
 	return ids
 }
 
-// transact sends a transaction that was admitted.
-func (c *call) transact(body *transactBody, writes []*write, taken []charge, token string) (*http.Response, error) {
+// forward sends a transaction that was admitted.
+func (t *writeTransaction) forward(taken []partitions.Charge, token string) (*http.Response, error) {
 	changed := object{}
-	askCapacity(changed, body.ReturnConsumedCapacity, totalCapacity)
-	r, err := c.send(changed)
+	askCapacity(changed, t.in.ReturnConsumedCapacity, totalCapacity)
+	r, err := t.send(changed)
 	if err != nil {
-		c.l.settle(c.operation, taken, taken) // it may have been written
-		c.l.done(token)
+		t.l.settle(t.operation, taken, taken) // it may have been written
+		t.l.holds.Done(token)
 		return nil, err
 	}
 	if r.ok() {
-		c.l.done(token)
+		t.l.holds.Done(token)
 	}
-	c.l.settle(c.operation, taken, c.transactCharges(r, writes))
-	if err := r.hideCapacity(body.ReturnConsumedCapacity, totalCapacity); err != nil {
+	t.l.settle(t.operation, taken, t.charges(r))
+	if err := r.hideCapacity(t.in.ReturnConsumedCapacity, totalCapacity); err != nil {
 		return nil, err
 	}
 	return r.response()
@@ -77,68 +85,67 @@ func (c *call) transact(body *transactBody, writes []*write, taken []charge, tok
 // maxTransaction is the most actions that the engine takes.
 const maxTransaction = 100
 
-// transactWrites makes out the actions and the items before them. It fails with
-// errRefused for what the engine will not take.
-func (c *call) transactWrites(actions []map[string]writeBody) ([]*write, error) {
-	if len(actions) == 0 || len(actions) > maxTransaction {
-		return nil, errRefused
+// read makes out the actions and the items before them. It fails with errRefused for
+// what the engine will not take.
+func (t *writeTransaction) read() error {
+	if len(t.in.TransactItems) == 0 || len(t.in.TransactItems) > maxTransaction {
+		return errRefused
 	}
-	writes := make([]*write, len(actions))
-	for i, action := range actions {
+	for _, action := range t.in.TransactItems {
 		if len(action) != 1 {
-			return nil, errRefused
+			return errRefused
 		}
 		for kind, body := range action {
-			w, err := c.newWrite(kind, &body)
+			w, err := t.newWrite(kind, &body)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			if w == nil {
-				return nil, errRefused
+				return errRefused
 			}
-			writes[i] = w
+			t.writes = append(t.writes, w)
 		}
 	}
-	found, err := c.fetch(writes...)
+	found, err := t.fetch(t.writes...)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for _, w := range writes {
+	for _, w := range t.writes {
 		w.look(found[w.id()])
 		if w.kind == condition {
 			w.after = w.before
 		}
 	}
-	return writes, nil
+	return nil
 }
 
-// transactCosts are what the actions cost, each by itself. Indexes follow when the
+// costs are what the actions cost, each by itself. Indexes follow when the
 // transaction is done, with one write.
-func (l *Limiter) transactCosts(writes []*write) [][]charge {
-	costs := make([][]charge, len(writes))
-	for i, w := range writes {
-		costs[i] = l.cost(w.table, w.hash, w.before.item, w.after.item)
-		costs[i][0].units *= transaction
+func (t *writeTransaction) costs() [][]partitions.Charge {
+	costs := make([][]partitions.Charge, len(t.writes))
+	for i, w := range t.writes {
+		costs[i] = w.table.cost(w.hash, w.before.item, w.after.item)
+		costs[i][0].Units *= transaction
 	}
 	return costs
 }
 
-// transactCharges are what a transaction cost in the end.
-func (c *call) transactCharges(r *reply, writes []*write) []charge {
+// charges are what a transaction cost in the end.
+func (t *writeTransaction) charges(r *reply) []partitions.Charge {
 	switch {
 	case !r.ok():
-		return c.cancelledCharges(r, writes)
+		return t.cancelledCharges(r)
 	case r.repeated():
-		return c.l.repeatedCharges(writes)
+		return t.repeatedCharges()
 	}
-	c.lookAgain(writes)
-	return slices.Concat(c.l.transactCosts(writes)...)
+	t.lookAgain()
+	return slices.Concat(t.costs()...)
 }
 
 // lookAgain reads what updates made of their items.
-func (c *call) lookAgain(writes []*write) {
-	updates := slices.DeleteFunc(slices.Clone(writes), func(w *write) bool { return w.kind != update })
-	found, err := c.fetch(updates...)
+func (t *writeTransaction) lookAgain() {
+	updates := slices.DeleteFunc(slices.Clone(t.writes), func(w *write) bool { return w.kind != update })
+	found, err := t.fetch(updates...)
 	if err != nil {
 		return // what was made out before has to do
 	}
@@ -149,7 +156,7 @@ func (c *call) lookAgain(writes []*write) {
 
 // cancelledCharges are those of a transaction that the engine refused. Only one
 // whose condition failed costs anything.
-func (c *call) cancelledCharges(r *reply, writes []*write) []charge {
+func (t *writeTransaction) cancelledCharges(r *reply) []partitions.Charge {
 	var e struct{ CancellationReasons []struct{ Code string } }
 	if r.exception() != "TransactionCanceledException" || !understood(r.body, &e) {
 		return nil
@@ -157,14 +164,14 @@ func (c *call) cancelledCharges(r *reply, writes []*write) []charge {
 	if !slices.Contains(e.CancellationReasons, struct{ Code string }{"ConditionalCheckFailed"}) {
 		return nil
 	}
-	return c.l.cancelledCosts(writes)
+	return t.cancelledCosts()
 }
 
 // cancelledCosts go by the items as they are.
-func (l *Limiter) cancelledCosts(writes []*write) []charge {
-	charges := make([]charge, len(writes))
-	for i, w := range writes {
-		charges[i] = charge{l.place(w.space, w.hash), true, transaction * blocks(w.before.item.size(), writeBlock)}
+func (t *writeTransaction) cancelledCosts() []partitions.Charge {
+	charges := make([]partitions.Charge, len(t.writes))
+	for i, w := range t.writes {
+		charges[i] = w.Place(w.hash).Writes(transaction * blocks(w.before.item.Size(), writeBlock))
 	}
 	return charges
 }
@@ -180,11 +187,11 @@ func (r *reply) repeated() bool {
 	return false
 }
 
-func (l *Limiter) repeatedCharges(writes []*write) []charge {
-	var charges []charge
-	for _, w := range writes {
-		cost := transaction * blocks(w.before.item.size(), readBlock)
-		charges = append(charges, charge{l.place(w.space, w.hash), false, cost})
+func (t *writeTransaction) repeatedCharges() []partitions.Charge {
+	var charges []partitions.Charge
+	for _, w := range t.writes {
+		cost := transaction * blocks(w.before.item.Size(), readBlock)
+		charges = append(charges, w.Place(w.hash).Reads(cost))
 	}
 	return charges
 }

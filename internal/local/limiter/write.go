@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+
+	"github.com/hotshard/hotshard/internal/local/jsonitem"
+	"github.com/hotshard/hotshard/internal/local/partitions"
 )
 
 // write is one write, of an operation of its own, a batch or a transaction.
@@ -11,10 +14,10 @@ type write struct {
 	*table
 	name    string // the table's, as the caller wrote it
 	kind    string
-	key     item
+	key     jsonitem.Item
 	hash    string // of the key, as text
 	whole   string // the key as text
-	changes map[string]change
+	changes map[string]jsonitem.Change
 
 	// The item before and after the write, nil for none, when they are known.
 	// After an update it is what the limiter could make out.
@@ -31,19 +34,19 @@ const (
 
 type image struct {
 	known bool
-	item  item
+	item  jsonitem.Item
 }
 
 // writeBody is what is read of a write's request; batches and transactions use
 // parts of it.
 type writeBody struct {
 	TableName                           string
-	Item                                item
-	Key                                 item
+	Item                                jsonitem.Item
+	Key                                 jsonitem.Item
 	UpdateExpression                    string
 	ExpressionAttributeNames            map[string]string
-	ExpressionAttributeValues           item
-	AttributeUpdates                    map[string]attributeUpdate
+	ExpressionAttributeValues           jsonitem.Item
+	AttributeUpdates                    map[string]jsonitem.AttributeUpdate
 	ReturnValues                        string
 	ReturnConsumedCapacity              string
 	ReturnValuesOnConditionCheckFailure string
@@ -66,7 +69,7 @@ func (c *call) newWrite(kind string, body *writeBody) (*write, error) {
 	if w.hash, w.whole, ok = t.key.of(source); !ok {
 		return nil, nil
 	}
-	w.key = item{t.key.hash: source[t.key.hash]}
+	w.key = jsonitem.Item{t.key.hash: source[t.key.hash]}
 	if t.key.sort != "" {
 		w.key[t.key.sort] = source[t.key.sort]
 	}
@@ -79,19 +82,19 @@ func (c *call) newWrite(kind string, body *writeBody) (*write, error) {
 	return w, nil
 }
 
-func (b *writeBody) changes() map[string]change {
-	changes := updates(b.UpdateExpression, b.ExpressionAttributeNames, b.ExpressionAttributeValues)
+func (b *writeBody) changes() map[string]jsonitem.Change {
+	changes := jsonitem.Updates(b.UpdateExpression, b.ExpressionAttributeNames, b.ExpressionAttributeValues)
 	for name, u := range b.AttributeUpdates {
-		changes[name] = u.change()
+		changes[name] = u.Change()
 	}
 	return changes
 }
 
 // look takes note of the item as it is before the write.
-func (w *write) look(before item) {
+func (w *write) look(before jsonitem.Item) {
 	w.before = image{true, before}
 	if w.kind == update {
-		w.after.item = apply(before, w.key, w.changes, w.globalHash)
+		w.after.item = jsonitem.Apply(before, w.key, w.changes, w.globalHash)
 	}
 }
 
@@ -108,12 +111,12 @@ func (t *table) globalHash(name string) bool {
 // id tells items of all tables apart, by the names that the caller wrote.
 func (w *write) id() string { return w.name + "\x00" + w.whole }
 
-func (w *write) item() itemID { return itemID{w.space, w.whole} }
+func (w *write) item() partitions.ItemID { return partitions.ItemID{Space: w.Space, Key: w.whole} }
 
 // fetch reads the items of writes from the engine as they are now, up to 100 a
 // call, by the writes' ids.
-func (c *call) fetch(writes ...*write) (map[string]item, error) {
-	found := map[string]item{}
+func (c *call) fetch(writes ...*write) (map[string]jsonitem.Item, error) {
+	found := map[string]jsonitem.Item{}
 	for len(writes) > 0 {
 		n := min(len(writes), maxFetch)
 		if err := c.fetchSome(writes[:n], found); err != nil {
@@ -141,10 +144,10 @@ const maxFetch = 100
 
 type fetchKeys struct {
 	ConsistentRead bool
-	Keys           []item
+	Keys           []jsonitem.Item
 }
 
-func (c *call) fetchSome(writes []*write, found map[string]item) error {
+func (c *call) fetchSome(writes []*write, found map[string]jsonitem.Item) error {
 	tables := map[string]*table{}
 	wanted := map[string]*fetchKeys{}
 	seen := map[string]bool{}
@@ -171,13 +174,13 @@ func (c *call) fetchSome(writes []*write, found map[string]item) error {
 }
 
 // fetchOnce returns what the engine left.
-func (c *call) fetchOnce(wanted map[string]*fetchKeys, tables map[string]*table, found map[string]item) (map[string]*fetchKeys, error) {
+func (c *call) fetchOnce(wanted map[string]*fetchKeys, tables map[string]*table, found map[string]jsonitem.Item) (map[string]*fetchKeys, error) {
 	r, err := c.ask("BatchGetItem", map[string]any{"RequestItems": wanted})
 	if err != nil {
 		return nil, fmt.Errorf("reading items before or after a write: %w", err)
 	}
 	var got struct {
-		Responses       map[string][]item
+		Responses       map[string][]jsonitem.Item
 		UnprocessedKeys map[string]*fetchKeys
 	}
 	if !r.ok() || !understood(r.body, &got) {

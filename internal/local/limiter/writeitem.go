@@ -3,6 +3,9 @@ package limiter
 import (
 	"maps"
 	"net/http"
+
+	"github.com/hotshard/hotshard/internal/local/jsonitem"
+	"github.com/hotshard/hotshard/internal/local/partitions"
 )
 
 // single is a PutItem, UpdateItem or DeleteItem.
@@ -24,7 +27,7 @@ const (
 
 var singleKinds = map[string]string{"PutItem": put, "UpdateItem": update, "DeleteItem": remove}
 
-func (c *call) writeItem() (*http.Response, error) {
+func writeItem(c *call) (*http.Response, error) {
 	s := &single{call: c}
 	if !understood(c.body, &s.in) {
 		return c.pass()
@@ -49,14 +52,14 @@ func (s *single) do() (*http.Response, error) {
 		s.look(found[s.id()])
 	}
 	taken := s.least()
-	if denied := s.l.admit(taken); denied != nil {
+	if denied := s.l.gate.Admit(taken); denied != nil {
 		return s.refuse(denied)
 	}
-	if !s.l.beginWrite(s.item()) {
+	if !s.l.holds.BeginWrite(s.item()) {
 		s.l.settle(s.operation, taken, taken[:1])
 		return s.conflict()
 	}
-	defer s.l.endWrite(s.item())
+	defer s.l.holds.EndWrite(s.item())
 	r, err := s.send(s.question())
 	if err != nil {
 		s.l.settle(s.operation, taken, taken) // it may have been written
@@ -73,7 +76,7 @@ func (s *single) do() (*http.Response, error) {
 // from the answer: where a partition of an index may be dry, and for an update
 // of an index key whose effect is not in its request.
 func (s *single) mustLook() bool {
-	if s.l.dry(s.global) || s.computesIndexKey() {
+	if s.l.gate.Dry(s.global) || s.computesIndexKey() {
 		return true
 	}
 	switch s.in.ReturnValues {
@@ -89,12 +92,12 @@ func (s *single) mustLook() bool {
 }
 
 // least is what the write costs at least, as far as it is known by now.
-func (s *single) least() []charge {
+func (s *single) least() []partitions.Charge {
 	if s.before.known {
-		return s.l.cost(s.table, s.hash, s.before.item, s.after.item)
+		return s.table.cost(s.hash, s.before.item, s.after.item)
 	}
-	size := s.after.item.size()
-	return []charge{{s.l.place(s.space, s.hash), true, blocks(size, writeBlock)}}
+	size := s.after.item.Size()
+	return []partitions.Charge{s.Place(s.hash).Writes(blocks(size, writeBlock))}
 }
 
 // question returns the members of the request that are changed so that the
@@ -128,14 +131,14 @@ func (s *single) tidy(r *reply) error {
 }
 
 // charges are what the write cost.
-func (s *single) charges(r *reply, taken []charge) []charge {
-	base := charge{place: s.l.place(s.space, s.hash), write: true}
+func (s *single) charges(r *reply, taken []partitions.Charge) []partitions.Charge {
+	base := s.Place(s.hash).Writes(0)
 	switch {
 	case r.exception() == "ConditionalCheckFailedException":
-		var failed struct{ Item item }
+		var failed struct{ Item jsonitem.Item }
 		understood(r.body, &failed)
-		base.units = blocks(failed.Item.size(), writeBlock)
-		return []charge{base}
+		base.Units = blocks(failed.Item.Size(), writeBlock)
+		return []partitions.Charge{base}
 	case !r.ok():
 		return nil
 	}
@@ -143,22 +146,22 @@ func (s *single) charges(r *reply, taken []charge) []charge {
 	if len(consumed) != 1 || consumed[0].Table == nil {
 		return taken // an engine that does not tell
 	}
-	base.units = toUnits(consumed[0].Table.CapacityUnits)
+	base.Units = partitions.ToUnits(consumed[0].Table.CapacityUnits)
 	for _, local := range consumed[0].LocalSecondaryIndexes {
-		base.units += toUnits(local.CapacityUnits)
+		base.Units += partitions.ToUnits(local.CapacityUnits)
 	}
-	return append([]charge{base}, s.indexCharges(r, consumed[0].GlobalSecondaryIndexes)...)
+	return append([]partitions.Charge{base}, s.indexCharges(r, consumed[0].GlobalSecondaryIndexes)...)
 }
 
 // indexCharges spread what each global index consumed over its partitions: the
 // one that the entry left and the one that it went to. The engine also charges
 // items that swap one half of the index's key for the other; they were never in
 // the index, and cost nothing.
-func (s *single) indexCharges(r *reply, consumed map[string]used) []charge {
-	var charges []charge
+func (s *single) indexCharges(r *reply, consumed map[string]used) []partitions.Charge {
+	var charges []partitions.Charge
 	known := false
 	for _, x := range s.indexes {
-		total := toUnits(consumed[x.name].CapacityUnits)
+		total := partitions.ToUnits(consumed[x.name].CapacityUnits)
 		if x.local() || total == 0 {
 			continue
 		}
@@ -166,9 +169,9 @@ func (s *single) indexCharges(r *reply, consumed map[string]used) []charge {
 			s.learn(r)
 			known = true
 		}
-		costs := s.l.entryCosts(x, s.before.item, s.after.item)
+		costs := x.entryCosts(s.before.item, s.after.item)
 		if len(costs) > 0 || !s.before.known {
-			charges = append(charges, spread(costs, total, x.space)...)
+			charges = append(charges, spread(costs, total, x.Space)...)
 		}
 	}
 	return charges
@@ -176,22 +179,22 @@ func (s *single) indexCharges(r *reply, consumed map[string]used) []charge {
 
 // spread makes costs add up to a total by changing the last. Without costs
 // nothing is known but the total.
-func spread(costs []charge, total units, s *space) []charge {
+func spread(costs []partitions.Charge, total partitions.Units, s *partitions.Space) []partitions.Charge {
 	if len(costs) == 0 {
-		return []charge{{everywhere(s), true, total}}
+		return []partitions.Charge{s.Everywhere().Writes(total)}
 	}
 	last := len(costs) - 1
 	for i := range costs[:last] {
-		costs[i].units = min(costs[i].units, total)
-		total -= costs[i].units
+		costs[i].Units = min(costs[i].Units, total)
+		total -= costs[i].Units
 	}
-	costs[last].units = total
+	costs[last].Units = total
 	return costs
 }
 
 // learn finds the item before and after a write, when it is done.
 func (s *single) learn(r *reply) {
-	var got struct{ Attributes item }
+	var got struct{ Attributes jsonitem.Item }
 	understood(r.body, &got)
 	switch {
 	case s.returns == newValues:
@@ -211,7 +214,7 @@ func (s *single) learn(r *reply) {
 // an index will be.
 func (s *single) computesIndexKey() bool {
 	for name, c := range s.changes {
-		if c.value.computed && s.indexKey(name) {
+		if c.Computed() && s.indexKey(name) {
 			return true
 		}
 	}
@@ -220,7 +223,7 @@ func (s *single) computesIndexKey() bool {
 
 // became notes the item after an update. One whose item before is not known
 // left the keys of indexes alone.
-func (s *single) became(after item) {
+func (s *single) became(after jsonitem.Item) {
 	s.after.item = after
 	if !s.before.known {
 		s.before = image{true, after}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/hotkey"
-	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/eventsource"
 	"github.com/hotshard/hotshard/internal/rollup"
 	"github.com/hotshard/hotshard/internal/rollup/compact"
 )
@@ -14,7 +14,7 @@ import (
 // a deployment.
 type schedule struct {
 	function string
-	handler  local.Handler
+	handler  eventsource.Handler
 	payload  string
 	every    time.Duration
 }
@@ -33,12 +33,12 @@ func layersSchedule(detector *hotkey.Handler) *schedule {
 }
 
 // compactSchedule is that of the task that keeps summaries small.
-func compactSchedule(aggregator local.Handler) *schedule {
+func compactSchedule(aggregator eventsource.Handler) *schedule {
 	return &schedule{function: aggregatorName, handler: aggregator, payload: compact.Task, every: compact.Interval}
 }
 
 // boardsSchedule is that of the task that looks again at tops made from the index.
-func boardsSchedule(aggregator local.Handler, settings rollup.Settings) *schedule {
+func boardsSchedule(aggregator eventsource.Handler, settings rollup.Settings) *schedule {
 	return &schedule{function: aggregatorName, handler: aggregator, payload: rollup.BoardsTask, every: settings.BoardRecheck}
 }
 

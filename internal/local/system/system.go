@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/eventsource"
 	"github.com/hotshard/hotshard/internal/local/lambda"
 	"github.com/hotshard/hotshard/internal/local/limiter"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -29,7 +30,7 @@ type System struct {
 	db        *dynamodb.Client // the engine's own
 	names     schema.Names
 	server    *http.Server
-	mappings  []*local.Mapping
+	mappings  []*eventsource.Mapping
 	schedules []*schedule
 	patience  time.Duration // with an engine that does not answer, at the end
 

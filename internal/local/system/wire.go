@@ -13,6 +13,7 @@ import (
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/ingest"
 	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/eventsource"
 	"github.com/hotshard/hotshard/internal/metrics"
 	"github.com/hotshard/hotshard/internal/query"
 	"github.com/hotshard/hotshard/internal/rollup"
@@ -33,7 +34,7 @@ func (s *System) wire(ctx context.Context) error {
 		return err
 	}
 	s.server.Handler = httpapi.ForHostsOf(s.options.Addr, s.withConsole(api))
-	source, err := local.OpenStream(ctx, local.Streams(s.endpoint, ""), s.names.Items)
+	source, err := eventsource.OpenStream(ctx, local.Streams(s.endpoint, ""), s.names.Items)
 	if err != nil {
 		return fmt.Errorf("opening the stream of %s: %w", s.names.Items, err)
 	}
@@ -52,7 +53,7 @@ func (s *System) wire(ctx context.Context) error {
 	}
 	for _, of := range []struct {
 		name    string
-		handler local.Handler
+		handler eventsource.Handler
 	}{{aggregatorName, aggregator}, {detectorName, detector}} {
 		m, err := s.mapping(of.name, source, of.handler)
 		if err != nil {
@@ -134,8 +135,8 @@ func (s *System) environment() map[string]string {
 	return set
 }
 
-func (s *System) mapping(name string, source local.Source, handler local.Handler) (*local.Mapping, error) {
-	return local.NewMapping(local.MappingOptions{
+func (s *System) mapping(name string, source eventsource.Source, handler eventsource.Handler) (*eventsource.Mapping, error) {
+	return eventsource.NewMapping(eventsource.MappingOptions{
 		Name: name, Admit: s.admit(name), Source: source, Handler: handler,
 		Checkpoints: s.db, CheckpointTable: local.CheckpointTable(s.names), FailureFile: s.options.Failures,
 		BatchSize: 1000, BatchingWindow: s.batchingWindow(), TumblingWindow: s.options.Window,

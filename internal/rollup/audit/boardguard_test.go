@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/lane"
-	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/eventsource"
 	"github.com/hotshard/hotshard/internal/rollup/audit"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -49,7 +49,7 @@ func (i *interrupted) TransactWriteItems(ctx context.Context, in *dynamodb.Trans
 func TestScoresInBetween(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.run(t, func(o *local.MappingOptions) { o.BatchingWindow = 300 * time.Millisecond })
+	r.run(t, func(o *eventsource.MappingOptions) { o.BatchingWindow = 300 * time.Millisecond })
 	r.score(t, "b", players(10)...)
 	points := 1000
 	for _, moment := range []string{"index 2", "transaction 1", "kept 2", "index 3", "kept 3"}[:lane.Runs(2, 5)] {

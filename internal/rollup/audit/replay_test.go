@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/local/eventsource"
 	"github.com/hotshard/hotshard/internal/rollup/audit"
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -104,7 +104,7 @@ func TestGivenUpRecordsNameTheirTargets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	line, err := json.Marshal(local.Failure{Payload: json.RawMessage(event)})
+	line, err := json.Marshal(eventsource.Failure{Payload: json.RawMessage(event)})
 	if err != nil {
 		t.Fatal(err)
 	}

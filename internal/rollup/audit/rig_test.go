@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/local/eventsource"
 	"github.com/hotshard/hotshard/internal/rollup"
 	"github.com/hotshard/hotshard/internal/rollup/audit"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -83,7 +83,7 @@ func hastyRepair(o *audit.Options) {
 
 // run starts the aggregator on enginetest.StreamShards, over which the items of a
 // partition key are spread, until the test ends or stop is called. stop drains.
-func (r *rig) run(t testing.TB, mark func(*local.MappingOptions)) (stop func()) {
+func (r *rig) run(t testing.TB, mark func(*eventsource.MappingOptions)) (stop func()) {
 	t.Helper()
 	return enginetest.Deliver(t, r.db, r.names, "aggregator", r.aggregator(t, r.db), mark)
 }

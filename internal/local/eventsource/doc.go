@@ -1,0 +1,16 @@
+// Package eventsource is Lambda's event source mapping on one machine: it reads a table's
+// stream, its stream shards each in order, and invokes a handler with batches and windows
+// as Lambda does.
+//
+//	stream, err := eventsource.OpenStream(ctx, local.Streams(endpoint, ""), names.Items)
+//	if err != nil {
+//		return err
+//	}
+//	mapping, err := eventsource.NewMapping(eventsource.MappingOptions{Name: "hotkeys", Source: stream, Handler: handler, ...})
+//	if err != nil {
+//		return err
+//	}
+//	err = mapping.Run(ctx)
+//
+// A [Virtual] stream spreads a stream's records over more stream shards, and splits them.
+package eventsource
