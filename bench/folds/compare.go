@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/bench/rig"
-	"github.com/hotshard/hotshard/internal/rollup/partial"
+	"github.com/hotshard/hotshard/internal/rollup/measures"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 )
@@ -77,7 +77,7 @@ func (s *system) compareEvents(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		part, err := partial.Parse(it)
+		part, err := measures.Parse(it)
 		have.of(schema.EventTarget(entity, bucket, start)).Merge(part)
 		return err
 	})
@@ -98,11 +98,11 @@ func (s *system) compareEvents(ctx context.Context) error {
 }
 
 // rollups are the sums of many buckets, by target.
-type rollups map[string]*partial.Partial
+type rollups map[string]*measures.Part
 
-func (r rollups) of(target string) *partial.Partial {
+func (r rollups) of(target string) *measures.Part {
 	if r[target] == nil {
-		empty := partial.Partial{}.Clone()
+		empty := measures.Part{}.Clone()
 		r[target] = &empty
 	}
 	return r[target]

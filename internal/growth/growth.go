@@ -5,7 +5,8 @@
 //	keys := growth.NewKeys(growth.MaxKeys)
 //	keys.Requested(growth.Request{Key: "C#likes", Placement: growth.Random}, now)
 //	switch keys.Attempted(growth.Attempt{Key: "C#likes", Count: 1, Refused: true}, growth.Bound(partitions), now) {
-//	case growth.Ask: // read the key's entry, and change its count if nobody else has
+//	case growth.Look: // read the key's entry, and go by it: somebody else may have had it grow
+//	case growth.Ask: // the same, and change its count if nobody else has
 //	case growth.Bounded: // more write shards would not help
 //	}
 package growth

@@ -14,7 +14,7 @@ import (
 	"github.com/hotshard/hotshard/internal/document"
 	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/rollup/partial"
+	"github.com/hotshard/hotshard/internal/rollup/measures"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/events"
@@ -92,11 +92,11 @@ func TestManyRollupsAreRefused(t *testing.T) {
 	r := newRig(t)
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	values := map[string]string{}
-	for i := range partial.MaxMeasures {
-		values[fmt.Sprint(i, strings.Repeat(`"`, partial.MaxFieldName-2))] = "12345.6789"
+	for i := range measures.MaxMeasures {
+		values[fmt.Sprint(i, strings.Repeat(`"`, measures.MaxFieldName-2))] = "12345.6789"
 	}
 	for hour := range 300 {
-		part := partial.Partial{}.Clone()
+		part := measures.Part{}.Clone()
 		part.Add(values)
 		item := part.Attributes()
 		pk, sk := schema.RollupKey("e", shard.Hour, start.Add(time.Duration(hour)*time.Hour), "s")

@@ -18,7 +18,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/rollup/partial"
+	"github.com/hotshard/hotshard/internal/rollup/measures"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
@@ -52,7 +52,7 @@ type measureAnswer struct {
 }
 
 // exact is a number with all its digits.
-type exact struct{ partial.Decimal }
+type exact struct{ measures.Decimal }
 
 // Schema describes it in the OpenAPI document.
 func (exact) Schema(huma.Registry) *huma.Schema { return httpapi.NumberSchema("With all its digits") }
@@ -94,8 +94,8 @@ type span struct {
 	oldest   time.Time // buckets that ended earlier are gone, though parts of them may be there
 
 	mu    sync.Mutex
-	sums  map[time.Time]*partial.Partial // by start
-	daily bool                           // some are of days
+	sums  map[time.Time]*measures.Part // by start
+	daily bool                         // some are of days
 }
 
 func (s *Service) spanOf(in *rollupsInput, now time.Time) (*span, error) {
@@ -115,7 +115,7 @@ func (s *Service) spanOf(in *rollupsInput, now time.Time) (*span, error) {
 	if to.Sub(from) > maxBuckets*every {
 		return nil, invalid("query.from", "the range has more than "+strconv.Itoa(maxBuckets)+" buckets", httpapi.FormatTime(in.From.Time))
 	}
-	span := &span{from: from, to: to, every: every, sums: map[time.Time]*partial.Partial{}}
+	span := &span{from: from, to: to, every: every, sums: map[time.Time]*measures.Part{}}
 	if s.settings.RollupRetention > 0 {
 		span.oldest = now.Add(-s.settings.RollupRetention)
 	}
@@ -189,7 +189,7 @@ func (s *span) add(item dynamo.Item) error {
 	if !start.Before(s.to) || !end.After(s.from) || !s.oldest.IsZero() && !end.After(s.oldest) {
 		return nil
 	}
-	part, err := partial.Parse(item)
+	part, err := measures.Parse(item)
 	if err != nil {
 		return fmt.Errorf("item %q: %w", sk, err)
 	}
@@ -198,7 +198,7 @@ func (s *span) add(item dynamo.Item) error {
 	s.daily = s.daily || bucket == shard.Day
 	start = start.Truncate(s.every)
 	if s.sums[start] == nil {
-		s.sums[start] = &partial.Partial{}
+		s.sums[start] = &measures.Part{}
 	}
 	s.sums[start].Merge(part)
 	return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/rollup/partial"
+	"github.com/hotshard/hotshard/internal/rollup/measures"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
@@ -22,7 +22,7 @@ import (
 // part stores what a stream shard has of a bucket: an event for each number.
 func (r *rig) part(entity string, width shard.Bucket, at time.Time, streamShard string, more map[string]types.AttributeValue, numbers ...string) {
 	r.t.Helper()
-	p := partial.Partial{}.Clone()
+	p := measures.Part{}.Clone()
 	for _, n := range numbers {
 		p.Add(map[string]string{"t": n})
 	}

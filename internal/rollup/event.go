@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/ddbstream"
-	"github.com/hotshard/hotshard/internal/rollup/partial"
+	"github.com/hotshard/hotshard/internal/rollup/measures"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -18,7 +18,7 @@ import (
 type bucket struct {
 	parts.Bucket
 	streamShard string
-	records     []parts.Record[partial.Partial]
+	records     []parts.Record[measures.Part]
 	all         []string // sequence numbers, as the records have them
 }
 
@@ -61,7 +61,7 @@ func (b *buckets) add(r *ddbstream.Record) error {
 	}
 	to := b.list[key]
 	to.all = append(to.all, string(r.Sequence))
-	to.records = append(to.records, parts.Record[partial.Partial]{Sequence: place, Apply: apply})
+	to.records = append(to.records, parts.Record[measures.Part]{Sequence: place, Apply: apply})
 	return nil
 }
 
@@ -84,17 +84,17 @@ const data = "data"
 
 // read says what a record does to a rollup, nil for nothing. Only a new event adds to
 // it; one that is removed, by TTL or otherwise, stays in it.
-func (r rule) read(record *ddbstream.Record) (apply func(*partial.Partial), err error) {
+func (r rule) read(record *ddbstream.Record) (apply func(*measures.Part), err error) {
 	switch record.Name {
 	case ddbstream.Insert:
 		numbers, err := r.numbers(record.New)
-		return func(p *partial.Partial) { p.Add(numbers) }, err
+		return func(p *measures.Part) { p.Add(numbers) }, err
 	case ddbstream.Modify:
 		if !record.New.Present() || !record.Old.Present() {
 			return nil, errors.New("it lacks an image")
 		}
 		if !record.New.Same(record.Old, data) {
-			return func(p *partial.Partial) { p.Restated = true }, nil
+			return func(p *measures.Part) { p.Restated = true }, nil
 		}
 	}
 	return nil, nil

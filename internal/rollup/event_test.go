@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/internal/rollup/partial"
+	"github.com/hotshard/hotshard/internal/rollup/measures"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -91,9 +91,9 @@ func hourly(t rapid.TB) Rules {
 }
 
 // rollups reads what all stream shards have of an entity, by the bucket's label.
-func rollups(t rapid.TB, db *dynamodb.Client, table, entity string) map[string]partial.Partial {
+func rollups(t rapid.TB, db *dynamodb.Client, table, entity string) map[string]measures.Part {
 	t.Helper()
-	found := map[string]partial.Partial{}
+	found := map[string]measures.Part{}
 	for _, pk := range schema.RollupPartitions(entity, start.AddDate(0, -1, 0), start.AddDate(0, 2, 0)) {
 		out, err := db.Query(context.Background(), &dynamodb.QueryInput{
 			TableName: &table, KeyConditionExpression: aws.String("pk = :pk"), ConsistentRead: aws.Bool(true),
@@ -103,7 +103,7 @@ func rollups(t rapid.TB, db *dynamodb.Client, table, entity string) map[string]p
 			t.Fatal(err)
 		}
 		for _, item := range out.Items {
-			part, err := partial.Parse(item)
+			part, err := measures.Parse(item)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/hotshard/hotshard/internal/lane"
-	"github.com/hotshard/hotshard/internal/rollup/partial"
+	"github.com/hotshard/hotshard/internal/rollup/measures"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -246,7 +246,7 @@ func TestEventsFoldOnceHoweverDelivered(t *testing.T) {
 	})
 }
 
-func compare(t rapid.TB, what string, got partial.Partial, want *expected) {
+func compare(t rapid.TB, what string, got measures.Part, want *expected) {
 	t.Helper()
 	if got.Events != want.events || got.Skipped != want.skipped || got.Restated != want.restated || len(got.Measures) != len(want.n) {
 		t.Fatalf("%s: %d events, %d skipped, restated %t, %d fields; want %d, %d, %t, %d", what,
@@ -266,7 +266,7 @@ func compare(t rapid.TB, what string, got partial.Partial, want *expected) {
 	}
 }
 
-func digits(t rapid.TB, d partial.Decimal) string {
+func digits(t rapid.TB, d measures.Decimal) string {
 	r, ok := new(big.Rat).SetString(d.String())
 	if !ok {
 		t.Fatalf("%q is not a number", d)

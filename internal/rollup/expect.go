@@ -17,7 +17,7 @@ func (r Rules) Bucket(entity string) (width shard.Bucket, ok bool) {
 }
 
 // Numbers returns the numbers of a stored event that are rolled up, by field, as a
-// fold takes them from the stream: for partial.Partial.Add. The item is the event's
+// fold takes them from the stream: for measures.Part.Add. The item is the event's
 // and has at least its data, if it has any. The error says why it can't be folded,
 // also that no rule is for the entity.
 func (r Rules) Numbers(entity string, item map[string]types.AttributeValue) (map[string]string, error) {

@@ -5,13 +5,13 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/rollup/board"
-	"github.com/hotshard/hotshard/internal/rollup/partial"
+	"github.com/hotshard/hotshard/internal/rollup/measures"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 )
 
 // eventFolder folds events into the parts of their rollups.
 type eventFolder struct {
-	*parts.Folder[partial.Partial]
+	*parts.Folder[measures.Part]
 	retention time.Duration // 0 is for ever
 	now       func() time.Time
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/hotshard/hotshard/internal/rollup/partial"
+	"github.com/hotshard/hotshard/internal/rollup/measures"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -64,8 +64,8 @@ func ParseRules(text string) (Rules, error) {
 		switch {
 		case r.Every == "":
 			return Rules{}, fmt.Errorf("rollup rules: rule %d has no every", i)
-		case len(r.Fields) > partial.MaxMeasures:
-			return Rules{}, fmt.Errorf("rollup rules: rule %d has %d fields, and at most %d are allowed", i, len(r.Fields), partial.MaxMeasures)
+		case len(r.Fields) > measures.MaxMeasures:
+			return Rules{}, fmt.Errorf("rollup rules: rule %d has %d fields, and at most %d are allowed", i, len(r.Fields), measures.MaxMeasures)
 		case seen[r.Prefix]:
 			return Rules{}, fmt.Errorf("rollup rules: two are for prefix %q", r.Prefix)
 		}

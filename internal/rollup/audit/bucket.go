@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/rollup/marks"
-	"github.com/hotshard/hotshard/internal/rollup/partial"
+	"github.com/hotshard/hotshard/internal/rollup/measures"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -17,7 +17,7 @@ import (
 // events are audited bucket by bucket.
 type events struct {
 	*tools
-	store *parts.Store[partial.Partial]
+	store *parts.Store[measures.Part]
 }
 
 func (e *events) ofItem(pk, sk string) (t schema.Target, ok bool) {
@@ -90,7 +90,7 @@ func (e *events) tooOld(b parts.Bucket) bool {
 }
 
 // read reads a rollup, of which all parts can be read.
-func (e *events) read(ctx context.Context, b parts.Bucket) (read []parts.Part[partial.Partial], err error) {
+func (e *events) read(ctx context.Context, b parts.Bucket) (read []parts.Part[measures.Part], err error) {
 	read, err = e.store.Read(ctx, b.Key())
 	if err == nil {
 		err = parts.Damage(read)
@@ -147,8 +147,8 @@ type bucket struct {
 // comparison is a look: a rollup and its events. The rollup was read first, so that it has
 // nothing of an event that was not read.
 type comparison struct {
-	read   []parts.Part[partial.Partial]
-	rollup partial.Partial
+	read   []parts.Part[measures.Part]
+	rollup measures.Part
 	events *happened
 }
 
@@ -271,7 +271,7 @@ func (b *bucket) inOtherWidth(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if slices.ContainsFunc(read, func(p parts.Part[partial.Partial]) bool { return p.Value.Events > 0 && p.Counts(b.o.Now()) }) {
+		if slices.ContainsFunc(read, func(p parts.Part[measures.Part]) bool { return p.Value.Events > 0 && p.Counts(b.o.Now()) }) {
 			return o.Label(), nil
 		}
 	}

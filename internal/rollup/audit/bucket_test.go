@@ -11,19 +11,19 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/rollup/audit"
-	"github.com/hotshard/hotshard/internal/rollup/partial"
+	"github.com/hotshard/hotshard/internal/rollup/measures"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 )
 
-func (r *rig) parts(t testing.TB, entity string, at time.Time) []parts.Part[partial.Partial] {
+func (r *rig) parts(t testing.TB, entity string, at time.Time) []parts.Part[measures.Part] {
 	t.Helper()
 	return r.read(t, parts.Bucket{Entity: entity, Width: shard.Hour, Start: at})
 }
 
-func (r *rig) read(t testing.TB, b parts.Bucket) []parts.Part[partial.Partial] {
+func (r *rig) read(t testing.TB, b parts.Bucket) []parts.Part[measures.Part] {
 	t.Helper()
 	list, err := parts.NewEvents(r.db, r.names.Rollups, time.Now).Read(context.Background(), b.Key())
 	if err != nil {

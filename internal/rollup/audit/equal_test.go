@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/hotshard/hotshard/internal/rollup/partial"
+	"github.com/hotshard/hotshard/internal/rollup/measures"
 )
 
 // TestOrderIsNoDifference: however the same events come to parts, with more fields
@@ -15,7 +15,7 @@ import (
 // repair leaves none.
 func TestOrderIsNoDifference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		fields := rapid.SampledFrom([]int{1, partial.MaxMeasures - 1, partial.MaxMeasures, partial.MaxMeasures + 1, 3 * partial.MaxMeasures}).Draw(t, "fields")
+		fields := rapid.SampledFrom([]int{1, measures.MaxMeasures - 1, measures.MaxMeasures, measures.MaxMeasures + 1, 3 * measures.MaxMeasures}).Draw(t, "fields")
 		var list []map[string]string
 		for range rapid.IntRange(1, 60).Draw(t, "events") {
 			numbers := map[string]string{}
@@ -25,10 +25,10 @@ func TestOrderIsNoDifference(t *testing.T) {
 			}
 			list = append(list, numbers)
 		}
-		split := func(order []map[string]string) (sum partial.Partial) {
-			var stored [3]partial.Partial
+		split := func(order []map[string]string) (sum measures.Part) {
+			var stored [3]measures.Part
 			for i := range stored {
-				stored[i] = partial.Partial{}.Clone()
+				stored[i] = measures.Part{}.Clone()
 			}
 			for _, numbers := range order {
 				stored[rapid.IntRange(0, 2).Draw(t, "part")].Add(numbers)
@@ -53,7 +53,7 @@ func TestOrderIsNoDifference(t *testing.T) {
 				t.Fatalf("%s is no longer in %+v", field, total)
 			}
 		}
-		if want := min(len(e.sum.Measures), max(partial.MaxMeasures, seen)); len(total.Measures) != want {
+		if want := min(len(e.sum.Measures), max(measures.MaxMeasures, seen)); len(total.Measures) != want {
 			t.Fatalf("%d fields, want %d", len(total.Measures), want)
 		}
 		if !equal(total, e.sum) || !equal(total, rollup) && !crowded(rollup) {
@@ -64,7 +64,7 @@ func TestOrderIsNoDifference(t *testing.T) {
 }
 
 // wantDifferent changes one thing about a rollup at a time.
-func wantDifferent(t *rapid.T, rollup, events partial.Partial) {
+func wantDifferent(t *rapid.T, rollup, events measures.Part) {
 	changed := rollup.Clone()
 	changed.Events++
 	if equal(changed, events) {

@@ -13,14 +13,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/rollup/partial"
+	"github.com/hotshard/hotshard/internal/rollup/measures"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
 // happened is what a bucket's items come to.
 type happened struct {
-	sum        partial.Partial
+	sum        measures.Part
 	places     []string            // partition keys that have some
 	expires    int64               // the first expiry that any of their days has, Unix seconds; 0 for none
 	unreadable int                 // events
@@ -36,7 +36,7 @@ func (b *bucket) readEvents(ctx context.Context) (*happened, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := &happened{sum: partial.Partial{}.Clone(), hours: map[time.Time]int64{}}
+	all := &happened{sum: measures.Part{}.Clone(), hours: map[time.Time]int64{}}
 	var mu sync.Mutex
 	err = eachOf(ctx, max(most, b.deleted), func(ctx context.Context, n int) error {
 		pk := placeOf(b.Bucket, n)
@@ -63,7 +63,7 @@ func placeOf(b parts.Bucket, writeShard int) string {
 
 // readPlace reads the events that a partition has in the bucket's time, consistently.
 func (b *bucket) readPlace(ctx context.Context, pk string) (found *happened, err error) {
-	found = &happened{sum: partial.Partial{}.Clone(), hours: map[time.Time]int64{}}
+	found = &happened{sum: measures.Part{}.Clone(), hours: map[time.Time]int64{}}
 	in := &dynamodb.QueryInput{
 		TableName: &b.o.Names.Items, ConsistentRead: aws.Bool(true),
 		KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"),
@@ -153,7 +153,7 @@ func (e *happened) expired(now time.Time) bool {
 // total is what a rollup should have. Of more fields than a fold keeps, those that
 // the rollup has come first and stay, so that readers go on seeing them, and then the
 // first by name.
-func (e *happened) total(rollup partial.Partial) partial.Partial {
+func (e *happened) total(rollup measures.Part) measures.Part {
 	total := e.sum.Clone()
 	fields := slices.Sorted(maps.Keys(total.Measures))
 	seen := func(field string) bool { return rollup.Measures[field].N > 0 }
@@ -167,7 +167,7 @@ func (e *happened) total(rollup partial.Partial) partial.Partial {
 		return 1
 	})
 	kept := 0
-	for kept < len(fields) && kept < parts.MaxFields && (kept < partial.MaxMeasures || seen(fields[kept])) {
+	for kept < len(fields) && kept < parts.MaxFields && (kept < measures.MaxMeasures || seen(fields[kept])) {
 		kept++
 	}
 	for _, field := range fields[kept:] {
@@ -182,7 +182,7 @@ func (e *happened) total(rollup partial.Partial) partial.Partial {
 // Where there are more fields than a part keeps, it depends on the order of the
 // events which of them a part has, and which numbers of theirs it took; the others are
 // skipped. Then all numbers must be in measures or skipped, and no more can be told.
-func equal(rollup, events partial.Partial) bool {
+func equal(rollup, events measures.Part) bool {
 	if rollup.Events != events.Events {
 		return false
 	}
@@ -193,20 +193,20 @@ func equal(rollup, events partial.Partial) bool {
 }
 
 // identical compares what the same events come to.
-func identical(p, q partial.Partial) bool {
+func identical(p, q measures.Part) bool {
 	return p.Events == q.Events && p.Skipped == q.Skipped && maps.EqualFunc(p.Measures, q.Measures, same)
 }
 
-func same(m, n partial.Measure) bool {
+func same(m, n measures.Measure) bool {
 	return m.N == n.N && m.Sum.Cmp(n.Sum) == 0 && m.Min.Cmp(n.Min) == 0 && m.Max.Cmp(n.Max) == 0
 }
 
 // crowded tells whether fields may have been left out of measures.
-func crowded(p partial.Partial) bool {
-	return len(p.Measures) > partial.MaxMeasures || len(p.Measures) == partial.MaxMeasures && p.Skipped > 0
+func crowded(p measures.Part) bool {
+	return len(p.Measures) > measures.MaxMeasures || len(p.Measures) == measures.MaxMeasures && p.Skipped > 0
 }
 
-func numbersIn(p partial.Partial) int64 {
+func numbersIn(p measures.Part) int64 {
 	n := p.Skipped
 	for _, m := range p.Measures {
 		n += m.N

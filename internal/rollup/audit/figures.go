@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hotshard/hotshard/internal/rollup/partial"
+	"github.com/hotshard/hotshard/internal/rollup/measures"
 )
 
 // Figures are what a summary says, or what items come to: a rev and a value of a
@@ -25,10 +25,10 @@ type Figures struct {
 
 // Amount is what the numbers of one field come to.
 type Amount struct {
-	Count int64           `json:"count"`
-	Sum   partial.Decimal `json:"sum"`
-	Min   partial.Decimal `json:"min"`
-	Max   partial.Decimal `json:"max"`
+	Count int64            `json:"count"`
+	Sum   measures.Decimal `json:"sum"`
+	Min   measures.Decimal `json:"min"`
+	Max   measures.Decimal `json:"max"`
 }
 
 // figuresOf is nil for a state that there is not.
@@ -39,7 +39,7 @@ func figuresOf(s *state) *Figures {
 	return &Figures{Rev: s.rev, Value: s.value}
 }
 
-func figuresOfEvents(p partial.Partial) *Figures {
+func figuresOfEvents(p measures.Part) *Figures {
 	f := &Figures{Events: &p.Events, Skipped: p.Skipped, Restated: p.Restated, Measures: map[string]Amount{}}
 	for field, m := range p.Measures {
 		f.Measures[field] = Amount{m.N, m.Sum, m.Min, m.Max}

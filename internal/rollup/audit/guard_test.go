@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/rollup/audit"
-	"github.com/hotshard/hotshard/internal/rollup/partial"
+	"github.com/hotshard/hotshard/internal/rollup/measures"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -85,7 +85,7 @@ func TestARepairKeepsWhatItemsNoLongerHave(t *testing.T) {
 }
 
 // show makes parts comparable.
-func show(list []parts.Part[partial.Partial]) (text string) {
+func show(list []parts.Part[measures.Part]) (text string) {
 	for _, p := range list {
 		text += fmt.Sprintf("%s %s %v %d %+v\n", p.StreamShard, p.Sequence, p.AsOf, p.ExpiresAt, p.Value)
 	}

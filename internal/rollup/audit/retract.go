@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/rollup/partial"
+	"github.com/hotshard/hotshard/internal/rollup/measures"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -87,7 +87,7 @@ func (b *bucket) retract(ctx context.Context, r *Retracted) (moved bool, err err
 		switch {
 		case there.in(of) > 0:
 			err = b.auditMixed(ctx, of, r)
-		case slices.ContainsFunc(read, func(p parts.Part[partial.Partial]) bool { return !p.Emptied() }):
+		case slices.ContainsFunc(read, func(p parts.Part[measures.Part]) bool { return !p.Emptied() }):
 			err = b.store.Empty(ctx, of.Key(), read, proof.Floors)
 			if err == nil {
 				r.Emptied++
@@ -122,14 +122,14 @@ func (e *happened) in(b parts.Bucket) (n int64) {
 }
 
 // rollups reads those of the day, in either width, as far as they can be read.
-func (b *bucket) rollups(ctx context.Context, r *Retracted) (map[parts.Bucket][]parts.Part[partial.Partial], error) {
+func (b *bucket) rollups(ctx context.Context, r *Retracted) (map[parts.Bucket][]parts.Part[measures.Part], error) {
 	pk := b.Key().PK
 	in := &dynamodb.QueryInput{
 		TableName: &b.o.Names.Rollups, ConsistentRead: aws.Bool(true), ProjectionExpression: aws.String("pk, sk"),
 		KeyConditionExpression:    aws.String("pk = :pk AND begins_with(sk, :day)"),
 		ExpressionAttributeValues: item{":pk": dynamo.String(pk), ":day": dynamo.String(b.Label())},
 	}
-	rollups := map[parts.Bucket][]parts.Part[partial.Partial]{}
+	rollups := map[parts.Bucket][]parts.Part[measures.Part]{}
 	for it, err := range dynamo.Items(ctx, b.client, in) {
 		if err != nil {
 			return nil, fmt.Errorf("reading the rollups %q: %w", pk, err)

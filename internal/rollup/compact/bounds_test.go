@@ -8,7 +8,7 @@ import (
 
 	"github.com/aws/smithy-go"
 
-	"github.com/hotshard/hotshard/internal/rollup/partial"
+	"github.com/hotshard/hotshard/internal/rollup/measures"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 )
 
@@ -32,15 +32,15 @@ func TestFieldsOfAMergedPart(t *testing.T) {
 	b := bucketAt("e", r.ago(60*day))
 	const stored = 12
 	for i := range stored {
-		p := partial.Partial{}.Clone()
+		p := measures.Part{}.Clone()
 		numbers := map[string]string{}
-		for n := range partial.MaxMeasures {
+		for n := range measures.MaxMeasures {
 			numbers[fmt.Sprint("f", i, "-", n)] = "1"
 		}
 		p.Add(numbers)
 		r.keep(t, b, fmt.Sprintf("s%03d", i), p, r.ago(59*day))
 	}
-	const fit = parts.MaxFields / partial.MaxMeasures
+	const fit = parts.MaxFields / measures.MaxMeasures
 	r.want(t, Answer{Buckets: 1, Merged: fit, Done: true})
 	r.clock = r.clock.Add(roundEvery)
 	r.want(t, Answer{Done: true})
@@ -48,14 +48,14 @@ func TestFieldsOfAMergedPart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var sum partial.Partial
+	var sum measures.Part
 	for _, p := range read {
 		if len(p.Value.Measures) > parts.MaxFields {
 			t.Errorf("%s has %d fields", p.StreamShard, len(p.Value.Measures))
 		}
 		sum.Merge(p.Value)
 	}
-	if len(sum.Measures) != stored*partial.MaxMeasures || sum.Events != stored || sum.Skipped != 0 {
+	if len(sum.Measures) != stored*measures.MaxMeasures || sum.Events != stored || sum.Skipped != 0 {
 		t.Errorf("%d fields of %d events, and %d skipped", len(sum.Measures), sum.Events, sum.Skipped)
 	}
 }

@@ -28,7 +28,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/rollup/board"
-	"github.com/hotshard/hotshard/internal/rollup/partial"
+	"github.com/hotshard/hotshard/internal/rollup/measures"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 )
 
@@ -80,7 +80,7 @@ type Options struct {
 type Compactor struct {
 	options Options
 	client  Client
-	events  *parts.Store[partial.Partial]
+	events  *parts.Store[measures.Part]
 	cells   *parts.Store[board.Histogram]
 	log     *slog.Logger
 	now     func() time.Time

@@ -20,7 +20,7 @@ import (
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/local/limiter"
 	"github.com/hotshard/hotshard/internal/rollup/compact"
-	"github.com/hotshard/hotshard/internal/rollup/partial"
+	"github.com/hotshard/hotshard/internal/rollup/measures"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
@@ -29,7 +29,7 @@ import (
 // measures.
 func storeDay(t rapid.TB, db *dynamodb.Client, table string, day time.Time) {
 	t.Helper()
-	var p partial.Partial
+	var p measures.Part
 	p = p.Clone()
 	for i := range 1000 {
 		n := strconv.Itoa(i)

@@ -15,7 +15,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/internal/rollup/partial"
+	"github.com/hotshard/hotshard/internal/rollup/measures"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -146,11 +146,11 @@ func bucketAt(entity string, at time.Time) parts.Bucket {
 // part stores a stream shard's part with so many events; a zero asOf is not stored.
 func (r *rig) part(t rapid.TB, b parts.Bucket, streamShard string, events int64, asOf time.Time) {
 	t.Helper()
-	r.keep(t, b, streamShard, partial.Partial{Events: events}, asOf)
+	r.keep(t, b, streamShard, measures.Part{Events: events}, asOf)
 }
 
 // keep stores a part; a zero asOf is not.
-func (r *rig) keep(t rapid.TB, b parts.Bucket, streamShard string, p partial.Partial, asOf time.Time) {
+func (r *rig) keep(t rapid.TB, b parts.Bucket, streamShard string, p measures.Part, asOf time.Time) {
 	t.Helper()
 	pk, sk := schema.RollupKey(b.Entity, b.Width, b.Start, streamShard)
 	stored := p.Attributes()
@@ -231,7 +231,7 @@ func (r *rig) set(t rapid.TB, pk, expression string, values item) {
 	}
 }
 
-var emptyMap = partial.Partial{}.Attributes()[schema.RollupMeasures]
+var emptyMap = measures.Part{}.Attributes()[schema.RollupMeasures]
 
 // expire has a part expire. The engine removes what has expired by its own clock,
 // which is behind the rig's.

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/hotshard/hotshard/internal/rollup/board"
-	"github.com/hotshard/hotshard/internal/rollup/partial"
+	"github.com/hotshard/hotshard/internal/rollup/measures"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/rollup/scan"
 )
@@ -27,7 +27,7 @@ type (
 )
 
 func (b rollup) merge(ctx context.Context, r *run) error {
-	return merge(ctx, r, r.events, b.Key(), &r.answer.Buckets, func(chosen []parts.Part[partial.Partial]) int64 {
+	return merge(ctx, r, r.events, b.Key(), &r.answer.Buckets, func(chosen []parts.Part[measures.Part]) int64 {
 		return b.Expiry(chosen, r.options.Retention, r.now)
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/rollup/partial"
+	"github.com/hotshard/hotshard/internal/rollup/measures"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -43,7 +43,7 @@ func (w *world) end(t rapid.TB) {
 // check compares all summaries with the model, once all records are folded.
 func (w *world) check(t rapid.TB) {
 	value := new(big.Int)
-	rollups := map[string]*partial.Partial{}
+	rollups := map[string]*measures.Part{}
 	for _, it := range w.all(t) {
 		if strings.HasPrefix(it["pk"].(*types.AttributeValueMemberS).Value, "C#") {
 			for name, v := range it {
@@ -54,13 +54,13 @@ func (w *world) check(t rapid.TB) {
 			}
 			continue
 		}
-		part, err := partial.Parse(it)
+		part, err := measures.Parse(it)
 		if err != nil {
 			t.Fatal(err)
 		}
 		label, _, _ := strings.Cut(it["sk"].(*types.AttributeValueMemberS).Value, "#")
 		if rollups[label] == nil {
-			rollups[label] = &partial.Partial{}
+			rollups[label] = &measures.Part{}
 		}
 		rollups[label].Merge(part)
 	}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/rollup"
-	"github.com/hotshard/hotshard/internal/rollup/partial"
+	"github.com/hotshard/hotshard/internal/rollup/measures"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -27,7 +27,7 @@ type rig struct {
 	db         *dynamodb.Client
 	table      string
 	items      string
-	store      *parts.Store[partial.Partial]
+	store      *parts.Store[measures.Part]
 	containers [2]*rollup.Handler
 }
 
@@ -83,7 +83,7 @@ func (r *rig) fold(t rapid.TB, container int, entity, streamShard string, from, 
 	}
 }
 
-func (r *rig) read(t rapid.TB, entity string) []parts.Part[partial.Partial] {
+func (r *rig) read(t rapid.TB, entity string) []parts.Part[measures.Part] {
 	t.Helper()
 	list, err := r.store.Read(context.Background(), bucketOf(entity).Key())
 	if err != nil {
@@ -92,7 +92,7 @@ func (r *rig) read(t rapid.TB, entity string) []parts.Part[partial.Partial] {
 	return list
 }
 
-func (r *rig) replace(entity string, read []parts.Part[partial.Partial]) error {
+func (r *rig) replace(entity string, read []parts.Part[measures.Part]) error {
 	_, err := r.store.Replace(context.Background(), bucketOf(entity).Key(), read, sum(read), 0, nil)
 	return err
 }
@@ -104,7 +104,7 @@ func (r *rig) merge(t rapid.TB, entity string) {
 	}
 }
 
-func sum(list []parts.Part[partial.Partial]) (total partial.Partial) {
+func sum(list []parts.Part[measures.Part]) (total measures.Part) {
 	for _, p := range list {
 		total.Merge(p.Value)
 	}
@@ -155,8 +155,8 @@ func asJSON(t rapid.TB, v any) string {
 func floor(n int) string { return fmt.Sprintf("%0*d", schema.RollupSequenceDigits, 95+n-1) }
 
 // eventsOf is what so many events of each stream shard come to.
-func eventsOf(folded ...int) partial.Partial {
-	total := partial.Partial{}.Clone()
+func eventsOf(folded ...int) measures.Part {
+	total := measures.Part{}.Clone()
 	for _, n := range folded {
 		for i := range n {
 			total.Add(map[string]string{"t": fmt.Sprint(i)})

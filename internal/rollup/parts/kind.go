@@ -8,7 +8,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/rollup/board"
-	"github.com/hotshard/hotshard/internal/rollup/partial"
+	"github.com/hotshard/hotshard/internal/rollup/measures"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
@@ -67,21 +67,21 @@ func sequenceOf(stored item) string {
 }
 
 // MaxFields bounds the fields of an event rollup's merged part. A fold's part has up to
-// partial.MaxMeasures, each of its own. With names of 255 bytes the merged part then
+// measures.MaxMeasures, each of its own. With names of 255 bytes the merged part then
 // has 80 KB, of the 400 KB that an item may have.
 const MaxFields = 200
 
-var eventKind = kind[partial.Partial]{
-	encode: partial.Partial.Attributes, decode: partial.Parse, clone: partial.Partial.Clone, merge: (*partial.Partial).Merge,
-	holds: func(p partial.Partial) bool {
+var eventKind = kind[measures.Part]{
+	encode: measures.Part.Attributes, decode: measures.Parse, clone: measures.Part.Clone, merge: (*measures.Part).Merge,
+	holds: func(p measures.Part) bool {
 		return p.Events > 0 || p.Skipped > 0 || p.Restated || len(p.Measures) > 0
 	},
-	fits: func(total, p partial.Partial) bool {
+	fits: func(total, p measures.Part) bool {
 		fields := maps.Clone(p.Measures)
 		maps.Copy(fields, total.Measures)
 		return len(fields) <= MaxFields
 	},
-	size: func(p partial.Partial) (n int) {
+	size: func(p measures.Part) (n int) {
 		const measure = 100
 		for field := range p.Measures {
 			n += measure + len(field)
@@ -105,8 +105,8 @@ var histogramKind = kind[board.Histogram]{
 }
 
 // NewEvents returns a Store of event rollups over the rollups table.
-func NewEvents(client Client, table string, now func() time.Time) *Store[partial.Partial] {
-	return &Store[partial.Partial]{eventKind, client, table, now}
+func NewEvents(client Client, table string, now func() time.Time) *Store[measures.Part] {
+	return &Store[measures.Part]{eventKind, client, table, now}
 }
 
 // NewHistograms returns a Store of boards' histograms over the rollups table.
@@ -135,7 +135,7 @@ func (b Bucket) Key() Key {
 
 // Expiry is when what is made of the parts read ends, 0 for never: not before any of
 // those that count, nor before the retention, 0 for ever, after the bucket's end.
-func (b Bucket) Expiry(read []Part[partial.Partial], retention time.Duration, now time.Time) int64 {
+func (b Bucket) Expiry(read []Part[measures.Part], retention time.Duration, now time.Time) int64 {
 	last, some := Last(read, now)
 	switch {
 	case retention == 0, some && last == 0:

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/rollup/partial"
+	"github.com/hotshard/hotshard/internal/rollup/measures"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -99,7 +99,7 @@ func TestEmptiedPartsGoOn(t *testing.T) {
 func TestATotalOfOnesOwn(t *testing.T) {
 	r := newRig(t)
 	b := bucketOf("e").Key()
-	var total partial.Partial
+	var total measures.Part
 	total = total.Clone()
 	total.Add(map[string]string{"t": "0"})
 	if _, err := r.store.Replace(t.Context(), b, nil, total, 0, nil); err != nil {
@@ -107,7 +107,7 @@ func TestATotalOfOnesOwn(t *testing.T) {
 	}
 	r.check(t, "e", 1)
 	r.fold(t, 0, "e", "a", 0, 3)
-	if _, err := r.store.Replace(t.Context(), b, r.read(t, "e"), partial.Partial{}, 0, nil); err != nil {
+	if _, err := r.store.Replace(t.Context(), b, r.read(t, "e"), measures.Part{}, 0, nil); err != nil {
 		t.Fatal(err)
 	}
 	r.check(t, "e")
@@ -202,12 +202,12 @@ func TestExpiry(t *testing.T) {
 		"expired ones are not": {end.Add(200 * time.Hour), retention, []int64{past, later}, end.Add(200*time.Hour + retention).Unix()},
 	} {
 		store := parts.NewEvents(r.db, r.table, func() time.Time { return c.now })
-		var read []parts.Part[partial.Partial]
+		var read []parts.Part[measures.Part]
 		for i, at := range c.expires {
-			read = append(read, parts.Part[partial.Partial]{StreamShard: fmt.Sprint(i), Sequence: "1", ExpiresAt: at, Value: partial.Partial{Events: 1}})
+			read = append(read, parts.Part[measures.Part]{StreamShard: fmt.Sprint(i), Sequence: "1", ExpiresAt: at, Value: measures.Part{Events: 1}})
 			r.put(t, name, read[i])
 		}
-		if _, err := store.Replace(t.Context(), bucketOf(name).Key(), read, partial.Partial{Events: 1}, bucketOf(name).Expiry(read, c.retention, c.now), nil); err != nil {
+		if _, err := store.Replace(t.Context(), bucketOf(name).Key(), read, measures.Part{Events: 1}, bucketOf(name).Expiry(read, c.retention, c.now), nil); err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
@@ -219,7 +219,7 @@ func TestExpiry(t *testing.T) {
 }
 
 // put stores a part. It has no expiry there, lest the engine deletes it.
-func (r *rig) put(t *testing.T, entity string, p parts.Part[partial.Partial]) {
+func (r *rig) put(t *testing.T, entity string, p parts.Part[measures.Part]) {
 	t.Helper()
 	item := p.Value.Attributes()
 	item["seq"] = &types.AttributeValueMemberS{Value: p.Sequence}

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/hotshard/hotshard/internal/lane"
-	"github.com/hotshard/hotshard/internal/rollup/partial"
+	"github.com/hotshard/hotshard/internal/rollup/measures"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -29,7 +29,7 @@ func TestMergesAndFoldsInAnyOrder(t *testing.T) {
 		entity := fmt.Sprintf("e%d", round)
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		folded := make([]int, len(streams))
-		var old []parts.Part[partial.Partial]
+		var old []parts.Part[measures.Part]
 		for range rapid.IntRange(1, 25).Draw(t, "turns") {
 			switch roll := random.IntN(11); {
 			case roll < 5:

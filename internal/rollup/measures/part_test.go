@@ -1,4 +1,4 @@
-package partial_test
+package measures_test
 
 import (
 	"encoding/json"
@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/hotshard/hotshard/internal/rollup/partial"
+	"github.com/hotshard/hotshard/internal/rollup/measures"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -23,7 +23,7 @@ func TestMeasurable(t *testing.T) {
 		"1000000000000000000": "", "1000000000000001": "", "1234567890123456": "", "1.1e15": "", "2e15": "", "1e-16": "",
 		"0.1234567890123456": "", "": "", "-": "", ".": "", "x": "", "1e": "", "1e99999999999999999999": "", "NaN": "", "+1": "", "1_0": "",
 	} {
-		got, ok := partial.Measurable(text)
+		got, ok := measures.Measurable(text)
 		if ok != (want != "") || ok && got.String() != want {
 			t.Errorf("%q: %v, %t; want %q", text, got, ok, want)
 		}
@@ -42,7 +42,7 @@ func TestSumsAreExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		numbers := rapid.SliceOfN(rapid.Custom(number), 1, 30).Draw(t, "numbers")
 		cut := rapid.IntRange(0, len(numbers)).Draw(t, "cut")
-		var parts [2]partial.Partial
+		var parts [2]measures.Part
 		sum, low, high := new(big.Rat), (*big.Rat)(nil), (*big.Rat)(nil)
 		for i, text := range numbers {
 			part := &parts[0]
@@ -60,7 +60,7 @@ func TestSumsAreExact(t *testing.T) {
 				high = x
 			}
 		}
-		var all partial.Partial
+		var all measures.Part
 		all.Merge(stored(t, parts[0]))
 		all.Merge(stored(t, parts[1]))
 		m := all.Measures["x"]
@@ -85,7 +85,7 @@ func rat(t *rapid.T, text string) *big.Rat {
 	return r
 }
 
-func same(t *rapid.T, what string, got partial.Decimal, want *big.Rat) {
+func same(t *rapid.T, what string, got measures.Decimal, want *big.Rat) {
 	if rat(t, got.String()).Cmp(want) != 0 {
 		t.Fatalf("%s %s, want %s", what, got, want.FloatString(20))
 	}
@@ -96,11 +96,11 @@ func same(t *rapid.T, what string, got partial.Decimal, want *big.Rat) {
 }
 
 // stored takes a part through its stored form.
-func stored(t *rapid.T, p partial.Partial) partial.Partial {
+func stored(t *rapid.T, p measures.Part) measures.Part {
 	if p.Events == 0 {
 		return p
 	}
-	got, err := partial.Parse(p.Attributes())
+	got, err := measures.Parse(p.Attributes())
 	if err != nil || fmt.Sprint(got) != fmt.Sprint(p) {
 		t.Fatalf("%+v was read as %+v, %v", p, got, err)
 	}
@@ -108,13 +108,13 @@ func stored(t *rapid.T, p partial.Partial) partial.Partial {
 }
 
 func TestBounds(t *testing.T) {
-	p := partial.Partial{}.Clone()
-	many := map[string]string{"wide": "1234567890123456", strings.Repeat("x", partial.MaxFieldName+1): "1", "": "1"}
-	for i := range partial.MaxMeasures + 5 {
+	p := measures.Part{}.Clone()
+	many := map[string]string{"wide": "1234567890123456", strings.Repeat("x", measures.MaxFieldName+1): "1", "": "1"}
+	for i := range measures.MaxMeasures + 5 {
 		many[fmt.Sprintf("f%02d", i)] = "1"
 	}
 	p.Add(many)
-	if len(p.Measures) != partial.MaxMeasures || p.Skipped != 8 || p.Events != 1 {
+	if len(p.Measures) != measures.MaxMeasures || p.Skipped != 8 || p.Events != 1 {
 		t.Fatalf("%d measures, %d skipped", len(p.Measures), p.Skipped)
 	}
 	p.Add(map[string]string{"f00": "2", "g": "1"})
@@ -125,11 +125,11 @@ func TestBounds(t *testing.T) {
 
 // TestSumsFitIntoANumber: 38 digits are all that DynamoDB keeps.
 func TestSumsFitIntoANumber(t *testing.T) {
-	sum, err := partial.Stored("9999999999999999999999" + ".999999999999999")
+	sum, err := measures.Stored("9999999999999999999999" + ".999999999999999")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := partial.Partial{Measures: map[string]partial.Measure{"x": {N: 1e9, Sum: sum, Min: sum, Max: sum}}}
+	p := measures.Part{Measures: map[string]measures.Measure{"x": {N: 1e9, Sum: sum, Min: sum, Max: sum}}}
 	for range 12 {
 		p.Add(map[string]string{"x": "999999999999999"})
 	}
@@ -137,8 +137,8 @@ func TestSumsFitIntoANumber(t *testing.T) {
 	if p.Skipped != 0 {
 		t.Fatalf("skipped %d of a sum of %s", p.Skipped, p.Measures["x"].Sum)
 	}
-	full, _ := partial.Stored("99999999999999999999999" + ".999999999999999")
-	p.Measures["x"] = partial.Measure{N: 1e9, Sum: full, Min: full, Max: full}
+	full, _ := measures.Stored("99999999999999999999999" + ".999999999999999")
+	p.Measures["x"] = measures.Measure{N: 1e9, Sum: full, Min: full, Max: full}
 	p.Add(map[string]string{"x": "1"})
 	if p.Skipped != 1 || p.Measures["x"].Sum.Cmp(full) != 0 {
 		t.Errorf("skipped %d; sum %s", p.Skipped, p.Measures["x"].Sum)
@@ -150,7 +150,7 @@ func TestSumsFitIntoANumber(t *testing.T) {
 }
 
 func TestCloneStandsAlone(t *testing.T) {
-	p := partial.Partial{}.Clone()
+	p := measures.Part{}.Clone()
 	p.Add(map[string]string{"x": "1"})
 	before := p.Clone()
 	p.Add(map[string]string{"x": "2", "y": "3"})
@@ -160,7 +160,7 @@ func TestCloneStandsAlone(t *testing.T) {
 }
 
 func TestStoredForm(t *testing.T) {
-	p := partial.Partial{Skipped: 2, Restated: true}.Clone()
+	p := measures.Part{Skipped: 2, Restated: true}.Clone()
 	p.Add(map[string]string{"t": "-1.5"})
 	n := func(text string) types.AttributeValue { return &types.AttributeValueMemberN{Value: text} }
 	want := map[string]types.AttributeValue{
@@ -180,11 +180,11 @@ func TestStoredForm(t *testing.T) {
 	} {
 		attributes := p.Attributes()
 		attributes[name] = bad
-		if got, err := partial.Parse(attributes); err == nil {
+		if got, err := measures.Parse(attributes); err == nil {
 			t.Errorf("a bad %s was read as %+v", name, got)
 		}
 		delete(attributes, name)
-		if got, err := partial.Parse(attributes); err == nil && name != schema.RollupSkipped {
+		if got, err := measures.Parse(attributes); err == nil && name != schema.RollupSkipped {
 			t.Errorf("without %s it was read as %+v", name, got)
 		}
 	}
@@ -192,7 +192,7 @@ func TestStoredForm(t *testing.T) {
 		for _, bad := range []string{"0.5.5", "1e999", "-"} {
 			attributes := p.Attributes()
 			attributes["measures"].(*types.AttributeValueMemberM).Value["t"].(*types.AttributeValueMemberM).Value[name] = n(bad)
-			if got, err := partial.Parse(attributes); err == nil {
+			if got, err := measures.Parse(attributes); err == nil {
 				t.Errorf("with %s %s it was read as %+v", name, bad, got)
 			}
 		}

@@ -1,4 +1,4 @@
-package partial
+package measures
 
 import (
 	"errors"
@@ -18,13 +18,13 @@ const version = 1
 // stored is a part in its item, which has keys, a sequence number and times besides.
 type stored struct {
 	Version int `dynamodbav:"v"`
-	Partial
+	Part
 }
 
 // Attributes returns the part as it is stored, without its keys, its sequence number and its times. What
 // was once true or above 0 stays so, so that an update that sets all of them
 // leaves nothing of an older state.
-func (p Partial) Attributes() item {
+func (p Part) Attributes() item {
 	if p.Measures == nil {
 		p.Measures = map[string]Measure{}
 	}
@@ -33,23 +33,23 @@ func (p Partial) Attributes() item {
 
 // Parse reads a part as Attributes makes it. The error says what of an item of
 // another version or of a damaged one can't be read.
-func Parse(attributes item) (Partial, error) {
+func Parse(attributes item) (Part, error) {
 	v, ok := attributes[schema.Version].(*types.AttributeValueMemberN)
 	if ok && v.Value != strconv.Itoa(version) {
-		return Partial{}, fmt.Errorf("it has version %.20q, and %d can be read", v.Value, version)
+		return Part{}, fmt.Errorf("it has version %.20q, and %d can be read", v.Value, version)
 	}
 	var s stored
 	err := record.Read(attributes, &s)
 	if fault, ok := errors.AsType[*record.Fault](err); ok {
-		return Partial{}, fmt.Errorf("its %q can't be read: %w", fault.Attribute, fault.Err)
+		return Part{}, fmt.Errorf("its %q can't be read: %w", fault.Attribute, fault.Err)
 	}
 	if err != nil {
-		return Partial{}, err
+		return Part{}, err
 	}
 	if s.Events < 0 || s.Skipped < 0 {
-		return Partial{}, errors.New("a count is below 0")
+		return Part{}, errors.New("a count is below 0")
 	}
-	return s.Partial, nil
+	return s.Part, nil
 }
 
 // UnmarshalDynamoDBAttributeValue takes a measure that has all that it is to have.

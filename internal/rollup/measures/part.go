@@ -1,4 +1,4 @@
-// Package partial is one stream shard's part of an event rollup: the arithmetic,
+// Package measures is one stream shard's part of an event rollup: the arithmetic,
 // which is exact, and the stored form. It does no input or output.
 //
 // A folder adds the events of a batch to what is stored, in a copy:
@@ -9,9 +9,9 @@
 //
 // A reader merges the parts of all stream shards:
 //
-//	part, err := partial.Parse(attributes)
+//	part, err := measures.Parse(attributes)
 //	sum.Merge(part)
-package partial
+package measures
 
 import (
 	"maps"
@@ -24,8 +24,8 @@ const (
 	MaxFieldName = 255 // bytes
 )
 
-// Partial is what some events come to. The zero Partial is that of none.
-type Partial struct {
+// Part is what some events come to. The zero Part is that of none.
+type Part struct {
 	Events   int64              `dynamodbav:"events"`
 	Measures map[string]Measure `dynamodbav:"measures"`           // by field
 	Skipped  int64              `dynamodbav:"skipped,omitempty"`  // numbers of the events that are not in Measures
@@ -56,7 +56,7 @@ func (m Measure) merge(other Measure) Measure {
 }
 
 // Clone returns a copy that may be changed.
-func (p Partial) Clone() Partial {
+func (p Part) Clone() Part {
 	p.Measures = maps.Clone(p.Measures)
 	if p.Measures == nil {
 		p.Measures = map[string]Measure{}
@@ -65,7 +65,7 @@ func (p Partial) Clone() Partial {
 }
 
 // Add takes in one event with these numbers by field, as DynamoDB writes them.
-func (p *Partial) Add(numbers map[string]string) {
+func (p *Part) Add(numbers map[string]string) {
 	p.Events++
 	for _, field := range slices.Sorted(maps.Keys(numbers)) {
 		if !p.measure(field, numbers[field]) {
@@ -76,7 +76,7 @@ func (p *Partial) Add(numbers map[string]string) {
 
 // measure takes in one number, if it keeps the bounds. Those of sums are reached
 // only by very large numbers together with very fine ones, millions of times.
-func (p *Partial) measure(field, text string) bool {
+func (p *Part) measure(field, text string) bool {
 	old, known := p.Measures[field]
 	value, ok := Measurable(text)
 	if !ok || field == "" || len(field) > MaxFieldName || !known && len(p.Measures) >= MaxMeasures {
@@ -95,7 +95,7 @@ func (p *Partial) measure(field, text string) bool {
 
 // Merge takes in another stream shard's part of the same bucket, or another
 // bucket's.
-func (p *Partial) Merge(other Partial) {
+func (p *Part) Merge(other Part) {
 	p.Events += other.Events
 	p.Skipped += other.Skipped
 	p.Restated = p.Restated || other.Restated
