@@ -18,26 +18,41 @@ import (
 // TestExamples runs each program on a database of its own: it prints what its comment says.
 func TestExamples(t *testing.T) {
 	endpoint := enginetest.Endpoint(t)
-	for _, name := range []string{"counters", "events", "boards", "sessions", "limits", "once", "migrate"} {
+	programs := []string{"counters", "events", "boards", "sessions", "limits", "once", "migrate"}
+	dir := build(t, programs)
+	for _, name := range programs {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			env := append(os.Environ(), "AWS_ENDPOINT_URL_DYNAMODB="+endpoint, "AWS_REGION=us-east-1",
 				"AWS_ACCESS_KEY_ID="+rand.Text(), "AWS_SECRET_ACCESS_KEY=local")
-			if got, want := run(t, name, env), promised(t, name); got != want {
+			if got, want := run(t, filepath.Join(dir, name), env), promised(t, name); got != want {
 				t.Errorf("it prints\n%sand its comment says\n%s", got, want)
 			}
-			run(t, name, env) // again, when its tables are there
+			run(t, filepath.Join(dir, name), env) // again, when its tables are there
 		})
 	}
 }
 
+// build returns the folder of the programs, made by one command.
+func build(t *testing.T, programs []string) (dir string) {
+	t.Helper()
+	dir = t.TempDir() + string(filepath.Separator)
+	args := []string{"build", "-o", dir}
+	for _, name := range programs {
+		args = append(args, "./"+name)
+	}
+	if out, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return dir
+}
+
 // run returns what a program prints. A change of a shard count is given up after a second, which
 // a busy machine may need for it: the program makes it first of all, so it is started again.
-func run(t *testing.T, name string, env []string) string {
+func run(t *testing.T, program string, env []string) string {
 	t.Helper()
 	for range 20 {
 		var stdout, stderr bytes.Buffer
-		cmd := exec.CommandContext(t.Context(), "go", "run", "./"+name)
+		cmd := exec.CommandContext(t.Context(), program)
 		cmd.Env, cmd.Stdout, cmd.Stderr = env, &stdout, &stderr
 		err := cmd.Run()
 		if err == nil {

@@ -92,7 +92,7 @@ func (g *grower) Attempted(ctx context.Context, a shardmap.Attempt) {
 			"key", g.names.Shown(a.Key), "shards", count, "partitions", partitions)
 	case a.Entry.Pinned:
 	case answer == growth.Look:
-		g.refresh(ctx, a.Key)
+		g.look(ctx, a.Key)
 	case answer == growth.Ask:
 		version := g.ask(ctx, attempt, placement.Next(count, bound))
 		g.keys.Asked(a.Key, version, g.now())
@@ -113,6 +113,14 @@ func (g *grower) ask(ctx context.Context, a growth.Attempt, count int) (version 
 		return entry.Version
 	}
 	return g.grow(ctx, entry, count)
+}
+
+// look has the request go on by what others changed, but of a limit: where hits that wait go by
+// newer counts, more of them take over room at the same time.
+func (g *grower) look(ctx context.Context, key string) {
+	if base, err := schema.ParseBaseKey(key); err == nil && base.Type != schema.Limit {
+		g.refresh(ctx, key)
+	}
 }
 
 // refresh has the view know the key's entry of now. Where it can't be read the view stays.
