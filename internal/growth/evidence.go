@@ -9,7 +9,7 @@ const (
 	leastTries   = 3
 	keptCalls    = 10 // requests of a key that are kept in mind
 	requestAge   = 5 * time.Second
-	leastCalls   = 3  // of a key that is busy: a quiet one is refused since others fill its partition
+	leastCalls   = 3  // of a key that is busy: fewer are a quiet key's, refused for its neighbour
 	leastRefused = 2  // of these
 	tightCalls   = 10 // in the place of leastCalls, for a key with one write shard where the partitions are the limit
 	tightTime    = 10 * time.Second
@@ -147,7 +147,7 @@ func (e *evidence) mayAsk(now time.Time) bool {
 }
 
 // mayLook tells whether the entry may be read for what others did; then it counts as read. One
-// refusal is none: partitions are full for a moment now and then.
+// refusal is no reason: a partition may be full for a moment.
 func (e *evidence) mayLook(now time.Time) bool {
 	if _, refused := e.tries(now); refused < 2 || now.Sub(e.look).Abs() < minPause {
 		return false

@@ -38,8 +38,8 @@ func PlacementOf(t schema.Type) Placement {
 	return Random
 }
 
-// Factors by which a count is raised: a calculated place takes the lead time to come into
-// force, so that its first step is a large one.
+// Factors by which a count is raised. Events wait for the lead, and rows of an index for their
+// next write, so that the first step is a large one.
 const (
 	step      = 4
 	firstStep = 24

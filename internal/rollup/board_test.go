@@ -50,8 +50,7 @@ func TestRemovalsByTTL(t *testing.T) {
 	a.compare()
 }
 
-// TestAnEntryThatCannotBeRead goes to the failure destination with its board's
-// period, and holds up nothing.
+// TestAnEntryThatCannotBeRead is a failure of its board's period, and holds up nothing.
 func TestAnEntryThatCannotBeRead(t *testing.T) {
 	a := calm(t, 3)
 	a.rest()

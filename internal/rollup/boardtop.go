@@ -60,7 +60,7 @@ type Boards interface {
 //   - A fold gives up: the top is too busy, or throttled, or can't be reached in
 //     time. Its records don't come again. What they say was written before the note,
 //     and entries that it left unsure are among those that a look reads.
-//   - A record can't be folded, or was given to the failure destination.
+//   - A record can't be folded, or Lambda gave it up.
 //   - The top is too small because the index still shows those who left.
 //
 // A look only fills R as it is, so it needs no further look, unless R has to grow

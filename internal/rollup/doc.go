@@ -6,7 +6,8 @@
 //	answer, err := handler.Invoke(ctx, payload)
 //
 // Lambda delivers a batch at least once, splits it and repeats it for up to a
-// day, and keeps order per item only. So the guard is in the data.
+// day; within a stream shard records come in order, one delivery at a time. So the guard is in
+// the data.
 //
 // Every write raises a counter's write shard's rev, a summary holds for each write
 // shard the rev and value it took over last, and a fold only ever replaces a

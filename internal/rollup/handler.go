@@ -72,8 +72,8 @@ func New(settings Settings, client Client, log *slog.Logger) (*Handler, error) {
 
 // Invoke folds one batch: Lambda's payload in, its answer out. Records that could
 // not be folded now are reported, so that Lambda delivers the batch again from the
-// lowest of them on; folding the others twice changes nothing. Those that never can
-// be go to the failure destination with their target, and hold up nothing.
+// lowest of them on; folding the others twice changes nothing. Of those that never can
+// be the target is noted as a failure (I16), and they hold up nothing.
 //
 // The payloads of schedules, [compact.Task] and [BoardsTask], are answered with what
 // the task did.

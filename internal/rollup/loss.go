@@ -72,7 +72,7 @@ func (d *delivery) lose(target string, reason error, sequences ...string) {
 	l.sequences = append(l.sequences, sequences...)
 }
 
-// park puts a target that lacks records into the failure destination. Until that
+// park notes a failure: that a target lacks records. Until that
 // is done the records must come again. The top of a board is looked at again without
 // being asked for.
 func (d *delivery) park(ctx context.Context, target string) {

@@ -22,7 +22,7 @@ type failure struct {
 	count                   int
 }
 
-// failures reads the failure destination, by target.
+// failures reads the failures that are noted, by target.
 func failures(t *testing.T, db *dynamodb.Client, table string) map[string]failure {
 	t.Helper()
 	found := map[string]failure{}
@@ -52,8 +52,7 @@ func failures(t *testing.T, db *dynamodb.Client, table string) map[string]failur
 	return found
 }
 
-// TestARecordThatCannotBeRead goes to the failure destination with its target, and
-// holds up nothing.
+// TestARecordThatCannotBeRead is a failure of its target, and holds up nothing.
 func TestARecordThatCannotBeRead(t *testing.T) {
 	h, db := newEvents(t, nil)
 	long := strings.Repeat("1", 41)

@@ -25,7 +25,7 @@ type Failure struct {
 	pk, last, count string // as stored
 }
 
-// Failures lists what is in the failure destination.
+// Failures lists the failures that are noted.
 func (a *Auditor) Failures(ctx context.Context) ([]Failure, error) {
 	var list []Failure
 	for _, pk := range schema.FailurePartitions() {

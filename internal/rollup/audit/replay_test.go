@@ -21,7 +21,7 @@ func (r *rig) failures(t testing.TB, a *audit.Auditor) []audit.Failure {
 	return list
 }
 
-// TestPoisonIsReplayed: records that can't be folded go to the failure destination.
+// TestPoisonIsReplayed: of records that can't be folded the targets are noted as failures.
 // When the items are mended, replay brings the summaries to what they should be, and
 // forgets the failures.
 func TestPoisonIsReplayed(t *testing.T) {

@@ -25,7 +25,7 @@ import (
 //	shard_history    L  "epoch:count" for each change, S
 //	version          N  raised by one with every change
 //	max_shards       N  the largest count ever
-//	effective_at     N  when the newest count comes into force
+//	effective_at     N  from when on N(t) is the newest count; counters, boards and sessions go by it at once
 //	pinned           BOOL  set by a person: the controller leaves it alone
 //	forgotten        BOOL  there were changes before those of shard_history
 //	notes            M  for each change's epoch: by S, why S

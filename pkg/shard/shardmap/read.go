@@ -82,7 +82,7 @@ func (m *Map) Read(ctx context.Context, key string) (Entry, error) {
 // Bounds of one attempt of a read. One that hangs is better made again.
 const (
 	callTime = 500 * time.Millisecond // it takes some milliseconds, and a request that has 2 s waits for it
-	pageTime = 2 * time.Second        // of a load's page: with 15 others it is decoded by part of a CPU
+	pageTime = 2 * time.Second        // of a load's page: the parts share a CPU, which may be part of one
 )
 
 // maxSortKey is DynamoDB's bound: what is longer is no key of the map.
