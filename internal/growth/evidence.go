@@ -37,6 +37,7 @@ type evidence struct {
 	read  time.Time     // when the entry was read last, to have the key grow
 	pause time.Duration // until it may be again
 	look  time.Time     // when the entry was read last, to learn what others did
+	wait  time.Duration // until it may be again for that
 	told  time.Time     // when it was said last that the key is at the bound
 }
 
@@ -54,7 +55,7 @@ type request struct {
 // begin forgets the attempts of another version.
 func (e *evidence) begin(version int64, now time.Time) {
 	e.version, e.since = version, now
-	e.attempts, e.pause = e.attempts[:0], minPause
+	e.attempts, e.pause, e.wait = e.attempts[:0], minPause, minPause
 }
 
 // note takes an attempt in. It tells whether that says anything of the count in force.
@@ -149,10 +150,14 @@ func (e *evidence) mayAsk(now time.Time) bool {
 // mayLook tells whether the entry may be read for what others did; then it counts as read. One
 // refusal is no reason: a partition may be full for a moment.
 func (e *evidence) mayLook(now time.Time) bool {
-	if _, refused := e.tries(now); refused < 2 || now.Sub(e.look).Abs() < minPause {
+	passed := now.Sub(e.look).Abs()
+	if passed > 2*maxPause { // another storm
+		e.wait = minPause
+	}
+	if _, refused := e.tries(now); refused < 2 || passed < e.wait {
 		return false
 	}
-	e.look = now
+	e.look, e.wait = now, min(2*e.wait, maxPause)
 	return true
 }
 

@@ -72,9 +72,9 @@ func (k *Keys) Requested(r Request, now time.Time) {
 
 // Attempted notes an attempt, and returns what follows from all that is in mind. Bound is
 // the largest count that helps. Who is told to Look reads the entry into its view, and
-// changes nothing. Who is told to Ask waits for a random while of up to
-// [MaxWait], reads the key's entry, and if that is no newer and the key still
-// [Keys.Entitled], changes the count. Then [Keys.Asked] is to be told.
+// changes nothing; who is told to Ask changes the count if the entry is no newer and the key
+// still [Keys.Entitled], and then tells [Keys.Asked]. Both wait for a random while of up to
+// [MaxWait] first.
 func (k *Keys) Attempted(a Attempt, bound int, now time.Time) Answer {
 	now = now.Round(0)
 	k.mu.Lock()

@@ -118,7 +118,7 @@ func (g *grower) ask(ctx context.Context, a growth.Attempt, count int) (version 
 // look has the request go on by what others changed, but of a limit: where hits that wait go by
 // newer counts, more of them take over room at the same time.
 func (g *grower) look(ctx context.Context, key string) {
-	if base, err := schema.ParseBaseKey(key); err == nil && base.Type != schema.Limit {
+	if base, err := schema.ParseBaseKey(key); err == nil && base.Type != schema.Limit && g.wait(ctx) {
 		g.refresh(ctx, key)
 	}
 }

@@ -87,8 +87,10 @@ const (
 
 // Storm is a time in which a key, or what a stream shard has the records of, took more than
 // a partition should. Rates are write units a second: the mean of what was read, and the
-// interval in which the storm's mean is with 95 % certainty. Where all was read they are
-// the hottest window's, and the interval ends at what the counts can have hidden.
+// interval in which the storm's mean is with 95 % certainty, if it is well over the threshold:
+// where a storm just over it ends is less certain, so that some 83 of 100 intervals have it.
+// Where all was read they are the hottest window's, and the interval ends at what the counts
+// can have hidden.
 type Storm struct {
 	Kind   Kind    `json:"kind"`
 	From   string  `json:"from"`
