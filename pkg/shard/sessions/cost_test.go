@@ -141,14 +141,16 @@ func TestAHotIndexIsToldWithAndWithoutKeys(t *testing.T) {
 	lease := func(i int) sessions.Lease {
 		return sessions.Lease{Group: "g", ID: fmt.Sprint("id", i), TTL: time.Hour}
 	}
-	fill := d.process(client, shardmap.Unwatched{})
 	begun := 0
 	for ; begun < 6; begun++ {
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		_, err := fill.Put(ctx, lease(begun), later)
+		ctx, cancel := context.WithCancel(within(t))
+		_, err := d.process(client, &watched{refusal: cancel}).Put(ctx, lease(begun), later)
 		cancel()
-		if err != nil {
+		if errors.Is(err, shard.ErrThrottled) {
 			break
+		}
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
 	for what, send := range map[string]func(context.Context, shardmap.Watcher) error{
