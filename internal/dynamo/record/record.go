@@ -21,6 +21,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -78,13 +79,15 @@ var (
 )
 
 // Read reads an item into a record. What is always stored, which is what has no omitempty,
-// has to be there, and of its type. The error is a [*Fault].
+// has to be there. All that is there has to be of its type: NULL is of none. The error is
+// a [*Fault].
 func Read[R any](it item, into *R) error {
-	for _, a := range alwaysOf[R]() {
-		if it[a.name] == nil {
+	for _, a := range attributesOf[R]() {
+		stored := it[a.name]
+		if stored == nil && a.always {
 			return &Fault{a.name, errMissing}
 		}
-		if a.like != nil && reflect.TypeOf(it[a.name]) != a.like { // the decoder takes a number for a text
+		if stored != nil && reflect.TypeOf(stored) != a.like { // the decoder takes a number for a text, and NULL for all
 			return &Fault{a.name, errType}
 		}
 	}
@@ -101,29 +104,44 @@ func Read[R any](it item, into *R) error {
 	return err
 }
 
-// attribute is one that is always stored.
+// attribute is a field of a record, as it is stored.
 type attribute struct {
-	name string
-	like reflect.Type // nil where a zero value does not tell
+	name   string
+	always bool         // it is stored also if it is zero
+	like   reflect.Type // what it is stored as
 }
 
-// always has the attributes that are always stored, in order, by the type of record.
-var always sync.Map
+// attributes has those of each type of record that was read.
+var attributes sync.Map
 
-func alwaysOf[R any]() []attribute {
+func attributesOf[R any]() []attribute {
 	of := reflect.TypeFor[R]()
-	if known, ok := always.Load(of); ok {
+	if known, ok := attributes.Load(of); ok {
 		return known.([]attribute)
 	}
 	var list []attribute
-	zero := Item(*new(R))
-	for _, name := range slices.Sorted(maps.Keys(zero)) {
-		a := attribute{name: name}
-		if _, null := zero[name].(*types.AttributeValueMemberNULL); !null {
-			a.like = reflect.TypeOf(zero[name])
+	for _, field := range reflect.VisibleFields(of) {
+		name, options, _ := strings.Cut(field.Tag.Get("dynamodbav"), ",")
+		if name == "" { // it is embedded
+			continue
 		}
-		list = append(list, a)
+		like, err := encoder.Encode(empty(field.Type))
+		if err != nil {
+			panic(fmt.Sprintf("record: a %v can't be read: %v", of, err))
+		}
+		list = append(list, attribute{name, !strings.Contains(options, "omitempty"), reflect.TypeOf(like)})
 	}
-	always.Store(of, list)
+	attributes.Store(of, list)
 	return list
+}
+
+// empty returns a value of a type that is not stored as NULL.
+func empty(of reflect.Type) any {
+	switch of.Kind() {
+	case reflect.Map:
+		return reflect.MakeMap(of).Interface()
+	case reflect.Slice:
+		return reflect.MakeSlice(of, 0, 0).Interface()
+	}
+	return reflect.Zero(of).Interface()
 }

@@ -179,9 +179,11 @@ func TestStoredForm(t *testing.T) {
 		"v": n("2"), "events": n("-1"), "measures": n("1"), "skipped": n("x"),
 	} {
 		attributes := p.Attributes()
-		attributes[name] = bad
-		if got, err := measures.Parse(attributes); err == nil {
-			t.Errorf("a bad %s was read as %+v", name, got)
+		for _, bad := range []types.AttributeValue{bad, &types.AttributeValueMemberNULL{Value: true}} {
+			attributes[name] = bad
+			if got, err := measures.Parse(attributes); err == nil {
+				t.Errorf("a bad %s was read as %+v", name, got)
+			}
 		}
 		delete(attributes, name)
 		if got, err := measures.Parse(attributes); err == nil && name != schema.RollupSkipped {
