@@ -190,6 +190,12 @@ func TestStoredForm(t *testing.T) {
 			t.Errorf("without %s it was read as %+v", name, got)
 		}
 	}
+	attributes := p.Attributes()
+	of := attributes["measures"].(*types.AttributeValueMemberM).Value
+	of[""] = of["t"]
+	if got, err := measures.Parse(attributes); err == nil { // it could not be stored again
+		t.Errorf("a measure without a name was read: %+v", got)
+	}
 	for _, name := range []string{"n", "sum", "min", "max"} {
 		for _, bad := range []string{"0.5.5", "1e999", "-"} {
 			attributes := p.Attributes()
