@@ -15,6 +15,7 @@
 package record
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -96,12 +97,31 @@ func Read[R any](it item, into *R) error {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(it)) { // the decoder does not say which it is
-		one := &types.AttributeValueMemberM{Value: item{name: it[name]}}
-		if err := decoder.Decode(one, new(R)); err != nil {
-			return &Fault{name, err}
+		if err := decode[R](name, it[name]); err != nil {
+			return &Fault{name, cmp.Or(member[R](name, it[name]), err)}
 		}
 	}
 	return err
+}
+
+// decode decodes an attribute by itself.
+func decode[R any](name string, value types.AttributeValue) error {
+	return decoder.Decode(&types.AttributeValueMemberM{Value: item{name: value}}, new(R))
+}
+
+// member says what is wrong with an attribute that is a map, by the first damaged member:
+// nil if none of them is, each by itself.
+func member[R any](name string, value types.AttributeValue) error {
+	members, ok := value.(*types.AttributeValueMemberM)
+	if !ok {
+		return nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(members.Value)) {
+		if err := decode[R](name, &types.AttributeValueMemberM{Value: item{key: members.Value[key]}}); err != nil {
+			return fmt.Errorf("its %.60q: %w", key, err)
+		}
+	}
+	return nil
 }
 
 // attribute is a field of a record, as it is stored.

@@ -121,6 +121,10 @@ func TestDamaged(t *testing.T) {
 			t.Errorf("without %s: %v", name, err)
 		}
 	}
+	bad := with(whole, "counts", m(item{"a": n("1"), "b\n": n("x"), "c": n("y")}))
+	if err := record.Read(bad, new(note)); err == nil || !strings.Contains(err.Error(), `attribute counts: its "b\n": `) {
+		t.Errorf("of a map with a damaged member: %v", err)
+	}
 	if record.Read(nil, new(note)) == nil {
 		t.Error("nothing was read")
 	}

@@ -200,8 +200,9 @@ func TestStoredForm(t *testing.T) {
 		for _, bad := range []string{"0.5.5", "1e999", "-"} {
 			attributes := p.Attributes()
 			attributes["measures"].(*types.AttributeValueMemberM).Value["t"].(*types.AttributeValueMemberM).Value[name] = n(bad)
-			if got, err := measures.Parse(attributes); err == nil {
-				t.Errorf("with %s %s it was read as %+v", name, bad, got)
+			got, err := measures.Parse(attributes)
+			if err == nil || !strings.Contains(err.Error(), `its "measures" can't be read: its "t": attribute `+name) {
+				t.Errorf("with %s %s it was read as %+v: %v", name, bad, got, err)
 			}
 		}
 	}
