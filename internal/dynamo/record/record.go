@@ -80,8 +80,8 @@ var (
 )
 
 // Read reads an item into a record. What is always stored, which is what has no omitempty,
-// has to be there. All that is there has to be of its type: NULL is of none. The error is
-// a [*Fault].
+// has to be there. All that is there has to be of its type: NULL is of none. A uint64 is at
+// most the largest int64, so that it can be made one. The error is a [*Fault].
 func Read[R any](it item, into *R) error {
 	for _, a := range attributesOf[R]() {
 		stored := it[a.name]
@@ -90,6 +90,11 @@ func Read[R any](it item, into *R) error {
 		}
 		if stored != nil && reflect.TypeOf(stored) != a.like { // the decoder takes a number for a text, and NULL for all
 			return &Fault{a.name, errType}
+		}
+		if n, ok := stored.(*types.AttributeValueMemberN); ok && a.unsigned {
+			if _, err := strconv.ParseUint(n.Value, 10, 63); err != nil {
+				return &Fault{a.name, err}
+			}
 		}
 	}
 	err := decoder.Decode(&types.AttributeValueMemberM{Value: it}, into)
@@ -126,9 +131,10 @@ func member[R any](name string, value types.AttributeValue) error {
 
 // attribute is a field of a record, as it is stored.
 type attribute struct {
-	name   string
-	always bool         // it is stored also if it is zero
-	like   reflect.Type // what it is stored as
+	name     string
+	always   bool         // it is stored also if it is zero
+	like     reflect.Type // what it is stored as
+	unsigned bool         // it is a uint64
 }
 
 // attributes has those of each type of record that was read.
@@ -149,7 +155,7 @@ func attributesOf[R any]() []attribute {
 		if err != nil {
 			panic(fmt.Sprintf("record: a %v can't be read: %v", of, err))
 		}
-		list = append(list, attribute{name, !strings.Contains(options, "omitempty"), reflect.TypeOf(like)})
+		list = append(list, attribute{name, !strings.Contains(options, "omitempty"), reflect.TypeOf(like), field.Type.Kind() == reflect.Uint64})
 	}
 	attributes.Store(of, list)
 	return list

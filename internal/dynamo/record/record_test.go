@@ -125,6 +125,14 @@ func TestDamaged(t *testing.T) {
 	if err := record.Read(bad, new(note)); err == nil || !strings.Contains(err.Error(), `attribute counts: its "b\n": `) {
 		t.Errorf("of a map with a damaged member: %v", err)
 	}
+	type count struct {
+		N uint64 `dynamodbav:"n,omitempty"`
+	}
+	for digits, good := range map[string]bool{"0": true, "9223372036854775807": true, "9223372036854775808": false, "-1": false} {
+		if err := record.Read(item{"n": n(digits)}, new(count)); (err == nil) != good || err != nil && !strings.Contains(err.Error(), "attribute n: ") {
+			t.Errorf("a uint64 of %s: %v", digits, err)
+		}
+	}
 	if record.Read(nil, new(note)) == nil {
 		t.Error("nothing was read")
 	}
