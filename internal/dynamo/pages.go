@@ -25,7 +25,7 @@ func Pages(ctx context.Context, client Querier, in *dynamodb.QueryInput) iter.Se
 	return func(yield func(*dynamodb.QueryOutput, error) bool) {
 		for pages := dynamodb.NewQueryPaginator(client, in); pages.HasMorePages(); {
 			page, err := pages.NextPage(ctx)
-			if !yield(page, err) || err != nil {
+			if !yield(page, err) || err != nil || len(page.LastEvaluatedKey) == 0 { // the paginator ends at a nil key alone
 				return
 			}
 		}
@@ -55,7 +55,7 @@ func ScanPages(ctx context.Context, client Scanner, in *dynamodb.ScanInput) iter
 	return func(yield func(*dynamodb.ScanOutput, error) bool) {
 		for pages := dynamodb.NewScanPaginator(client, in); pages.HasMorePages(); {
 			page, err := pages.NextPage(ctx)
-			if !yield(page, err) || err != nil {
+			if !yield(page, err) || err != nil || len(page.LastEvaluatedKey) == 0 { // the paginator ends at a nil key alone
 				return
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
@@ -247,6 +248,26 @@ func TestProgressForm(t *testing.T) {
 	}
 	if _, err := heat.ParseLate(nil); err == nil {
 		t.Error("nothing is a note")
+	}
+}
+
+// TestSummaryForm: a summary comes back, and what is damaged is an error that names it.
+func TestSummaryForm(t *testing.T) {
+	want := heat.Summary{Hour: noon, Peaks: map[string]float64{"a": 1.25, "b": 0}}
+	if got, err := heat.ParseSummary(want.Attributes()); err != nil || !cmp.Equal(want, got) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	null := &types.AttributeValueMemberNULL{Value: true}
+	member := func(v types.AttributeValue) types.AttributeValue {
+		return &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"a": v}}
+	}
+	for _, bad := range []types.AttributeValue{nil, null, member(null), member(&types.AttributeValueMemberS{Value: "1"}), member(&types.AttributeValueMemberN{Value: "x"})} {
+		attributes := want.Attributes()
+		attributes["peaks"] = bad
+		got, err := heat.ParseSummary(attributes)
+		if err == nil || !strings.Contains(err.Error(), "attribute peaks") || !strings.Contains(err.Error(), "2026-01-05T12:00:00.000Z") {
+			t.Errorf("%v was read as %+v, %v", bad, got, err)
+		}
 	}
 }
 

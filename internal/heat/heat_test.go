@@ -139,6 +139,7 @@ func TestParseDamaged(t *testing.T) {
 	item := heat.Item{Start: noon, Window: time.Second, Limit: 1000, Keys: []heat.Key{{Key: "k", Units: 300, PeakAt: noon}}}
 	packed := item.Stored(noon)["keys"].(*types.AttributeValueMemberB).Value
 	number := func(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
+	null := &types.AttributeValueMemberNULL{Value: true}
 	cases := []struct {
 		name  string
 		value types.AttributeValue
@@ -147,10 +148,16 @@ func TestParseDamaged(t *testing.T) {
 		{"v", number("2"), "version 2"},
 		{"v", nil, "attribute v"},
 		{"start", number("-5"), "attribute start"},
+		{"start", number("9223372036854775808"), "attribute start"},
+		{"units", number("9223372036854775808"), "attribute units"},
+		{"base", number("9223372036854775808"), "attribute base"},
 		{"window", number("0"), "no length"},
 		{"limit", number("0"), "no limit"},
 		{"shard", number("1"), "attribute shard"},
 		{"keys", number("1"), "attribute keys"},
+		{"keys", null, "attribute keys"},
+		{"table", null, "attribute table"},
+		{"index_units", null, "attribute index_units"},
 		{"keys", &types.AttributeValueMemberB{Value: []byte{0}}, "attribute keys"},
 		{"keys", &types.AttributeValueMemberB{Value: []byte{1, 'i', 0, 1, 1, 1, 1, 1}}, "attribute keys"},
 		{"keys", &types.AttributeValueMemberB{Value: []byte("\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01k")}, "attribute keys"},

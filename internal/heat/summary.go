@@ -2,6 +2,7 @@ package heat
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -45,6 +46,17 @@ type peak float64
 // MarshalDynamoDBAttributeValue makes a number of it.
 func (p peak) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
 	return &types.AttributeValueMemberN{Value: strconv.FormatFloat(float64(p), 'f', 2, 64)}, nil
+}
+
+// UnmarshalDynamoDBAttributeValue takes a number alone: the decoder takes NULL for 0.
+func (p *peak) UnmarshalDynamoDBAttributeValue(v types.AttributeValue) error {
+	n, ok := v.(*types.AttributeValueMemberN)
+	if !ok {
+		return errors.New("a peak is not a number")
+	}
+	f, err := strconv.ParseFloat(n.Value, 64)
+	*p = peak(f)
+	return err
 }
 
 // Attributes returns the summary as it is stored. Of the keys it keeps as many as fit in 300

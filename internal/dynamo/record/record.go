@@ -15,12 +15,14 @@
 package record
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -78,14 +80,21 @@ var (
 )
 
 // Read reads an item into a record. What is always stored, which is what has no omitempty,
-// has to be there, and of its type. The error is a [*Fault].
+// has to be there. All that is there has to be of its type: NULL is of none. A uint64 is at
+// most the largest int64, so that it can be made one. The error is a [*Fault].
 func Read[R any](it item, into *R) error {
-	for _, a := range alwaysOf[R]() {
-		if it[a.name] == nil {
+	for _, a := range attributesOf[R]() {
+		stored := it[a.name]
+		if stored == nil && a.always {
 			return &Fault{a.name, errMissing}
 		}
-		if a.like != nil && reflect.TypeOf(it[a.name]) != a.like { // the decoder takes a number for a text
+		if stored != nil && reflect.TypeOf(stored) != a.like { // the decoder takes a number for a text, and NULL for all
 			return &Fault{a.name, errType}
+		}
+		if n, ok := stored.(*types.AttributeValueMemberN); ok && a.unsigned {
+			if _, err := strconv.ParseUint(n.Value, 10, 63); err != nil {
+				return &Fault{a.name, err}
+			}
 		}
 	}
 	err := decoder.Decode(&types.AttributeValueMemberM{Value: it}, into)
@@ -93,37 +102,72 @@ func Read[R any](it item, into *R) error {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(it)) { // the decoder does not say which it is
-		one := &types.AttributeValueMemberM{Value: item{name: it[name]}}
-		if err := decoder.Decode(one, new(R)); err != nil {
-			return &Fault{name, err}
+		if err := decode[R](name, it[name]); err != nil {
+			return &Fault{name, cmp.Or(member[R](name, it[name]), err)}
 		}
 	}
 	return err
 }
 
-// attribute is one that is always stored.
-type attribute struct {
-	name string
-	like reflect.Type // nil where a zero value does not tell
+// decode decodes an attribute by itself.
+func decode[R any](name string, value types.AttributeValue) error {
+	return decoder.Decode(&types.AttributeValueMemberM{Value: item{name: value}}, new(R))
 }
 
-// always has the attributes that are always stored, in order, by the type of record.
-var always sync.Map
+// member says what is wrong with an attribute that is a map, by the first damaged member:
+// nil if none of them is, each by itself.
+func member[R any](name string, value types.AttributeValue) error {
+	members, ok := value.(*types.AttributeValueMemberM)
+	if !ok {
+		return nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(members.Value)) {
+		if err := decode[R](name, &types.AttributeValueMemberM{Value: item{key: members.Value[key]}}); err != nil {
+			return fmt.Errorf("its %.60q: %w", key, err)
+		}
+	}
+	return nil
+}
 
-func alwaysOf[R any]() []attribute {
+// attribute is a field of a record, as it is stored.
+type attribute struct {
+	name     string
+	always   bool         // it is stored also if it is zero
+	like     reflect.Type // what it is stored as
+	unsigned bool         // it is a uint64
+}
+
+// attributes has those of each type of record that was read.
+var attributes sync.Map
+
+func attributesOf[R any]() []attribute {
 	of := reflect.TypeFor[R]()
-	if known, ok := always.Load(of); ok {
+	if known, ok := attributes.Load(of); ok {
 		return known.([]attribute)
 	}
 	var list []attribute
-	zero := Item(*new(R))
-	for _, name := range slices.Sorted(maps.Keys(zero)) {
-		a := attribute{name: name}
-		if _, null := zero[name].(*types.AttributeValueMemberNULL); !null {
-			a.like = reflect.TypeOf(zero[name])
+	for _, field := range reflect.VisibleFields(of) {
+		name, options, _ := strings.Cut(field.Tag.Get("dynamodbav"), ",")
+		if name == "" { // it is embedded
+			continue
 		}
-		list = append(list, a)
+		like, err := encoder.Encode(empty(field.Type))
+		if err != nil {
+			panic(fmt.Sprintf("record: a %v can't be read: %v", of, err))
+		}
+		list = append(list, attribute{name, !strings.Contains(options, "omitempty"), reflect.TypeOf(like), field.Type.Kind() == reflect.Uint64})
 	}
-	always.Store(of, list)
+	attributes.Store(of, list)
 	return list
+}
+
+// empty returns a value of a type that is not stored as NULL.
+func empty(of reflect.Type) any {
+	switch of.Kind() {
+	case reflect.Map:
+		return reflect.MakeMap(of).Interface()
+	case reflect.Slice:
+		return reflect.MakeSlice(of, 0, 0).Interface()
+	}
+	return reflect.Zero(of).Interface()
 }

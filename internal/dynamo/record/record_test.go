@@ -106,10 +106,10 @@ func TestDamaged(t *testing.T) {
 	_, whole := full()
 	for name, bad := range map[string][]types.AttributeValue{
 		"v": {s("1"), n("1.5"), n("9223372036854775808"), b("1")}, "at": {s("2026-01-05T12:00:00Z"), n("x")}, "expires_at": {n("1.5"), s("x")},
-		"sum": {s("1")}, "text": {n("1"), yes(true)}, "bytes": {s("b"), n("1")}, "maybe": {s("m")}, "from": {yes(true)},
+		"sum": {s("1")}, "text": {n("1"), yes(true)}, "bytes": {s("b"), n("1")}, "maybe": {s("m")}, "from": {yes(true), n("1")},
 		"counts": {s("a"), m(item{"a": s("1")}), m(item{"a": n("x")})}, "done": {s("true"), n("1")},
 	} {
-		for _, value := range bad {
+		for _, value := range append(bad, &types.AttributeValueMemberNULL{Value: true}) {
 			err := record.Read(with(whole, name, value), new(note))
 			if err == nil || !strings.Contains(err.Error(), "attribute "+name+": ") {
 				t.Errorf("%s = %v: %v", name, value, err)
@@ -119,6 +119,18 @@ func TestDamaged(t *testing.T) {
 		optional := name == "maybe" || name == "from" || name == "expires_at"
 		if (err == nil) != optional || err != nil && !strings.Contains(err.Error(), "attribute "+name+": it is missing") {
 			t.Errorf("without %s: %v", name, err)
+		}
+	}
+	bad := with(whole, "counts", m(item{"a": n("1"), "b\n": n("x"), "c": n("y")}))
+	if err := record.Read(bad, new(note)); err == nil || !strings.Contains(err.Error(), `attribute counts: its "b\n": `) {
+		t.Errorf("of a map with a damaged member: %v", err)
+	}
+	type count struct {
+		N uint64 `dynamodbav:"n,omitempty"`
+	}
+	for digits, good := range map[string]bool{"0": true, "9223372036854775807": true, "9223372036854775808": false, "-1": false} {
+		if err := record.Read(item{"n": n(digits)}, new(count)); (err == nil) != good || err != nil && !strings.Contains(err.Error(), "attribute n: ") {
+			t.Errorf("a uint64 of %s: %v", digits, err)
 		}
 	}
 	if record.Read(nil, new(note)) == nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/dynamo/record"
@@ -108,42 +109,39 @@ func (c *checkpoints) put(ctx context.Context, shard string, stored row) error {
 
 // sort returns the checkpoints that rows hold by stream shard, and the sort keys of
 // those that are of streams and stream shards that no longer exist.
-func (c *checkpoints) sort(rows map[string]row, shards []StreamShard) (found map[string]checkpoint, old []string, err error) {
+func (c *checkpoints) sort(rows map[string]dynamo.Item, shards []StreamShard) (found map[string]checkpoint, old []string, err error) {
 	found = make(map[string]checkpoint)
-	for key, stored := range rows {
+	for key, item := range rows {
 		shard, _, isPart := strings.Cut(key, partSeparator)
 		exists := slices.ContainsFunc(shards, func(s StreamShard) bool { return s.ID == shard })
-		if !exists || stored.Stream != c.arn {
+		if !exists || dynamo.Text(item, "stream") != c.arn {
 			old = append(old, key)
 			continue
 		}
 		if isPart {
 			continue
 		}
-		if found[shard], err = parseCheckpoint(shard, stored, rows); err != nil {
+		if found[shard], err = parseCheckpoint(shard, item, rows); err != nil {
 			return nil, nil, fmt.Errorf("read the checkpoint of mapping %s for stream shard %s: %w", c.mapping, shard, err)
 		}
 	}
 	return found, old, nil
 }
 
-// rows returns the mapping's items by sort key.
-func (c *checkpoints) rows(ctx context.Context) (map[string]row, error) {
-	rows := make(map[string]row)
+// rows returns the mapping's items by sort key, as they are: its errors are those of the
+// query, which may pass.
+func (c *checkpoints) rows(ctx context.Context) (map[string]dynamo.Item, error) {
+	rows := make(map[string]dynamo.Item)
 	condition, consistent := "mapping = :m", true
 	in := &dynamodb.QueryInput{
 		TableName: &c.table, ConsistentRead: &consistent, KeyConditionExpression: &condition,
 		ExpressionAttributeValues: dynamo.Item{":m": dynamo.String(c.mapping)},
 	}
 	for item, err := range dynamo.Items(ctx, c.client, in) {
-		var stored row
-		if err == nil {
-			err = record.Read(item, &stored)
-		}
 		if err != nil {
 			return nil, fmt.Errorf("read the checkpoints of mapping %s: %w", c.mapping, err)
 		}
-		rows[stored.StreamShard] = stored
+		rows[dynamo.Text(item, local.CheckpointSortKey)] = item
 	}
 	return rows, nil
 }
@@ -158,7 +156,11 @@ func (c *checkpoints) delete(ctx context.Context, key string) error {
 	return nil
 }
 
-func parseCheckpoint(shard string, stored row, rows map[string]row) (cp checkpoint, err error) {
+func parseCheckpoint(shard string, item dynamo.Item, rows map[string]dynamo.Item) (cp checkpoint, err error) {
+	var stored row
+	if err := record.Read(item, &stored); err != nil {
+		return cp, err
+	}
 	if stored.Version != checkpointVersion {
 		return cp, fmt.Errorf("its version is %d instead of %d", stored.Version, checkpointVersion)
 	}
@@ -172,11 +174,11 @@ func parseCheckpoint(shard string, stored row, rows map[string]row) (cp checkpoi
 		state: stored.State,
 	}
 	for i := range stored.StateParts {
-		part := rows[partKey(shard, cp.set, i)].State
-		if len(part) == 0 {
+		part, _ := rows[partKey(shard, cp.set, i)]["state"].(*types.AttributeValueMemberB)
+		if part == nil || len(part.Value) == 0 {
 			return cp, fmt.Errorf("part %d of its window's state is missing", i)
 		}
-		cp.window.state = append(slices.Clip(cp.window.state), part...)
+		cp.window.state = append(slices.Clip(cp.window.state), part.Value...)
 	}
 	return cp, nil
 }

@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -102,8 +105,14 @@ func (o *outage) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...fu
 	return &dynamodb.PutItemOutput{}, nil
 }
 
-func (o *outage) DeleteItem(ctx context.Context, _ *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
-	return &dynamodb.DeleteItemOutput{}, o.pass(ctx)
+func (o *outage) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+	if err := o.pass(ctx); err != nil {
+		return nil, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.rows, in.Key["stream_shard"].(*types.AttributeValueMemberS).Value)
+	return &dynamodb.DeleteItemOutput{}, nil
 }
 
 // during runs a mapping in a bubble of its own clock, in which the engine stops answering
@@ -114,20 +123,26 @@ func during(t *testing.T, length time.Duration, then func(o *outage, stop func()
 		o := &outage{rows: map[string]map[string]types.AttributeValue{}, Source: &script{arn: t.Name(), shards: []scriptShard{{
 			StreamShard: eventsource.StreamShard{ID: "s"}, records: []eventsource.Record{record(1, time.Now()), record(2, time.Now())},
 		}}}}
-		h := handle(func() { o.begin(length) })
-		m, err := eventsource.NewMapping(eventsource.MappingOptions{
-			Name: "test", Source: o, Handler: h, Checkpoints: o, CheckpointTable: "t", FailureFile: filepath.Join(t.TempDir(), "f"),
-			BatchSize: 1, Logger: slog.New(slog.DiscardHandler),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := o.mapping(t, func() { o.begin(length) })
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		ended := make(chan error, 1)
 		go func() { ended <- m.Run(ctx) }()
 		then(o, stop, ended)
 	})
+}
+
+// mapping is one whose stream and checkpoints are behind the gate.
+func (o *outage) mapping(t *testing.T, h handle) *eventsource.Mapping {
+	t.Helper()
+	m, err := eventsource.NewMapping(eventsource.MappingOptions{
+		Name: "test", Source: o, Handler: h, Checkpoints: o, CheckpointTable: "t", FailureFile: filepath.Join(t.TempDir(), "f"),
+		BatchSize: 1, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
 }
 
 // handle is a handler that does something with its first record, and takes all.
@@ -173,5 +188,68 @@ func TestAMappingStopsInAnOutage(t *testing.T) {
 		if took := time.Since(begun); took > 6*time.Second {
 			t.Errorf("it took %v", took)
 		}
+	})
+}
+
+// TestCheckpointsThatCantBeRead end Run and Drain at once, with an error that names the
+// stream shard. What is of another stream, or of none, is deleted instead, and a part that no
+// checkpoint names is of no consequence: also if they are damaged.
+func TestCheckpointsThatCantBeRead(t *testing.T) {
+	type item = map[string]types.AttributeValue
+	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+	number := func(n string) types.AttributeValue { return &types.AttributeValueMemberN{Value: n} }
+	arn := text(t.Name())
+	begin := func(t *testing.T, rows ...item) (*outage, *eventsource.Mapping) {
+		o := &outage{rows: map[string]item{}, Source: &script{arn: "TestCheckpointsThatCantBeRead", shards: []scriptShard{{
+			StreamShard: eventsource.StreamShard{ID: "s"}, records: []eventsource.Record{record(1, time.Now()), record(2, time.Now())}, closed: true,
+		}}}}
+		for _, row := range rows {
+			row["mapping"] = text("test")
+			o.rows[row["stream_shard"].(*types.AttributeValueMemberS).Value] = row
+		}
+		return o, o.mapping(t, func() {})
+	}
+	for name, row := range map[string]item{
+		"sequence": {"v": number("1"), "sequence": number("1")},
+		"version":  {"v": number("2")},
+		"finished": {"v": number("1"), "finished": text("yes")},
+		"state":    {"v": number("1"), "window_start": number("0"), "window_end": number("1"), "state_parts": number("1")},
+	} {
+		row["stream_shard"], row["stream"] = text("s"), arn
+		for call, consume := range map[string]func(*eventsource.Mapping, context.Context) error{
+			"Run": (*eventsource.Mapping).Run, "Drain": (*eventsource.Mapping).Drain,
+		} {
+			t.Run(call+" with a bad "+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					begun := time.Now()
+					_, m := begin(t, row)
+					ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+					defer stop()
+					err := consume(m, ctx)
+					if err == nil || !strings.Contains(err.Error(), "mapping test for stream shard s: ") || !strings.Contains(err.Error(), name) || time.Since(begun) > 0 {
+						t.Errorf("after %v: %v", time.Since(begun), err)
+					}
+				})
+			})
+		}
+	}
+	t.Run("what is deleted", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			o, m := begin(t,
+				item{"stream_shard": text("s"), "v": text("x")},
+				item{"stream_shard": text("s#state#0#0"), "stream": text("another"), "state": text("x")},
+				item{"stream_shard": text("gone"), "stream": number("1")},
+				item{"stream_shard": text("s#state#1#0"), "stream": arn, "state": text("x")},
+			)
+			ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+			defer stop()
+			if err := m.Drain(ctx); err != nil {
+				t.Fatal(err)
+			}
+			left := slices.Sorted(maps.Keys(o.rows))
+			if m.Stats().Delivered != 2 || !slices.Equal(left, []string{"s", "s#state#1#0"}) {
+				t.Errorf("delivered %d; left %q", m.Stats().Delivered, left)
+			}
+		})
 	})
 }

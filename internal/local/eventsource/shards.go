@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/dynamo"
 )
 
 // relistInterval is how often new stream shards are looked for. Those that
@@ -58,7 +60,7 @@ func (m *Mapping) consume(ctx context.Context, drain bool) error {
 // loadCheckpoints returns the checkpoints by stream shard, and deletes those of streams
 // and stream shards that no longer exist.
 func (m *Mapping) loadCheckpoints(ctx context.Context, shards []StreamShard) (map[string]checkpoint, error) {
-	var rows map[string]row
+	var rows map[string]dynamo.Item
 	if err := m.retry(ctx, func() (err error) { rows, err = m.checkpoints.rows(ctx); return err }); err != nil {
 		return nil, err
 	}

@@ -46,6 +46,9 @@ func Parse(attributes item) (Part, error) {
 	if err != nil {
 		return Part{}, err
 	}
+	if _, ok := s.Measures[""]; ok {
+		return Part{}, errors.New("a measure has no name")
+	}
 	if s.Events < 0 || s.Skipped < 0 {
 		return Part{}, errors.New("a count is below 0")
 	}

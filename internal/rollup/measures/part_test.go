@@ -179,21 +179,30 @@ func TestStoredForm(t *testing.T) {
 		"v": n("2"), "events": n("-1"), "measures": n("1"), "skipped": n("x"),
 	} {
 		attributes := p.Attributes()
-		attributes[name] = bad
-		if got, err := measures.Parse(attributes); err == nil {
-			t.Errorf("a bad %s was read as %+v", name, got)
+		for _, bad := range []types.AttributeValue{bad, &types.AttributeValueMemberNULL{Value: true}} {
+			attributes[name] = bad
+			if got, err := measures.Parse(attributes); err == nil {
+				t.Errorf("a bad %s was read as %+v", name, got)
+			}
 		}
 		delete(attributes, name)
 		if got, err := measures.Parse(attributes); err == nil && name != schema.RollupSkipped {
 			t.Errorf("without %s it was read as %+v", name, got)
 		}
 	}
+	attributes := p.Attributes()
+	of := attributes["measures"].(*types.AttributeValueMemberM).Value
+	of[""] = of["t"]
+	if got, err := measures.Parse(attributes); err == nil { // it could not be stored again
+		t.Errorf("a measure without a name was read: %+v", got)
+	}
 	for _, name := range []string{"n", "sum", "min", "max"} {
 		for _, bad := range []string{"0.5.5", "1e999", "-"} {
 			attributes := p.Attributes()
 			attributes["measures"].(*types.AttributeValueMemberM).Value["t"].(*types.AttributeValueMemberM).Value[name] = n(bad)
-			if got, err := measures.Parse(attributes); err == nil {
-				t.Errorf("with %s %s it was read as %+v", name, bad, got)
+			got, err := measures.Parse(attributes)
+			if err == nil || !strings.Contains(err.Error(), `its "measures" can't be read: its "t": attribute `+name) {
+				t.Errorf("with %s %s it was read as %+v: %v", name, bad, got, err)
 			}
 		}
 	}
