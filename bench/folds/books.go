@@ -1,6 +1,7 @@
 package folds
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"reflect"
@@ -22,6 +23,44 @@ type books struct {
 	mu       sync.Mutex
 	counters map[string]*counter
 	events   map[identity]*event
+}
+
+// tally is what one call of the API did, as the clients of ingest saw it: they find it in
+// its context. It is under the books' mu.
+type tally struct{ transactions int } // that were applied
+
+type tallyKey struct{}
+
+// withTally has what is applied in a context counted.
+func withTally(ctx context.Context) (context.Context, *tally) {
+	t := &tally{}
+	return context.WithValue(ctx, tallyKey{}, t), t
+}
+
+// tallyIn returns a context's tally; one that nobody reads if it has none.
+func tallyIn(ctx context.Context) *tally {
+	if t, ok := ctx.Value(tallyKey{}).(*tally); ok {
+		return t
+	}
+	return &tally{}
+}
+
+// transaction books a transaction that was applied.
+func (b *books) transaction(ctx context.Context) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	tallyIn(ctx).transactions++
+}
+
+// once wants a keyed call that was answered to have been applied once, and counts its size.
+func (b *books) once(key string, t *tally, figure string, size int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if t.transactions != 1 {
+		b.differ("call %s was applied %d times", key, t.transactions)
+		return
+	}
+	b.count(figure, size)
 }
 
 // counter is what happened to one.

@@ -113,9 +113,11 @@ func (s *system) post(ctx context.Context, path string, body []byte, key string)
 }
 
 // keyed sends a call with a key until it is answered, some from two sides at a time, and
-// once more then. It has to have one answer.
-func (c *caller) keyed(ctx context.Context, path string, body []byte) ([]byte, error) {
+// once more then. It has to have one answer, and to be applied once: a figure counts its
+// size then.
+func (c *caller) keyed(ctx context.Context, path string, body []byte, figure string, size int) ([]byte, error) {
 	c.calls++
+	ctx, t := withTally(ctx)
 	key := fmt.Sprint(c.name, "-", c.calls)
 	answers := make([][]byte, 1)
 	if c.random.IntN(repeatEvery) == 0 || c.calls == 1 { // or a short run might have none
@@ -133,12 +135,16 @@ func (c *caller) keyed(ctx context.Context, path string, body []byte) ([]byte, e
 	if err == nil && len(answers) > 2 {
 		answers[2], err = c.persist(ctx, path, body, key)
 	}
+	if err != nil {
+		return nil, err
+	}
 	for _, answer := range answers {
-		if err == nil && !bytes.Equal(answer, answers[0]) {
+		if !bytes.Equal(answer, answers[0]) {
 			c.differ("call %s was answered %s, and again %s", key, answers[0], answer)
 		}
 	}
-	return answers[0], err
+	c.books.once(key, t, figure, size)
+	return answers[0], nil
 }
 
 // persist sends a keyed call until it is answered.
@@ -198,8 +204,7 @@ func (c *caller) increments(ctx context.Context, all int) error {
 		body := mustJSON(map[string]any{"increments": list})
 		c.count(incrementsSent, n)
 		if inKeyed {
-			c.count(incrementsKeyed, n)
-			if _, err := c.keyed(ctx, path, body); err != nil {
+			if _, err := c.keyed(ctx, path, body, incrementsKeyed, n); err != nil {
 				return err
 			}
 			c.books.keyed(list)

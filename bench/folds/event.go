@@ -40,9 +40,8 @@ func (c *caller) events(ctx context.Context, all int) error {
 		body := mustJSON(map[string]any{"events": list})
 		send := c.sendEvents
 		if keyed {
-			c.count(eventsKeyed, len(list))
 			send = func(ctx context.Context, list []sent, body []byte) error {
-				answer, err := c.keyed(ctx, "/v1/events", body)
+				answer, err := c.keyed(ctx, "/v1/events", body, eventsKeyed, len(list))
 				if err == nil {
 					_, err = c.answered(list, answer)
 				}

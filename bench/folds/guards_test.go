@@ -112,7 +112,8 @@ func TestTheHarnessFindsWhatIsBroken(t *testing.T) {
 		finds   string
 	}{
 		"folds without the condition on rev": {counters, withoutFoldGuard, nil, "its summary has"},
-		"keyed calls without their marker":   {counters, withoutMarker, nil, "was applied"},
+		"keyed calls without their marker":   {counters, withoutMarker, nil, "was applied 2 times"},
+		"keyed events without their marker":  {events, withoutMarker, nil, "was applied 2 times"},
 		"deliveries lost":                    {counters, nil, without("c#0#"), "its summary has"},
 		"folds without the condition on seq": {events, withoutFoldGuard, nil, "rollup"},
 		"deliveries of events lost":          {events, nil, without(entityName(0) + "#"), "rollup"},
