@@ -109,15 +109,17 @@ func (s *system) post(ctx context.Context, path string, body []byte, key string)
 	case !slices.Contains([]int{http.StatusOK, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable}, recorder.Code):
 		return 0, nil, fmt.Errorf("a call was answered %d: %s", recorder.Code, recorder.Body)
 	}
-	return recorder.Code, recorder.Body.Bytes(), nil
+	if answer = recorder.Body.Bytes(); s.o.answer != nil {
+		answer = s.o.answer(answer)
+	}
+	return recorder.Code, answer, nil
 }
 
 // keyed sends a call with a key until it is answered, some from two sides at a time, and
 // once more then. It has to have one answer, and to be applied once: a figure counts its
-// size then.
+// size then. ctx has a tally.
 func (c *caller) keyed(ctx context.Context, path string, body []byte, figure string, size int) ([]byte, error) {
 	c.calls++
-	ctx, t := withTally(ctx)
 	key := fmt.Sprint(c.name, "-", c.calls)
 	answers := make([][]byte, 1)
 	if c.random.IntN(repeatEvery) == 0 || c.calls == 1 { // or a short run might have none
@@ -143,7 +145,7 @@ func (c *caller) keyed(ctx context.Context, path string, body []byte, figure str
 			c.differ("call %s was answered %s, and again %s", key, answers[0], answer)
 		}
 	}
-	c.books.once(key, t, figure, size)
+	c.books.once(key, tallyIn(ctx), figure, size)
 	return answers[0], nil
 }
 
@@ -204,10 +206,16 @@ func (c *caller) increments(ctx context.Context, all int) error {
 		body := mustJSON(map[string]any{"increments": list})
 		c.count(incrementsSent, n)
 		if inKeyed {
-			if _, err := c.keyed(ctx, path, body, incrementsKeyed, n); err != nil {
+			ctx, t := withTally(ctx)
+			answer, err := c.keyed(ctx, path, body, incrementsKeyed, n)
+			if err != nil {
 				return err
 			}
-			c.books.keyed(list)
+			results, err := resultsOf(answer)
+			if err != nil {
+				return err
+			}
+			c.books.settle(t, list, results, true)
 		} else if err := c.sendUnkeyed(ctx, path, list, body); err != nil {
 			return err
 		}
@@ -234,6 +242,7 @@ func (c *caller) drawIncrements(n int) []increment {
 
 // sendUnkeyed sends a call with increments once.
 func (c *caller) sendUnkeyed(ctx context.Context, path string, list []increment, body []byte) error {
+	ctx, t := withTally(ctx)
 	status, answer, err := c.post(ctx, path, body, "")
 	if err != nil {
 		return err
@@ -244,6 +253,11 @@ func (c *caller) sendUnkeyed(ctx context.Context, path string, list []increment,
 			return err
 		}
 	}
-	c.books.unkeyed(list, results)
+	for _, r := range results {
+		if r.accepted() {
+			c.count("increments: unkeyed and accepted", 1)
+		}
+	}
+	c.books.settle(t, list, results, status != 0)
 	return nil
 }

@@ -41,6 +41,7 @@ func (c *caller) events(ctx context.Context, all int) error {
 		send := c.sendEvents
 		if keyed {
 			send = func(ctx context.Context, list []sent, body []byte) error {
+				ctx, _ = withTally(ctx)
 				answer, err := c.keyed(ctx, "/v1/events", body, eventsKeyed, len(list))
 				if err == nil {
 					_, err = c.answered(list, answer)

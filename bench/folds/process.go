@@ -113,7 +113,7 @@ func (p *process) applied(ctx context.Context, call any, lost bool) {
 	}
 	switch in := call.(type) {
 	case *dynamodb.UpdateItemInput:
-		b.update(in.Key, in.ExpressionAttributeValues, lost)
+		b.update(ctx, in.Key, in.ExpressionAttributeValues, lost)
 	case *dynamodb.PutItemInput:
 		b.put(in.Item)
 	case *dynamodb.BatchWriteItemInput:
@@ -129,7 +129,7 @@ func (p *process) applied(ctx context.Context, call any, lost bool) {
 				b.put(action.Put.Item)
 			}
 			if action.Update != nil {
-				b.transacted(action.Update.Key, action.Update.ExpressionAttributeValues)
+				b.update(ctx, action.Update.Key, action.Update.ExpressionAttributeValues, false)
 			}
 		}
 	}
