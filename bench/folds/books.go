@@ -29,6 +29,7 @@ type books struct {
 type tally struct {
 	transactions int // that were applied
 	counters     map[string]*outcome
+	events       map[identity]bool // that were put
 }
 
 // outcome is what happened to one counter.
@@ -62,7 +63,7 @@ func tallyIn(ctx context.Context) *tally {
 	return newTally()
 }
 
-func newTally() *tally { return &tally{counters: map[string]*outcome{}} }
+func newTally() *tally { return &tally{counters: map[string]*outcome{}, events: map[identity]bool{}} }
 
 // transaction books a transaction that was applied.
 func (b *books) transaction(ctx context.Context) {
@@ -191,7 +192,7 @@ func (s *system) target(id identity) string {
 
 // put books an item that was put, if it is an event. Puts of one event at a time have
 // the same data.
-func (b *books) put(it item) {
+func (b *books) put(ctx context.Context, it item) {
 	id, ok := identityOf(rig.Text(it[schema.PK]), rig.Text(it[schema.SK]))
 	if !ok {
 		return
@@ -199,6 +200,7 @@ func (b *books) put(it item) {
 	data := dataOf(it)
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	tallyIn(ctx).events[id] = true
 	e := b.events[id]
 	if e == nil {
 		b.events[id] = &event{first: data, last: data}
@@ -216,5 +218,15 @@ func (b *books) accepted(id identity) {
 	b.count("events: accepted", 1)
 	if b.events[id] == nil {
 		b.differ("event %v was accepted and not written", id)
+	}
+}
+
+// rejected wants an event that was rejected not to be written by the same call, unless
+// that is said.
+func (b *books) rejected(id identity, t *tally, r result) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if t.events[id] && !r.unsure() {
+		b.differ("event %v was rejected and written: %s", id, r.Detail)
 	}
 }

@@ -142,6 +142,7 @@ func TestTheHarnessFindsWhatIsBroken(t *testing.T) {
 		"folds without the condition on seq": {events, withoutFoldGuard, nil, nil, "rollup"},
 		"deliveries of events lost":          {events, nil, nil, without(entityName(0) + "#"), "rollup"},
 		"a record folded as two":             {events, nil, nil, withLastTwice, "rollup"},
+		"events rejected and yet written":    {events, nil, refusing, nil, "was rejected and written"},
 		"events on two write shards":         {events, onTwoShards, nil, nil, "or once more"},
 	} {
 		t.Run(name, func(t *testing.T) {

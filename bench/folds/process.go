@@ -115,18 +115,18 @@ func (p *process) applied(ctx context.Context, call any, lost bool) {
 	case *dynamodb.UpdateItemInput:
 		b.update(ctx, in.Key, in.ExpressionAttributeValues, lost)
 	case *dynamodb.PutItemInput:
-		b.put(in.Item)
+		b.put(ctx, in.Item)
 	case *dynamodb.BatchWriteItemInput:
 		for _, requests := range in.RequestItems {
 			for _, request := range requests {
-				b.put(request.PutRequest.Item)
+				b.put(ctx, request.PutRequest.Item)
 			}
 		}
 	case *dynamodb.TransactWriteItemsInput:
 		b.transaction(ctx)
 		for _, action := range in.TransactItems {
 			if action.Put != nil {
-				b.put(action.Put.Item)
+				b.put(ctx, action.Put.Item)
 			}
 			if action.Update != nil {
 				b.update(ctx, action.Update.Key, action.Update.ExpressionAttributeValues, false)
