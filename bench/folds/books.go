@@ -1,7 +1,7 @@
 package folds
 
 import (
-	"fmt"
+	"context"
 	"maps"
 	"reflect"
 	"strconv"
@@ -19,28 +19,68 @@ type item = rig.Item
 // books hold what callers sent, and what was applied, as the clients of ingest saw it.
 type books struct {
 	*report
-	mu       sync.Mutex
-	counters map[string]*counter
-	events   map[identity]*event
+	mu     sync.Mutex
+	sums   map[string]int64 // what calls added to counters, but for removed write shards
+	events map[identity]*event
 }
 
-// counter is what happened to one.
-type counter struct {
-	sum             int64 // of all that was applied, but for removed write shards
-	called, inCalls int64 // what keyed calls have, and what their transactions added
-
-	// Unkeyed calls make one update each.
-	accepted int // calls
-	updates  int // that were applied
-	lost     int // updates whose answer was lost, and calls that say nothing for sure
+// tally is what one call of the API did, as the clients of ingest saw it: they find it in
+// its context. It is under the books' mu.
+type tally struct {
+	transactions int // that were applied
+	counters     map[string]*outcome
+	events       map[identity]bool // that were put
 }
 
-// counter returns a counter's. The caller holds mu.
-func (b *books) counter(name string) *counter {
-	if b.counters[name] == nil {
-		b.counters[name] = &counter{}
+// outcome is what happened to one counter.
+type outcome struct {
+	applied int   // updates
+	lost    int   // of these, without an answer
+	sum     int64 // that they added
+}
+
+// of returns a counter's. The caller holds the books' mu.
+func (t *tally) of(counter string) *outcome {
+	if t.counters[counter] == nil {
+		t.counters[counter] = &outcome{}
 	}
-	return b.counters[name]
+	return t.counters[counter]
+}
+
+type tallyKey struct{}
+
+// withTally has what is applied in a context counted.
+func withTally(ctx context.Context) (context.Context, *tally) {
+	t := newTally()
+	return context.WithValue(ctx, tallyKey{}, t), t
+}
+
+// tallyIn returns a context's tally; one that nobody reads if it has none.
+func tallyIn(ctx context.Context) *tally {
+	if t, ok := ctx.Value(tallyKey{}).(*tally); ok {
+		return t
+	}
+	return newTally()
+}
+
+func newTally() *tally { return &tally{counters: map[string]*outcome{}, events: map[identity]bool{}} }
+
+// transaction books a transaction that was applied.
+func (b *books) transaction(ctx context.Context) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	tallyIn(ctx).transactions++
+}
+
+// once wants a keyed call that was answered to have been applied once, and counts its size.
+func (b *books) once(key string, t *tally, figure string, size int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if t.transactions != 1 {
+		b.differ("call %s was applied %d times", key, t.transactions)
+		return
+	}
+	b.count(figure, size)
 }
 
 // deltaOf is what an update adds to a counter; ok is false for all others.
@@ -56,66 +96,53 @@ func deltaOf(key, values item) (name string, delta int64, ok bool) {
 	return parsed.Base.Name, delta, err == nil
 }
 
-// update books an update that was applied.
-func (b *books) update(key, values item, lost bool) {
+// update books an update of a counter that was applied. That of a transaction whose answer
+// is lost is not made again.
+func (b *books) update(ctx context.Context, key, values item, lost bool) {
 	name, delta, ok := deltaOf(key, values)
 	if !ok {
 		return
 	}
-	b.count("increments: updates applied", 1)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	c := b.counter(name)
-	c.sum += delta
-	c.updates++
+	o := tallyIn(ctx).of(name)
+	o.applied++
+	o.sum += delta
 	if lost {
-		c.lost++
+		o.lost++
 	}
 }
 
-// transacted books an update of a transaction that was applied.
-func (b *books) transacted(key, values item) {
-	name, delta, ok := deltaOf(key, values)
-	if !ok {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.counter(name).sum += delta
-	b.counter(name).inCalls += delta
-}
-
-// keyed books a keyed call that was answered.
-func (b *books) keyed(list []increment) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, i := range list {
-		b.counter(i.Counter).called += i.Delta
-	}
-}
-
-// unkeyed books an unkeyed call, and its results if it was answered.
-func (b *books) unkeyed(list []increment, results []result) {
-	said := map[string]result{}
+// settle books what a call did to its counters, if that is allowed: what is accepted was
+// added, and once more at most for each answer that was lost; what is rejected was not,
+// unless that is said. Of a call without an answer one update more may have had its own.
+func (b *books) settle(t *tally, list []increment, results []result, answered bool) {
+	said, totals := map[string]result{}, map[string]int64{}
 	for _, r := range results {
 		said[r.Counter] = r
-		if r.accepted() {
-			b.count("increments: unkeyed and accepted", 1)
-		}
 	}
-	called := map[string]bool{}
 	for _, i := range list {
-		called[i.Counter] = true
+		totals[i.Counter] += i.Delta
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for name := range called {
-		r, answered := said[name]
-		if r.accepted() {
-			b.counter(name).accepted++
-		} else if !answered || r.unsure() {
-			b.counter(name).lost++
+	for name, total := range totals {
+		o, r, most := t.of(name), said[name], t.of(name).lost
+		if r.accepted() || !answered {
+			most++
 		}
+		switch {
+		case r.accepted() && o.applied == 0:
+			b.differ("counter %s: %d was accepted and not added", name, total)
+		case r.Status != "" && !r.accepted() && !r.unsure() && o.applied > 0:
+			b.differ("counter %s: %d was refused and added %d times", name, total, o.applied)
+		case o.applied > most:
+			b.differ("counter %s: %d was added %d times with %d answers lost", name, total, o.applied, o.lost)
+		case o.sum != int64(o.applied)*total:
+			b.differ("counter %s: %d was added instead of %d times %d", name, o.sum, o.applied, total)
+		}
+		b.count("increments: updates applied", o.applied)
+		b.sums[name] += o.sum
 	}
 }
 
@@ -123,7 +150,7 @@ func (b *books) unkeyed(list []increment, results []result) {
 func (b *books) removed(name string, value int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.counter(name).sum -= value
+	b.sums[name] -= value
 }
 
 // identity is an event's: what is the same event has the same.
@@ -165,7 +192,7 @@ func (s *system) target(id identity) string {
 
 // put books an item that was put, if it is an event. Puts of one event at a time have
 // the same data.
-func (b *books) put(it item) {
+func (b *books) put(ctx context.Context, it item) {
 	id, ok := identityOf(rig.Text(it[schema.PK]), rig.Text(it[schema.SK]))
 	if !ok {
 		return
@@ -173,6 +200,7 @@ func (b *books) put(it item) {
 	data := dataOf(it)
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	tallyIn(ctx).events[id] = true
 	e := b.events[id]
 	if e == nil {
 		b.events[id] = &event{first: data, last: data}
@@ -193,17 +221,12 @@ func (b *books) accepted(id identity) {
 	}
 }
 
-// wanted is what a counter comes to, once what its calls say was held against what was
-// applied.
-func (b *books) wanted(name string) string {
+// rejected wants an event that was rejected not to be written by the same call, unless
+// that is said.
+func (b *books) rejected(id identity, t *tally, r result) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	c := b.counter(name)
-	if c.called != c.inCalls {
-		b.differ("counter %s: keyed calls have %d, and %d was applied", name, c.called, c.inCalls)
+	if t.events[id] && !r.unsure() {
+		b.differ("event %v was rejected and written: %s", id, r.Detail)
 	}
-	if c.updates < c.accepted || c.updates > c.accepted+c.lost {
-		b.differ("counter %s: %d calls were accepted and %d answers lost, and %d updates were applied", name, c.accepted, c.lost, c.updates)
-	}
-	return fmt.Sprint(c.sum)
 }

@@ -109,12 +109,16 @@ func (s *system) post(ctx context.Context, path string, body []byte, key string)
 	case !slices.Contains([]int{http.StatusOK, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable}, recorder.Code):
 		return 0, nil, fmt.Errorf("a call was answered %d: %s", recorder.Code, recorder.Body)
 	}
-	return recorder.Code, recorder.Body.Bytes(), nil
+	if answer = recorder.Body.Bytes(); s.o.answer != nil {
+		answer = s.o.answer(answer)
+	}
+	return recorder.Code, answer, nil
 }
 
 // keyed sends a call with a key until it is answered, some from two sides at a time, and
-// once more then. It has to have one answer.
-func (c *caller) keyed(ctx context.Context, path string, body []byte) ([]byte, error) {
+// once more then. It has to have one answer, and to be applied once: a figure counts its
+// size then. ctx has a tally.
+func (c *caller) keyed(ctx context.Context, path string, body []byte, figure string, size int) ([]byte, error) {
 	c.calls++
 	key := fmt.Sprint(c.name, "-", c.calls)
 	answers := make([][]byte, 1)
@@ -133,12 +137,16 @@ func (c *caller) keyed(ctx context.Context, path string, body []byte) ([]byte, e
 	if err == nil && len(answers) > 2 {
 		answers[2], err = c.persist(ctx, path, body, key)
 	}
+	if err != nil {
+		return nil, err
+	}
 	for _, answer := range answers {
-		if err == nil && !bytes.Equal(answer, answers[0]) {
+		if !bytes.Equal(answer, answers[0]) {
 			c.differ("call %s was answered %s, and again %s", key, answers[0], answer)
 		}
 	}
-	return answers[0], err
+	c.books.once(key, tallyIn(ctx), figure, size)
+	return answers[0], nil
 }
 
 // persist sends a keyed call until it is answered.
@@ -198,11 +206,16 @@ func (c *caller) increments(ctx context.Context, all int) error {
 		body := mustJSON(map[string]any{"increments": list})
 		c.count(incrementsSent, n)
 		if inKeyed {
-			c.count(incrementsKeyed, n)
-			if _, err := c.keyed(ctx, path, body); err != nil {
+			ctx, t := withTally(ctx)
+			answer, err := c.keyed(ctx, path, body, incrementsKeyed, n)
+			if err != nil {
 				return err
 			}
-			c.books.keyed(list)
+			results, err := resultsOf(answer)
+			if err != nil {
+				return err
+			}
+			c.books.settle(t, list, results, true)
 		} else if err := c.sendUnkeyed(ctx, path, list, body); err != nil {
 			return err
 		}
@@ -229,6 +242,7 @@ func (c *caller) drawIncrements(n int) []increment {
 
 // sendUnkeyed sends a call with increments once.
 func (c *caller) sendUnkeyed(ctx context.Context, path string, list []increment, body []byte) error {
+	ctx, t := withTally(ctx)
 	status, answer, err := c.post(ctx, path, body, "")
 	if err != nil {
 		return err
@@ -239,6 +253,11 @@ func (c *caller) sendUnkeyed(ctx context.Context, path string, list []increment,
 			return err
 		}
 	}
-	c.books.unkeyed(list, results)
+	for _, r := range results {
+		if r.accepted() {
+			c.count("increments: unkeyed and accepted", 1)
+		}
+	}
+	c.books.settle(t, list, results, status != 0)
 	return nil
 }

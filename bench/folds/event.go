@@ -40,11 +40,11 @@ func (c *caller) events(ctx context.Context, all int) error {
 		body := mustJSON(map[string]any{"events": list})
 		send := c.sendEvents
 		if keyed {
-			c.count(eventsKeyed, len(list))
 			send = func(ctx context.Context, list []sent, body []byte) error {
-				answer, err := c.keyed(ctx, "/v1/events", body)
+				ctx, t := withTally(ctx)
+				answer, err := c.keyed(ctx, "/v1/events", body, eventsKeyed, len(list))
 				if err == nil {
-					_, err = c.answered(list, answer)
+					_, err = c.answered(list, answer, t)
 				}
 				return err
 			}
@@ -61,9 +61,10 @@ func (c *caller) events(ctx context.Context, all int) error {
 // sendEvents sends an unkeyed call until all of it is accepted, or the caller gives up.
 func (c *caller) sendEvents(ctx context.Context, list []sent, body []byte) error {
 	for done := false; !done; {
+		ctx, t := withTally(ctx)
 		status, answer, err := c.post(ctx, "/v1/events", body, "")
 		if err == nil && status == http.StatusOK {
-			done, err = c.answered(list, answer)
+			done, err = c.answered(list, answer, t)
 		}
 		if err != nil {
 			return err
@@ -73,21 +74,23 @@ func (c *caller) sendEvents(ctx context.Context, list []sent, body []byte) error
 	return nil
 }
 
-// answered takes in an answer; all tells that all was accepted.
-func (c *caller) answered(list []sent, answer []byte) (all bool, err error) {
+// answered takes in the answer of a call that did what t has; all tells that all was accepted.
+func (c *caller) answered(list []sent, answer []byte, t *tally) (all bool, err error) {
 	results, err := resultsOf(answer)
 	if err != nil || len(results) != len(list) {
 		return false, fmt.Errorf("%d events were answered with %d results: %w", len(list), len(results), err)
 	}
 	all = true
 	for i, r := range results {
+		ev := list[i]
+		ev.ID, ev.Time = r.ID, r.Time
+		id := identity{ev.Entity, r.Time + "#" + r.ID}
 		if !r.accepted() {
+			c.books.rejected(id, t, r)
 			all = false
 			continue
 		}
-		ev := list[i]
-		ev.ID, ev.Time = r.ID, r.Time
-		c.books.accepted(identity{ev.Entity, r.Time + "#" + r.ID})
+		c.books.accepted(id)
 		if len(c.recent) < maxRecent {
 			c.recent = append(c.recent, ev)
 		} else {

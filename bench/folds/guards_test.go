@@ -53,6 +53,27 @@ func withoutMarker(_ role, call any) any {
 	return &changed
 }
 
+// addingMore adds 1 more to a counter than the call has.
+func addingMore(r role, call any) any {
+	in, ok := call.(*dynamodb.UpdateItemInput)
+	if !ok || r != ofIngest {
+		return call
+	}
+	_, delta, ok := deltaOf(in.Key, in.ExpressionAttributeValues)
+	if !ok {
+		return call
+	}
+	changed := *in
+	changed.ExpressionAttributeValues = maps.Clone(in.ExpressionAttributeValues)
+	changed.ExpressionAttributeValues[":delta"] = rig.N(delta + 1)
+	return &changed
+}
+
+// refusing answers that nothing was written.
+func refusing(answer []byte) []byte {
+	return bytes.ReplaceAll(answer, []byte(`"accepted"`), []byte(`"rejected"`))
+}
+
 // onTwoShards puts the first event of a batch on another write shard, too.
 func onTwoShards(_ role, call any) any {
 	in, ok := call.(*dynamodb.BatchWriteItemInput)
@@ -108,22 +129,27 @@ func TestTheHarnessFindsWhatIsBroken(t *testing.T) {
 	for name, c := range map[string]struct {
 		of      options
 		tamper  func(role, any) any
+		answer  func([]byte) []byte
 		deliver func(*batch)
 		finds   string
 	}{
-		"folds without the condition on rev": {counters, withoutFoldGuard, nil, "its summary has"},
-		"keyed calls without their marker":   {counters, withoutMarker, nil, "was applied"},
-		"deliveries lost":                    {counters, nil, without("c#0#"), "its summary has"},
-		"folds without the condition on seq": {events, withoutFoldGuard, nil, "rollup"},
-		"deliveries of events lost":          {events, nil, without(entityName(0) + "#"), "rollup"},
-		"a record folded as two":             {events, nil, withLastTwice, "rollup"},
-		"events on two write shards":         {events, onTwoShards, nil, "or once more"},
+		"folds without the condition on rev": {counters, withoutFoldGuard, nil, nil, "its summary has"},
+		"keyed calls without their marker":   {counters, withoutMarker, nil, nil, "was applied 2 times"},
+		"keyed events without their marker":  {events, withoutMarker, nil, nil, "was applied 2 times"},
+		"updates that add too much":          {counters, addingMore, nil, nil, "was added instead of"},
+		"increments refused and yet added":   {counters, nil, refusing, nil, "was refused and added"},
+		"deliveries lost":                    {counters, nil, nil, without("c#0#"), "its summary has"},
+		"folds without the condition on seq": {events, withoutFoldGuard, nil, nil, "rollup"},
+		"deliveries of events lost":          {events, nil, nil, without(entityName(0) + "#"), "rollup"},
+		"a record folded as two":             {events, nil, nil, withLastTwice, "rollup"},
+		"events rejected and yet written":    {events, nil, refusing, nil, "was rejected and written"},
+		"events on two write shards":         {events, onTwoShards, nil, nil, "or once more"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for range maxRuns {
 				r := runOnce(t, func(o *options) {
-					o.Increments, o.Events, o.tamper, o.deliver = c.of.Increments, c.of.Events, c.tamper, c.deliver
+					o.Increments, o.Events, o.tamper, o.answer, o.deliver = c.of.Increments, c.of.Events, c.tamper, c.answer, c.deliver
 				})
 				if slices.ContainsFunc(r.described, func(line string) bool { return strings.Contains(line, c.finds) }) {
 					return

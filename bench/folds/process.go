@@ -77,7 +77,7 @@ func (p *process) call(ctx context.Context, in middleware.InitializeInput, next 
 	}
 	lost := f == lostAnswer || p.dead() || ctx.Err() != nil
 	if err == nil {
-		p.applied(in.Parameters, lost)
+		p.applied(ctx, in.Parameters, lost)
 	}
 	if lost {
 		return out, md, broke{}
@@ -103,7 +103,7 @@ func (p *process) leave(in dynamodb.BatchWriteItemInput) (some *dynamodb.BatchWr
 }
 
 // applied books a call that was applied.
-func (p *process) applied(call any, lost bool) {
+func (p *process) applied(ctx context.Context, call any, lost bool) {
 	b := &p.books
 	if p.role != ofIngest {
 		if _, ok := call.(*dynamodb.UpdateItemInput); ok && p.role == ofFolds {
@@ -113,22 +113,23 @@ func (p *process) applied(call any, lost bool) {
 	}
 	switch in := call.(type) {
 	case *dynamodb.UpdateItemInput:
-		b.update(in.Key, in.ExpressionAttributeValues, lost)
+		b.update(ctx, in.Key, in.ExpressionAttributeValues, lost)
 	case *dynamodb.PutItemInput:
-		b.put(in.Item)
+		b.put(ctx, in.Item)
 	case *dynamodb.BatchWriteItemInput:
 		for _, requests := range in.RequestItems {
 			for _, request := range requests {
-				b.put(request.PutRequest.Item)
+				b.put(ctx, request.PutRequest.Item)
 			}
 		}
 	case *dynamodb.TransactWriteItemsInput:
+		b.transaction(ctx)
 		for _, action := range in.TransactItems {
 			if action.Put != nil {
-				b.put(action.Put.Item)
+				b.put(ctx, action.Put.Item)
 			}
 			if action.Update != nil {
-				b.transacted(action.Update.Key, action.Update.ExpressionAttributeValues)
+				b.update(ctx, action.Update.Key, action.Update.ExpressionAttributeValues, false)
 			}
 		}
 	}

@@ -226,7 +226,7 @@ func (s *system) mendPoison(ctx context.Context) error {
 		} else {
 			mended["data"] = &types.AttributeValueMemberM{Value: item{"t": &types.AttributeValueMemberN{Value: "7.25"}}}
 			_, err = s.DB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.Names.Items, Item: mended})
-			s.books.put(mended)
+			s.books.put(ctx, mended)
 		}
 		if err != nil {
 			return fmt.Errorf("mending poison: %w", err)

@@ -28,8 +28,9 @@ type options struct {
 	Spread     eventsource.Spread
 	Gap        bool // lose a stretch of the stream, and repair everything in the end
 
-	// For tests of the harness itself, which change calls and deliveries:
+	// For tests of the harness itself, which change calls, the API's answers and deliveries:
 	tamper  func(r role, call any) any
+	answer  func([]byte) []byte
 	deliver func(*batch)
 }
 
@@ -73,7 +74,7 @@ type system struct {
 func newSystem(ctx context.Context, o options) (s *system, err error) {
 	s = &system{o: o, began: time.Now(), dice: &dice{random: rand.New(rand.NewPCG(o.Seed, 1))}}
 	s.ingest.start = s.startIngest
-	s.books = books{report: &s.report, counters: map[string]*counter{}, events: map[identity]*event{}}
+	s.books = books{report: &s.report, sums: map[string]int64{}, events: map[identity]*event{}}
 	if s.rules, err = rollup.ParseRules(rules); err != nil {
 		return nil, err
 	}

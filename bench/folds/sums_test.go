@@ -1,0 +1,43 @@
+package folds
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/rollup/measures"
+)
+
+// TestSumsAreReckonedApart has sums of known events, and parts that are right and wrong.
+func TestSumsAreReckonedApart(t *testing.T) {
+	t.Parallel()
+	want := rollups{}.of("any")
+	for _, n := range []string{"21.5", "-0.1", "3E+1", "9007199254740993"} { // the last is too wide
+		want.add("e#1", item{"data": &types.AttributeValueMemberM{Value: item{
+			"t": &types.AttributeValueMemberN{Value: n}, "s": &types.AttributeValueMemberS{Value: "7"},
+		}}})
+	}
+	want.add(dayPrefix+"e", item{"data": &types.AttributeValueMemberM{Value: item{"n": &types.AttributeValueMemberN{Value: "7"}}}})
+	if got := fmt.Sprint(*want); got != "{5 1 false map[t:{3/1 257/5 -1/10 30/1}]}" {
+		t.Errorf("they come to %s", got)
+	}
+	of := func(numbers ...string) string {
+		have := rollups{}.of("any")
+		for _, n := range numbers {
+			part := measures.Part{}.Clone()
+			part.Add(map[string]string{"t": n})
+			have.merge(part)
+		}
+		have.Events++
+		return fmt.Sprint(*have)
+	}
+	if got := of("21.5", "-0.1", "3E+1", "9007199254740993"); got != fmt.Sprint(*want) {
+		t.Errorf("the product has %s, want %v", got, *want)
+	}
+	for _, wrong := range [][]string{{"21.5", "-0.1", "3E+1"}, {"21.5", "-0.2", "30.1", "9007199254740993"}, {"21.4", "0", "30", "9007199254740993"}} {
+		if got := of(wrong...); got == fmt.Sprint(*want) {
+			t.Errorf("%v passes for right", wrong)
+		}
+	}
+}
