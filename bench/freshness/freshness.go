@@ -146,6 +146,8 @@ func (w *watch) look(ctx context.Context, summaries *counters.Summaries, written
 		began := time.Now()
 		values, err := summaries.Read(ctx, []string{counter}, began)
 		if err != nil {
+			w.mu.Lock()
+			defer w.mu.Unlock()
 			return fmt.Errorf("%d of %d increments are visible: %w", len(w.took), len(w.answered), err)
 		}
 		now := time.Now()

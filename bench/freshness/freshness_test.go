@@ -1,14 +1,22 @@
 package freshness
 
 import (
+	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/bench/rig"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/local/limiter"
 	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/counters"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 func TestIncrementsBecomeVisible(t *testing.T) {
@@ -52,5 +60,33 @@ func TestFoldsDoNotMeet(t *testing.T) {
 				t.Errorf("%d folds failed by their conditions", c.failed)
 			}
 		})
+	}
+}
+
+// TestAFailedReadIsReported has no database, and increments that are answered meanwhile: the
+// race detector sees whether they are counted without the lock.
+func TestAFailedReadIsReported(t *testing.T) {
+	t.Parallel()
+	nowhere := dynamodb.New(dynamodb.Options{BaseEndpoint: aws.String("http://127.0.0.1:1"), Region: "nowhere", Credentials: aws.AnonymousCredentials{}, RetryMaxAttempts: 1})
+	view := shardmap.New(nowhere, "map", shardmap.Options{})
+	w, over, answers := watch{}, make(chan struct{}), new(errgroup.Group)
+	answers.Go(func() error {
+		for {
+			w.mu.Lock()
+			w.answered = append(w.answered[:0], time.Now())
+			w.mu.Unlock()
+			select {
+			case <-over:
+				return nil
+			default:
+			}
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	err := w.look(ctx, counters.NewSummaries(nowhere, "rollups", view), nil)
+	close(over)
+	if failed := answers.Wait(); failed != nil || err == nil || !strings.Contains(err.Error(), "increments are visible") {
+		t.Error(err)
 	}
 }
