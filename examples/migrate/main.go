@@ -98,7 +98,8 @@ func move(ctx context.Context, client *dynamodb.Client) error {
 	return nil
 }
 
-// sell puts an order, as programs do at any phase, and counts all there are.
+// sell puts an order, as programs do at any phase, and counts all there are. The count is
+// consistent, so it has the order that was just put.
 func sell(ctx context.Context, orders *migrate.Migration, number int) (int, error) {
 	placed := time.Date(2026, 1, 5, 12, 0, number, 0, time.UTC)
 	err := orders.Put(ctx, table.Item{
@@ -108,7 +109,7 @@ func sell(ctx context.Context, orders *migrate.Migration, number int) (int, erro
 	if err != nil {
 		return 0, err
 	}
-	return orders.Count(ctx, "acme", table.Span{})
+	return orders.Count(ctx, "acme", table.Span{Consistent: true})
 }
 
 func create(ctx context.Context, client *dynamodb.Client) error {
