@@ -24,7 +24,7 @@ import (
 // TestExamples runs each program on a database of its own: it prints what its comment says.
 func TestExamples(t *testing.T) {
 	endpoint := enginetest.Endpoint(t)
-	list := []string{"counters", "events", "boards", "sessions", "limits", "once", "migrate"}
+	list := programs(t)
 	dir := build(t, list)
 	for _, name := range list {
 		t.Run(name, func(t *testing.T) {
@@ -62,6 +62,26 @@ func TestExamplesWaitForWhatLags(t *testing.T) {
 	}
 }
 
+// TestMigrateLeavesNoTable: after a run that could not wait for its table, the next one makes it anew.
+func TestMigrateLeavesNoTable(t *testing.T) {
+	program := filepath.Join(build(t, []string{"migrate"}), "migrate")
+	endpoint := before(t, func(operation, _ string) (status int, answer string) {
+		if operation != "DescribeTable" {
+			return 0, ""
+		}
+		return http.StatusBadRequest, `{"__type":"com.amazon.coral.service#AccessDeniedException","Message":"not to be described"}`
+	})
+	caller := rand.Text()
+	cmd := exec.CommandContext(t.Context(), program)
+	cmd.Env = environment(endpoint, caller)
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "not to be described") {
+		t.Fatalf("a table that can't be described: %v: %s", err, out)
+	}
+	if got, want := run(t, program, environment(enginetest.Endpoint(t), caller)), promised(t, "migrate"); got != want {
+		t.Errorf("it prints\n%sand its comment says\n%s", got, want)
+	}
+}
+
 // before returns the endpoint of a server before the engine, which gives an answer instead of it
 // where the status is not 0.
 func before(t *testing.T, instead func(operation, body string) (status int, answer string)) string {
@@ -89,6 +109,24 @@ func before(t *testing.T, instead func(operation, body string) (status int, answ
 	}))
 	t.Cleanup(server.Close)
 	return server.URL
+}
+
+// programs are the folders with a program, but for the one that has a test of its own.
+func programs(t *testing.T) (names []string) {
+	t.Helper()
+	files, err := filepath.Glob("*/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if name := filepath.Dir(file); name != "shardtable" {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		t.Fatal("there are no programs")
+	}
+	return names
 }
 
 // environment is a program's whose database is that of a caller's name.

@@ -43,6 +43,10 @@ func main() {
 }
 
 func move(ctx context.Context, client *dynamodb.Client) error {
+	made := &dynamodb.DescribeTableInput{TableName: aws.String("examples-orders")}
+	if err := dynamodb.NewTableExistsWaiter(client).Wait(ctx, made, time.Minute); err != nil {
+		return err
+	}
 	old := table.Table{
 		Client: client, Name: "examples-orders", PartitionKey: "customer", SortKey: "placed",
 		Format: shard.Underscore, Shards: table.Fixed(4), Layout: table.CalculatedSuffix{},
@@ -113,9 +117,8 @@ func sell(ctx context.Context, orders *migrate.Migration, number int) (int, erro
 }
 
 func create(ctx context.Context, client *dynamodb.Client) error {
-	name := aws.String("examples-orders")
 	_, err := client.CreateTable(ctx, &dynamodb.CreateTableInput{
-		TableName: name, BillingMode: types.BillingModePayPerRequest,
+		TableName: aws.String("examples-orders"), BillingMode: types.BillingModePayPerRequest,
 		KeySchema: []types.KeySchemaElement{
 			{AttributeName: aws.String("customer"), KeyType: types.KeyTypeHash},
 			{AttributeName: aws.String("placed"), KeyType: types.KeyTypeRange},
@@ -125,8 +128,5 @@ func create(ctx context.Context, client *dynamodb.Client) error {
 			{AttributeName: aws.String("placed"), AttributeType: types.ScalarAttributeTypeS},
 		},
 	})
-	if err != nil {
-		return err
-	}
-	return dynamodb.NewTableExistsWaiter(client).Wait(ctx, &dynamodb.DescribeTableInput{TableName: name}, time.Minute)
+	return err
 }
