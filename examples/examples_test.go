@@ -6,10 +6,16 @@ import (
 	"crypto/rand"
 	"go/parser"
 	"go/token"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/hotshard/hotshard/internal/local/enginetest"
@@ -18,18 +24,115 @@ import (
 // TestExamples runs each program on a database of its own: it prints what its comment says.
 func TestExamples(t *testing.T) {
 	endpoint := enginetest.Endpoint(t)
-	programs := []string{"counters", "events", "boards", "sessions", "limits", "once", "migrate"}
-	dir := build(t, programs)
-	for _, name := range programs {
+	list := programs(t)
+	dir := build(t, list)
+	for _, name := range list {
 		t.Run(name, func(t *testing.T) {
-			env := append(os.Environ(), "AWS_ENDPOINT_URL_DYNAMODB="+endpoint, "AWS_REGION=us-east-1",
-				"AWS_ACCESS_KEY_ID="+rand.Text(), "AWS_SECRET_ACCESS_KEY=local")
+			env := environment(endpoint, rand.Text())
 			if got, want := run(t, filepath.Join(dir, name), env), promised(t, name); got != want {
 				t.Errorf("it prints\n%sand its comment says\n%s", got, want)
 			}
 			run(t, filepath.Join(dir, name), env) // again, when its tables are there
 		})
 	}
+}
+
+// TestExamplesWaitForWhatLags runs programs on an engine that for a while finds nothing in an index,
+// and never anything by another eventually consistent query: they print the same.
+func TestExamplesWaitForWhatLags(t *testing.T) {
+	programs := []string{"boards", "sessions", "migrate"}
+	dir := build(t, programs)
+	for _, name := range programs {
+		t.Run(name, func(t *testing.T) {
+			var late atomic.Int64
+			endpoint := before(t, func(operation, body string) (status int, answer string) {
+				ofIndex := strings.Contains(body, `"IndexName"`)
+				if operation != "Query" || strings.Contains(body, `"ConsistentRead":true`) || ofIndex && late.Add(1) > 5 {
+					return 0, ""
+				}
+				return http.StatusOK, `{"Count":0,"Items":[],"ScannedCount":0}`
+			})
+			if got, want := run(t, filepath.Join(dir, name), environment(endpoint, rand.Text())), promised(t, name); got != want {
+				t.Errorf("it prints\n%sand its comment says\n%s", got, want)
+			}
+			if name != "migrate" && late.Load() <= 5 {
+				t.Errorf("it reads the index %d times", late.Load())
+			}
+		})
+	}
+}
+
+// TestMigrateLeavesNoTable: after a run that could not wait for its table, the next one makes it anew.
+func TestMigrateLeavesNoTable(t *testing.T) {
+	program := filepath.Join(build(t, []string{"migrate"}), "migrate")
+	endpoint := before(t, func(operation, _ string) (status int, answer string) {
+		if operation != "DescribeTable" {
+			return 0, ""
+		}
+		return http.StatusBadRequest, `{"__type":"com.amazon.coral.service#AccessDeniedException","Message":"not to be described"}`
+	})
+	caller := rand.Text()
+	cmd := exec.CommandContext(t.Context(), program)
+	cmd.Env = environment(endpoint, caller)
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "not to be described") {
+		t.Fatalf("a table that can't be described: %v: %s", err, out)
+	}
+	if got, want := run(t, program, environment(enginetest.Endpoint(t), caller)), promised(t, "migrate"); got != want {
+		t.Errorf("it prints\n%sand its comment says\n%s", got, want)
+	}
+}
+
+// before returns the endpoint of a server before the engine, which gives an answer instead of it
+// where the status is not 0.
+func before(t *testing.T, instead func(operation, body string) (status int, answer string)) string {
+	t.Helper()
+	engine, err := url.Parse(enginetest.Endpoint(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(engine)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+		if status, answer := instead(operation, string(body)); status != 0 {
+			w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, answer)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// programs are the folders with a program, but for the one that has a test of its own.
+func programs(t *testing.T) (names []string) {
+	t.Helper()
+	files, err := filepath.Glob("*/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if name := filepath.Dir(file); name != "shardtable" {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		t.Fatal("there are no programs")
+	}
+	return names
+}
+
+// environment is a program's whose database is that of a caller's name.
+func environment(endpoint, caller string) []string {
+	return append(os.Environ(), "AWS_ENDPOINT_URL_DYNAMODB="+endpoint, "AWS_REGION=us-east-1",
+		"AWS_ACCESS_KEY_ID="+caller, "AWS_SECRET_ACCESS_KEY=local")
 }
 
 // build returns the folder of the programs, made by one command.

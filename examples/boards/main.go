@@ -55,13 +55,12 @@ func play(ctx context.Context, client *dynamodb.Client, now time.Time) error {
 		return err
 	}
 
-	// Rankings are read from an index, which on AWS is up to date a moment after Submit.
 	allTime := boards.AllTime.Label(now)
-	first, err := rankings.Top(ctx, "game/1", allTime, 2, now)
+	first, err := await(ctx, rankings, allTime, 4, now)
 	if err != nil {
 		return err
 	}
-	for i, place := range first {
+	for i, place := range first[:2] {
 		fmt.Printf("place %d: %s with %v\n", i+1, place.Player, place.Score)
 	}
 
@@ -77,6 +76,23 @@ func play(ctx context.Context, client *dynamodb.Client, now time.Time) error {
 	if err != nil {
 		return err
 	}
+	if len(above) == 0 {
+		return errors.New("the index does not have who is above bob yet")
+	}
 	fmt.Printf("bob has place %d, behind %s\n", better+1, above[0].Player)
 	return nil
+}
+
+// await reads a ranking until so many players are there, at most for ten seconds: it is read from
+// an index, which on AWS is up to date a moment after Submit.
+func await(ctx context.Context, rankings *boards.Boards, label string, players int, now time.Time) ([]boards.Place, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	for {
+		all, err := rankings.Top(ctx, "game/1", label, players, now)
+		if err != nil || len(all) == players {
+			return all, err
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
 }

@@ -43,6 +43,10 @@ func main() {
 }
 
 func move(ctx context.Context, client *dynamodb.Client) error {
+	made := &dynamodb.DescribeTableInput{TableName: aws.String("examples-orders")}
+	if err := dynamodb.NewTableExistsWaiter(client).Wait(ctx, made, time.Minute); err != nil {
+		return err
+	}
 	old := table.Table{
 		Client: client, Name: "examples-orders", PartitionKey: "customer", SortKey: "placed",
 		Format: shard.Underscore, Shards: table.Fixed(4), Layout: table.CalculatedSuffix{},
@@ -98,7 +102,8 @@ func move(ctx context.Context, client *dynamodb.Client) error {
 	return nil
 }
 
-// sell puts an order, as programs do at any phase, and counts all there are.
+// sell puts an order, as programs do at any phase, and counts all there are. The count is
+// consistent, so it has the order that was just put.
 func sell(ctx context.Context, orders *migrate.Migration, number int) (int, error) {
 	placed := time.Date(2026, 1, 5, 12, 0, number, 0, time.UTC)
 	err := orders.Put(ctx, table.Item{
@@ -108,13 +113,12 @@ func sell(ctx context.Context, orders *migrate.Migration, number int) (int, erro
 	if err != nil {
 		return 0, err
 	}
-	return orders.Count(ctx, "acme", table.Span{})
+	return orders.Count(ctx, "acme", table.Span{Consistent: true})
 }
 
 func create(ctx context.Context, client *dynamodb.Client) error {
-	name := aws.String("examples-orders")
 	_, err := client.CreateTable(ctx, &dynamodb.CreateTableInput{
-		TableName: name, BillingMode: types.BillingModePayPerRequest,
+		TableName: aws.String("examples-orders"), BillingMode: types.BillingModePayPerRequest,
 		KeySchema: []types.KeySchemaElement{
 			{AttributeName: aws.String("customer"), KeyType: types.KeyTypeHash},
 			{AttributeName: aws.String("placed"), KeyType: types.KeyTypeRange},
@@ -124,8 +128,5 @@ func create(ctx context.Context, client *dynamodb.Client) error {
 			{AttributeName: aws.String("placed"), AttributeType: types.ScalarAttributeTypeS},
 		},
 	})
-	if err != nil {
-		return err
-	}
-	return dynamodb.NewTableExistsWaiter(client).Wait(ctx, &dynamodb.DescribeTableInput{TableName: name}, time.Minute)
+	return err
 }

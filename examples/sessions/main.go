@@ -51,13 +51,13 @@ func visit(ctx context.Context, client *dynamodb.Client, now time.Time) error {
 			return err
 		}
 	}
-	if err := show(ctx, visitors, "active", now); err != nil {
+	if err := show(ctx, visitors, "active", 2, now); err != nil {
 		return err
 	}
 	if err := visitors.End(ctx, "shop", "u-42", now); err != nil {
 		return err
 	}
-	if err := show(ctx, visitors, "after u-42 has left", now); err != nil {
+	if err := show(ctx, visitors, "after u-42 has left", 1, now); err != nil {
 		return err
 	}
 
@@ -68,21 +68,37 @@ func visit(ctx context.Context, client *dynamodb.Client, now time.Time) error {
 	if held, ok := one.Data["cart"].(*types.AttributeValueMemberS); ok {
 		fmt.Printf("%s has %s in the cart\n", one.ID, held.Value)
 	}
-	return show(ctx, visitors, "half an hour later", now.Add(30*time.Minute))
+	return show(ctx, visitors, "half an hour later", 0, now.Add(30*time.Minute))
 }
 
-// show prints who is active at a time, which is always the caller's to say.
-func show(ctx context.Context, visitors *sessions.Store, when string, at time.Time) error {
-	ids := []string{}
+// show prints who is active at a time, which is always the caller's to say, once so many are:
+// their ids are read from an index, which on AWS is up to date a moment after a write. It waits at
+// most ten seconds.
+func show(ctx context.Context, visitors *sessions.Store, when string, many int, at time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	for {
+		ids, err := active(ctx, visitors, at)
+		switch {
+		case err != nil:
+			return err
+		case len(ids) != many:
+			time.Sleep(50 * time.Millisecond)
+			continue
+		case many == 0:
+			ids = []string{"nobody"}
+		}
+		fmt.Printf("%s: %s\n", when, strings.Join(ids, ", "))
+		return nil
+	}
+}
+
+func active(ctx context.Context, visitors *sessions.Store, at time.Time) (ids []string, err error) {
 	for id, err := range visitors.IDs(ctx, "shop", at) {
 		if err != nil {
-			return err
+			return nil, err
 		}
 		ids = append(ids, id)
 	}
-	if len(ids) == 0 {
-		ids = append(ids, "nobody")
-	}
-	fmt.Printf("%s: %s\n", when, strings.Join(ids, ", "))
-	return nil
+	return ids, nil
 }

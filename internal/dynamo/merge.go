@@ -117,7 +117,7 @@ func FillAll(ctx context.Context, streams []*Stream) error {
 	return group.Wait()
 }
 
-// next returns the next item in order, nil at the end.
+// Next returns the next item in order, nil at the end.
 func (m *Merge) Next(ctx context.Context) (Item, error) {
 	if len(m.streams) == 0 {
 		return nil, nil
@@ -180,7 +180,7 @@ func (m *Merge) Less(i, j int) bool {
 	return c < 0
 }
 
-// first is the order of the stream that the next item comes from, -1 at the end.
+// First is the order of the stream that the next item comes from, -1 at the end.
 func (m *Merge) First() int {
 	if len(m.streams) == 0 {
 		return -1

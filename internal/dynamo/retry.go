@@ -131,7 +131,7 @@ func WorthRetrying(ctx context.Context, err error) bool {
 // Since is by the wall clock: that of a frozen process stands still otherwise.
 func Since(begin time.Time) time.Duration { return time.Now().Round(0).Sub(begin) }
 
-// pause waits, and tells whether the context has not ended.
+// Pause waits, and tells whether the context has not ended.
 func Pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

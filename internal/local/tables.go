@@ -30,9 +30,8 @@ func Tables(names schema.Names) []schema.Table {
 	})
 }
 
-// CreateTables makes the tables of a deployment and waits until they are
-// active. A table that exists is left as it is; it is an error when its keys,
-// its indexes or its stream are other than the schema's.
+// CreateTables makes the tables of a deployment, waits until they can be used,
+// and turns their expiry on, as tableinput.Make does.
 func CreateTables(ctx context.Context, client *dynamodb.Client, names schema.Names) error {
 	for _, t := range Tables(names) {
 		if err := tableinput.Make(ctx, client, t); err != nil {

@@ -53,7 +53,7 @@ func (l load) limit() dynamo.Scope {
 	return dynamo.KeyRange
 }
 
-// loads returns those of a transaction's actions, as they are sent, and the requests that
+// Loads returns those of a transaction's actions, as they are sent, and the requests that
 // they belong to. Call tells the calls apart that write no items of their own.
 func (t *Transactions) Loads(ctx context.Context, actions []types.TransactWriteItem, call uint64, now time.Time) ([]load, Requests) {
 	if t.Watch == (shardmap.Unwatched{}) { // who need not be told how a call fares
@@ -105,7 +105,7 @@ func (l load) gives() bool {
 	return l.Shard < first && first < l.Entry.History.Newest()
 }
 
-// told tells the watcher what became of a transaction. One on a write shard that takes over
+// Told tells the watcher what became of a transaction. One on a write shard that takes over
 // room or gives it says nothing: it meets the write shard that was hot before, and with more write shards there are
 // more of it.
 func (t *Transactions) Told(ctx context.Context, list []load, err error) {

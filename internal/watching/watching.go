@@ -42,7 +42,7 @@ func Hash(identity string) uint64 { return maphash.String(hashSeed, identity) }
 // Requests gathers what a call writes of each key.
 type Requests map[string]shardmap.Request
 
-// add adds an item of a key.
+// Add adds an item of a key.
 func (r Requests) Add(key string, item uint64, at time.Time) {
 	one, there := r[key]
 	if !there || at.After(one.At) {

@@ -21,12 +21,15 @@ type Client interface {
 	UpdateTimeToLive(context.Context, *dynamodb.UpdateTimeToLiveInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateTimeToLiveOutput, error)
 }
 
-// activeWithin bounds the wait for a table to become active.
-const activeWithin = 2 * time.Minute
+// usableWithin bounds the wait for a table to become usable.
+const usableWithin = 2 * time.Minute
 
-// Make makes a table, waits until it is active, and turns its expiry on. A table that exists
-// is left as it is; it is an error when its keys, its indexes, its stream or the attribute
-// that its items expire by are other than the schema's.
+// Make makes a table, waits until it can be used, and turns its expiry on. Of a table that exists
+// nothing else is changed; it is an error when its keys, its indexes, its stream or the attribute
+// that its items expire by are other than the schema's. Programs may make one table at the same time.
+//
+// Expiry that is being turned off stays so: until that is done, AWS refuses to turn it on. A
+// later call does.
 func Make(ctx context.Context, client Client, t schema.Table) error {
 	if err := create(ctx, client, t); err != nil {
 		return fmt.Errorf("create table %s: %w", t.Name, err)
@@ -42,8 +45,9 @@ func create(ctx context.Context, client Client, t schema.Table) error {
 	}
 	waiter := dynamodb.NewTableExistsWaiter(client, func(o *dynamodb.TableExistsWaiterOptions) {
 		o.MinDelay, o.MaxDelay = 20*time.Millisecond, time.Second
+		o.Retryable = unlessUpdating(o.Retryable)
 	})
-	out, err := waiter.WaitForOutput(ctx, &dynamodb.DescribeTableInput{TableName: &t.Name}, activeWithin)
+	out, err := waiter.WaitForOutput(ctx, &dynamodb.DescribeTableInput{TableName: &t.Name}, usableWithin)
 	if err != nil {
 		return err
 	}
@@ -53,23 +57,52 @@ func create(ctx context.Context, client Client, t schema.Table) error {
 	return expire(ctx, client, t)
 }
 
+// waits tells whether a waiter goes on after an answer.
+type waits = func(context.Context, *dynamodb.DescribeTableInput, *dynamodb.DescribeTableOutput, error) (bool, error)
+
+// unlessUpdating ends a wait also at a table that is UPDATING: it serves reads and writes meanwhile.
+func unlessUpdating(others waits) waits {
+	return func(ctx context.Context, in *dynamodb.DescribeTableInput, out *dynamodb.DescribeTableOutput, err error) (bool, error) {
+		if err == nil && out.Table != nil && out.Table.TableStatus == types.TableStatusUpdating {
+			return false, nil
+		}
+		return others(ctx, in, out, err)
+	}
+}
+
 // expire turns expiry on unless it is on: saying so twice is an error.
 func expire(ctx context.Context, client Client, t schema.Table) error {
 	if t.TTL == "" {
 		return nil
 	}
-	out, err := client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &t.Name})
-	if err != nil {
-		return fmt.Errorf("describe its expiry: %w", err)
+	off, err := lacksExpiry(ctx, client, t)
+	if err != nil || !off {
+		return err
 	}
-	if d := out.TimeToLiveDescription; d != nil && d.TimeToLiveStatus != types.TimeToLiveStatusDisabled {
-		if have := aws.ToString(d.AttributeName); have != t.TTL {
-			return fmt.Errorf("its items expire by attribute %q instead of %q", have, t.TTL)
-		}
+	_, refused := client.UpdateTimeToLive(ctx, Expiry(t))
+	if refused == nil {
 		return nil
 	}
-	if _, err := client.UpdateTimeToLive(ctx, Expiry(t)); err != nil {
-		return fmt.Errorf("enable its expiry: %w", err)
+	// Another program may have turned it on since.
+	if off, err = lacksExpiry(ctx, client, t); err != nil || off {
+		return fmt.Errorf("enable its expiry: %w", errors.Join(refused, err))
 	}
 	return nil
+}
+
+// lacksExpiry tells whether a table's expiry is off. It is an error when its items expire by
+// another attribute.
+func lacksExpiry(ctx context.Context, client Client, t schema.Table) (bool, error) {
+	out, err := client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &t.Name})
+	if err != nil {
+		return false, fmt.Errorf("describe its expiry: %w", err)
+	}
+	d := out.TimeToLiveDescription
+	if d == nil || d.TimeToLiveStatus == types.TimeToLiveStatusDisabled {
+		return true, nil
+	}
+	if have := aws.ToString(d.AttributeName); have != t.TTL {
+		return false, fmt.Errorf("its items expire by attribute %q instead of %q", have, t.TTL)
+	}
+	return false, nil
 }

@@ -14,9 +14,11 @@ type Client interface {
 	tableinput.Client
 }
 
-// Create makes the tables of [Tables], waits until they are active, and turns their expiry on.
-// One that is there already is left as it is; it is an error when its keys, its indexes or its
-// stream are others. So a program may call it whenever it starts.
+// Create makes the tables of [Tables], waits until they can be used, and turns their expiry on.
+// Of one that is there already nothing else is changed; it is an error when its keys, its indexes,
+// its stream or the attribute of its expiry are others. So programs may call it whenever they
+// start, also at the same time. Expiry that is being turned off stays so: until that is done, AWS
+// refuses to turn it on. A later call does.
 func Create(ctx context.Context, client Client, prefix string) error {
 	for _, t := range schema.Tables(schema.NamesFor(prefix)) {
 		if err := tableinput.Make(ctx, client, t); err != nil {

@@ -233,7 +233,7 @@ func (g *gather) passedByAnother(at place.Position) bool {
 	return by != "" && by != place.BehindAll && g.t.Layout.tells(g.t) == "" && dynamo.CompareValues(at.Sort, g.after.Sort) == 0
 }
 
-// Stored gives an item the keys that callers know.
+// sighting is a stored item with the keys that callers know, and where it was.
 func (g *gather) sighting(p partition, it dynamo.Item) Stored {
 	s := Stored{Item: it, At: g.place(p, it), PK: p.pk, Sort: it[g.t.SortKey]}
 	it[g.t.PartitionKey], it[g.t.SortKey] = dynamo.String(g.name), s.At.Sort

@@ -6,7 +6,7 @@ import (
 	"github.com/hotshard/hotshard/internal/place"
 )
 
-// place.Identity returns the item's or key's own.
+// identity returns the item's or key's own.
 func (t *Table) identity(it Item) place.Identity {
 	if by := t.Layout.tells(t); by != "" {
 		return place.Identity{by: it[by]}

@@ -138,7 +138,7 @@ func (t *Table) seen(it Item, name string, key Item) Item {
 	return it
 }
 
-// read returns what is at a place, consistently, nil for nothing.
+// readAt returns what is at a place, consistently, nil for nothing.
 func (t *Table) readAt(ctx context.Context, p place.Place) (it Item, err error) {
 	consistent := true
 	err = dynamo.Persist(ctx, func(ctx context.Context) error {

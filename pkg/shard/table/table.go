@@ -129,7 +129,7 @@ func (t *Table) lookup(ctx context.Context, key string) (shardmap.Entry, error) 
 	return entry, nil
 }
 
-// name is an item's partition key without a write shard.
+// nameOf is an item's partition key without a write shard.
 func (t *Table) nameOf(it Item) (string, error) {
 	name, ok := it[t.PartitionKey].(*types.AttributeValueMemberS)
 	if !ok {

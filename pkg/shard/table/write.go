@@ -185,7 +185,7 @@ func (t *Table) deleteAll(ctx context.Context, key Item) error {
 	return nil
 }
 
-// remove deletes an item from a place; another item there stays.
+// removeAt deletes an item from a place; another item there stays.
 func (t *Table) removeAt(ctx context.Context, p place.Place, id place.Identity) error {
 	in := dynamo.DeleteInput(t.deletion(p, id))
 	err := dynamo.Persist(ctx, func(ctx context.Context) error {
