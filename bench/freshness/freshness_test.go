@@ -73,7 +73,7 @@ func TestAFailedReadIsReported(t *testing.T) {
 	answers.Go(func() error {
 		for {
 			w.mu.Lock()
-			w.answered = append(w.answered[:0], time.Now())
+			w.answered = append(w.answered[:0], enginetest.Later)
 			w.mu.Unlock()
 			select {
 			case <-over:
