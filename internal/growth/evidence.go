@@ -10,11 +10,9 @@ const (
 	keptCalls    = 10 // requests of a key that are kept in mind
 	requestAge   = 5 * time.Second
 	leastCalls   = 3  // of a key that is busy: fewer are a quiet key's, refused for its neighbour
-	leastRefused = 2  // of these
+	leastRefused = 2  // of these; where places are calculated, of different items
 	tightCalls   = 10 // in the place of leastCalls, for a key with one write shard where the partitions are the limit
 	tightTime    = 10 * time.Second
-
-	leastItems = 3 // refused, where places are calculated
 
 	recentTime = 10 * time.Second // events of earlier or later than that don't move: a backfill's
 	moveTime   = time.Minute      // how long rows of an index take to move: until then they are refused as before
@@ -111,8 +109,9 @@ func (e *evidence) tries(now time.Time) (all, refused int) {
 	return all, refused
 }
 
-// busy tells whether enough requests were refused lately. Where places are calculated
-// they must be of different items: one item has one place, whatever the count.
+// busy tells whether enough requests were made and refused lately. Where places are calculated
+// they must be of different items, none of which is half of them: one item has one place,
+// whatever the count.
 func (e *evidence) busy(p Placement, least int, now time.Time) bool {
 	calls, refused, most := 0, 0, 0
 	items, refusedItems := map[uint64]int{}, map[uint64]bool{}
@@ -131,7 +130,7 @@ func (e *evidence) busy(p Placement, least int, now time.Time) bool {
 	if p == Random {
 		return calls >= least && refused >= leastRefused
 	}
-	return calls >= least && len(refusedItems) >= leastItems && 2*most < calls
+	return calls >= least && len(refusedItems) >= leastRefused && 2*most < calls
 }
 
 // mayAsk tells whether the entry may be read now; then it counts as read.

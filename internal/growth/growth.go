@@ -38,11 +38,11 @@ func PlacementOf(t schema.Type) Placement {
 	return Random
 }
 
-// Factors by which a count is raised. Events wait for the lead, and rows of an index for their
-// next write, so that the first step is a large one.
+// By how much a count is raised. Events wait for the lead, and rows of an index for their
+// next write, so that their first step is a large one.
 const (
-	step      = 4
-	firstStep = 24
+	step      = 4  // times the count
+	firstStep = 24 // the count after one write shard, where places are calculated
 )
 
 // Next returns the count that follows on this one, at most bound.
