@@ -38,7 +38,7 @@ type shardMap interface {
 
 // grower is the [shardmap.Watcher] that raises the shard count of a key as soon as its writes
 // are refused, by the rule of package growth. Its work is part of the request that asks
-// for it: a container does nothing between requests.
+// for it: a container is frozen between requests.
 type grower struct {
 	keys    *growth.Keys
 	shards  shardMap

@@ -14,8 +14,9 @@
 //
 // A container is a handler of its own in this process ([InProcess]), or a process of
 // the function's built binary ([StartProcess]), which is frozen between requests as
-// Lambda does it. Goroutines can't be frozen: a handler in this process must leave
-// none running when it has answered, and a test sees to it that hotshard's don't.
+// Lambda does it. Goroutines can't be frozen: a handler in this process must rely on
+// none after its answer. One may end later by itself, as a poll of the shard map that its
+// request did not wait for does within ten seconds; a test sees to it that none stays.
 //
 // What it follows:
 // https://docs.aws.amazon.com/lambda/latest/dg/lambda-concurrency.html and
