@@ -4,7 +4,7 @@ import "time"
 
 // What entitles a process to ask for more write shards, and how often it asks.
 const (
-	keptTries    = 8               // attempts of a key that are kept in mind
+	keptTries    = 6               // attempts of a key that are kept in mind
 	attemptAge   = 2 * time.Second // and count: an hour of success must not outvote a storm
 	leastTries   = 3
 	keptCalls    = 10 // requests of a key that are kept in mind
@@ -19,7 +19,7 @@ const (
 
 	// MaxWait bounds the random wait before a key's entry is read: processes that are
 	// entitled in the same moment are not to read it all at once.
-	MaxWait   = 100 * time.Millisecond
+	MaxWait   = 50 * time.Millisecond
 	minPause  = 300 * time.Millisecond // between readings of an entry
 	maxPause  = 5 * time.Second        // the same, while nothing changes
 	tellEvery = time.Minute

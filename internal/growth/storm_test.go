@@ -30,6 +30,8 @@ func TestStorms(t *testing.T) {
 		"counter 1.5x, any of 500 containers": {storm{rate: 75, quota: 500, spread: true}, want{99.5, 1 * s, 16, 0}},
 		"counter 50x, 5,000 containers":       {storm{rate: 2500, quota: 5000, lasting: 12 * s}, want{99, 4 * s, 256, 0}},
 		"counter 10x after a minute at 0.8x":  {storm{rate: 500, quota: 50, warm: 40, begin: 60 * s, lasting: 82 * s}, want{98.5, 3 * s, 64, 0}},
+		"counter at 0.9x":                     {storm{rate: 20, quota: 50, lasting: 2 * time.Minute}, want{100, 0, 1, 0}},
+		"events at 0.9x":                      {storm{placement: Timed, rate: 20, quota: 50, lead: 5 * s, lasting: 2 * time.Minute}, want{100, 0, 1, 0}},
 		"counter 10x on 4 partitions":         {storm{rate: 500, quota: 500, partitions: 4, lasting: 15 * s}, want{35, 17 * s, 16, 0}},
 		"events 10x, lead 10 s":               {storm{placement: Timed, rate: 500, quota: 500, lead: 10 * s, lasting: 43 * s}, want{73, 28 * s, 256, 0}},
 		"events 10x, lead 5 s":                {storm{placement: Timed, rate: 500, quota: 500, lead: 5 * s, lasting: 43 * s}, want{86, 18 * s, 256, 0}},
