@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/big"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -42,15 +43,15 @@ func tally(ctx context.Context, w io.Writer, tables *rig.Tables, n table.Fixed) 
 	m := tables.Meter
 	t := table.Tally{Client: m.Client, Table: tables.Names.Rollups, PartitionKey: "pk", SortKey: "sk", Sort: rig.S("-"), Value: "n", Shards: n}
 	writes, err := m.Cost(func() error {
-		return rig.Together(ctx, increments, func(ctx context.Context, _ int) error { return t.Add(ctx, "home", 1) })
+		return rig.Together(ctx, increments, func(ctx context.Context, _ int) error { return t.Add(ctx, "home", 1, start) })
 	})
 	if err != nil {
 		return err
 	}
 	share, _ := writes.Hottest()
 	fmt.Fprintf(w, "| N = %d | %.1f %% | %.2f |", n, 100*share, writes.WriteUnits/increments)
-	for _, consistent := range []bool{true, false} {
-		c, err := m.Cost(func() error { return wantSum(t.Sum(ctx, consistent, "home")) })
+	for _, sum := range []func(context.Context, []string, time.Time) (*big.Int, error){t.Sum, t.EventualSum} {
+		c, err := m.Cost(func() error { return wantSum(sum(ctx, []string{"home"}, start)) })
 		if err != nil {
 			return err
 		}

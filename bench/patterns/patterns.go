@@ -35,8 +35,11 @@ var Program = rig.Program{Name: "patterns", About: "what each sharding pattern c
 	}
 }}
 
-// start is when the items begin: two hours, two of the hour buckets.
-var start = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+// start and end are of the items: two hours, two of the hour buckets.
+var (
+	start = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+	end   = start.Add(2 * time.Hour)
+)
 
 // pattern is a way to shard a table.
 type pattern struct {
@@ -96,7 +99,7 @@ func (s store) measure(ctx context.Context, w io.Writer, tables *rig.Tables, p p
 	m := tables.Meter
 	t := &table.Table{Client: m.Client, Name: tables.Names.Rollups, PartitionKey: "pk", SortKey: "sk", Shards: p.shards, Layout: p.layout}
 	writes, err := m.Cost(func() error {
-		return rig.Together(ctx, s.items, func(ctx context.Context, i int) error { return t.Put(ctx, s.item(i, p.names)) })
+		return rig.Together(ctx, s.items, func(ctx context.Context, i int) error { return t.Put(ctx, s.item(i, p.names), end) })
 	})
 	if err != nil {
 		return err
@@ -130,11 +133,10 @@ func (s store) item(i, names int) table.Item {
 
 // reads are those that are measured, of the name-0.
 func (s store) reads(ctx context.Context, t *table.Table) []func() error {
-	end := start.Add(2 * time.Hour)
 	all := table.During(shard.Millis, start, end)
 	stream := func(span table.Span) func() error {
 		return func() error {
-			for _, err := range t.Query(ctx, "name-0", span) {
+			for _, err := range t.Query(ctx, "name-0", span, end) {
 				if err != nil {
 					return err
 				}
@@ -146,7 +148,7 @@ func (s store) reads(ctx context.Context, t *table.Table) []func() error {
 		stream(table.During(shard.Millis, end.Add(-10*time.Minute), end)),
 		stream(table.During(shard.Millis, end.Add(-time.Hour), end)),
 		stream(all),
-		func() error { _, err := t.Count(ctx, "name-0", all); return err },
-		func() error { _, err := t.Get(ctx, s.item(0, 1)); return err },
+		func() error { _, err := t.Count(ctx, "name-0", all, end); return err },
+		func() error { _, err := t.Get(ctx, s.item(0, 1), end); return err },
 	}
 }

@@ -72,7 +72,7 @@ func (s *store) fill(ctx context.Context) error {
 		s.want = append(s.want, fmt.Sprintf("2026-01-05#%06d", i))
 	}
 	return rig.Together(ctx, items, func(ctx context.Context, i int) error {
-		return s.table().Put(ctx, table.Item{"pk": rig.S("acme"), "sk": rig.S(s.want[i]), "data": rig.S(strings.Repeat("x", 150))})
+		return s.table().Put(ctx, table.Item{"pk": rig.S("acme"), "sk": rig.S(s.want[i]), "data": rig.S(strings.Repeat("x", 150))}, time.Now())
 	})
 }
 

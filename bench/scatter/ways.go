@@ -3,6 +3,7 @@ package scatter
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -40,7 +41,7 @@ func decode(it table.Item) order {
 
 func merged(ctx context.Context, s *store) ([]string, error) {
 	var keys []string
-	for it, err := range s.table().Query(ctx, "acme", table.Span{}) {
+	for it, err := range s.table().Query(ctx, "acme", table.Span{}, time.Now()) {
 		if err != nil {
 			return nil, err
 		}

@@ -108,7 +108,7 @@ func (c *ShardsCheckCmd) read(ctx context.Context, reader *spread.Reader, result
 	switch schema.Type(c.Type) {
 	case schema.Counter:
 		result.Counted = "writes"
-		return one(reader.Counter(ctx, c.Name, cmp.Or(c.Watch, defaultWatch)))
+		return one(reader.Counter(ctx, c.Name, cmp.Or(c.Watch, defaultWatch), now))
 	case schema.Board:
 		result.Counted = "entries"
 		return one(reader.Board(ctx, c.Name, cmp.Or(boards.Period(c.Period), boards.AllTime).Label(now), now))

@@ -34,11 +34,12 @@ func main() {
 }
 
 func play(ctx context.Context, client *dynamodb.Client, now time.Time) error {
-	if err := setup.Create(ctx, client, "examples-"); err != nil {
+	names := setup.WithPrefix("examples-")
+	if err := setup.Create(ctx, client, names); err != nil {
 		return err
 	}
-	shards := shardmap.New(client, "examples-shard-map", shardmap.Options{})
-	rankings := boards.New(client, "examples-items", shards, boards.Options{})
+	shards := shardmap.New(client, names.ShardMap, shardmap.Options{})
+	rankings := boards.New(client, names.Items, shards, boards.Options{})
 	settings := boards.Settings{Mode: boards.Best, Periods: []boards.Period{boards.AllTime, boards.Daily}}
 	if err := rankings.Configure(ctx, "game/1", settings); err != nil {
 		return err
@@ -64,7 +65,7 @@ func play(ctx context.Context, client *dynamodb.Client, now time.Time) error {
 		fmt.Printf("place %d: %s with %v\n", i+1, place.Player, place.Score)
 	}
 
-	bob, _, err := rankings.Entry(ctx, "game/1", allTime, "bob", now)
+	bob, err := rankings.Entry(ctx, "game/1", allTime, "bob", now)
 	if err != nil {
 		return err
 	}
@@ -72,7 +73,7 @@ func play(ctx context.Context, client *dynamodb.Client, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	above, _, err := rankings.Around(ctx, "game/1", allTime, bob, 1, now)
+	above, _, err := rankings.Around(ctx, "game/1", allTime, bob.Place, 1, now)
 	if err != nil {
 		return err
 	}

@@ -34,12 +34,13 @@ func main() {
 }
 
 func keep(ctx context.Context, client *dynamodb.Client) error {
-	if err := setup.Create(ctx, client, "examples-"); err != nil {
+	names := setup.WithPrefix("examples-")
+	if err := setup.Create(ctx, client, names); err != nil {
 		return err
 	}
-	shards := shardmap.New(client, "examples-shard-map", shardmap.Options{})
-	writer := events.NewWriter(client, "examples-items", shards, events.Options{})
-	reader := events.NewReader(client, "examples-items", shards)
+	shards := shardmap.New(client, names.ShardMap, shardmap.Options{})
+	writer := events.NewWriter(client, names.Items, shards, events.Options{})
+	reader := events.NewReader(client, names.Items, shards)
 
 	midnight := time.Date(2026, 1, 6, 0, 0, 0, 0, time.UTC)
 	readings := []events.Event{

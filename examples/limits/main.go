@@ -32,8 +32,10 @@ func main() {
 	}
 }
 
+var names = setup.WithPrefix("examples-")
+
 func logIn(ctx context.Context, client *dynamodb.Client, now time.Time) error {
-	if err := setup.Create(ctx, client, "examples-"); err != nil {
+	if err := setup.Create(ctx, client, names); err != nil {
 		return err
 	}
 	limit := limits.Limit{Key: "login/ann", Max: 5, Window: time.Minute}
@@ -67,6 +69,6 @@ func logIn(ctx context.Context, client *dynamodb.Client, now time.Time) error {
 
 // newLimiter is one process's: what they share is in the tables.
 func newLimiter(client *dynamodb.Client) *limits.Limiter {
-	shards := shardmap.New(client, "examples-shard-map", shardmap.Options{})
-	return limits.New(client, "examples-items", shards, limits.Options{})
+	shards := shardmap.New(client, names.ShardMap, shardmap.Options{})
+	return limits.New(client, names.Items, shards, limits.Options{})
 }

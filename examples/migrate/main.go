@@ -59,7 +59,7 @@ func move(ctx context.Context, client *dynamodb.Client) error {
 	if err != nil {
 		return err
 	}
-	found, err := orders.Verify(ctx, "acme", table.Span{})
+	found, err := orders.Verify(ctx, "acme", table.Span{}, time.Now())
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func move(ctx context.Context, client *dynamodb.Client) error {
 	if n, err = sell(ctx, orders, 2); err != nil {
 		return err
 	}
-	copied, err := orders.Copy(ctx, "acme", table.Span{}, nil)
+	copied, err := orders.Copy(ctx, "acme", table.Span{}, time.Now(), nil)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func move(ctx context.Context, client *dynamodb.Client) error {
 	if n, err = sell(ctx, orders, 3); err != nil {
 		return err
 	}
-	if found, err = orders.Verify(ctx, "acme", table.Span{}); err != nil {
+	if found, err = orders.Verify(ctx, "acme", table.Span{}, time.Now()); err != nil {
 		return err
 	}
 	if !found.Equal() {
@@ -94,7 +94,7 @@ func move(ctx context.Context, client *dynamodb.Client) error {
 	if n, err = sell(ctx, orders, 4); err != nil {
 		return err
 	}
-	dropped, err := orders.Drop(ctx, "acme", table.Span{}, false, nil)
+	dropped, err := orders.Drop(ctx, "acme", table.Span{}, time.Now(), nil)
 	if err != nil {
 		return err
 	}
@@ -109,11 +109,11 @@ func sell(ctx context.Context, orders *migrate.Migration, number int) (int, erro
 	err := orders.Put(ctx, table.Item{
 		"customer": &types.AttributeValueMemberS{Value: "acme"},
 		"placed":   &types.AttributeValueMemberS{Value: shard.Seconds.Key(placed, "#", fmt.Sprint("order-", number))},
-	})
+	}, time.Now())
 	if err != nil {
 		return 0, err
 	}
-	return orders.Count(ctx, "acme", table.Span{Consistent: true})
+	return orders.Count(ctx, "acme", table.Span{Consistent: true}, time.Now())
 }
 
 func create(ctx context.Context, client *dynamodb.Client) error {

@@ -38,12 +38,13 @@ func main() {
 }
 
 func takeOrders(ctx context.Context, client *dynamodb.Client) error {
-	if err := setup.Create(ctx, client, "examples-"); err != nil {
+	names := setup.WithPrefix("examples-")
+	if err := setup.Create(ctx, client, names); err != nil {
 		return err
 	}
-	shards := shardmap.New(client, "examples-shard-map", shardmap.Options{})
-	calls := once.New(client, "examples-items", shards, once.Options{})
-	writer := counters.NewWriter(client, "examples-items", shards, counters.Options{})
+	shards := shardmap.New(client, names.ShardMap, shardmap.Options{})
+	calls := once.New(client, names.Items, shards, once.Options{})
+	writer := counters.NewWriter(client, names.Items, shards, counters.Options{})
 
 	for _, body := range []string{"a book", "a book", "a book", "two books"} {
 		digest := sha256.Sum256([]byte(body))
@@ -63,7 +64,7 @@ func takeOrders(ctx context.Context, client *dynamodb.Client) error {
 		}
 	}
 
-	sum, err := counters.NewReader(client, "examples-items", shards).Sum(ctx, "orders")
+	sum, err := counters.NewReader(client, names.Items, shards).Sum(ctx, "orders")
 	if err != nil {
 		return err
 	}

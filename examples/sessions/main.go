@@ -35,11 +35,12 @@ func main() {
 }
 
 func visit(ctx context.Context, client *dynamodb.Client, now time.Time) error {
-	if err := setup.Create(ctx, client, "examples-"); err != nil {
+	names := setup.WithPrefix("examples-")
+	if err := setup.Create(ctx, client, names); err != nil {
 		return err
 	}
-	shards := shardmap.New(client, "examples-shard-map", shardmap.Options{})
-	visitors := sessions.New(client, "examples-items", shards, sessions.Options{})
+	shards := shardmap.New(client, names.ShardMap, shardmap.Options{})
+	visitors := sessions.New(client, names.Items, shards, sessions.Options{})
 
 	cart := map[string]types.AttributeValue{"cart": &types.AttributeValueMemberS{Value: "a book"}}
 	for _, lease := range []sessions.Lease{

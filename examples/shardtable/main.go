@@ -6,6 +6,7 @@ import (
 	"context"
 	"log"
 	"os"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -14,23 +15,22 @@ import (
 )
 
 func main() {
-	ctx, args := context.Background(), os.Args[1:]
+	ctx, now, args := context.Background(), time.Now(), os.Args[1:]
 	cfg, err := config.LoadDefaultConfig(ctx)
 	if err != nil || len(args) != 5 || args[0] != "copy" && args[0] != "drop" {
 		log.Fatal("say copy|drop TABLE PARTITION_KEY SORT_KEY NAME, and have AWS set up: ", err)
 	}
 	client, name, done := dynamodb.NewFromConfig(cfg), args[4], migrate.Progress{}
 	plain := table.Table{Client: client, Name: args[1], PartitionKey: args[2], SortKey: args[3], Shards: table.Fixed(1), Layout: table.Unsharded{}}
-	sharded := plain
-	sharded.Shards, sharded.Layout = table.Fixed(10), table.CalculatedSuffix{}
+	sharded := table.Table{Client: client, Name: args[1], PartitionKey: args[2], SortKey: args[3], Shards: table.Fixed(10), Layout: table.CalculatedSuffix{}}
 	move := migrate.Migration{Client: client, From: &plain, To: &sharded, Phase: migrate.WriteBoth}
 	if args[0] == "copy" { // an error says so when other items are where the new ones go
-		done, err = move.Copy(ctx, name, table.Span{}, nil)
-	} else if same, differ := move.Verify(ctx, name, table.Span{}); differ != nil || same.Missing+same.Different > 0 {
+		done, err = move.Copy(ctx, name, table.Span{}, now, nil)
+	} else if same, differ := move.Verify(ctx, name, table.Span{}, now); differ != nil || same.Missing+same.Different > 0 {
 		log.Fatalf("nothing is dropped: %+v, %v", same, differ) // Extra are those whose old ones a drop deleted
 	} else {
 		move.Phase = migrate.WriteNew // with programs at work, each phase is a deployment of theirs
-		done, err = move.Drop(ctx, name, table.Span{}, false, nil)
+		done, err = move.Drop(ctx, name, table.Span{}, now, nil)
 	}
 	log.Printf("%+v", done)
 	if err != nil || done.Kept > 0 {

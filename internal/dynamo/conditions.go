@@ -54,25 +54,19 @@ func Unchanged(read Item, attributes ...string) (condition *string, names map[st
 // Outrun tells whether a condition of the call's own writes, of which there are so
 // many, made the transaction fail.
 func Outrun(err error, writes int) bool {
-	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
-	if !ok {
-		return false
-	}
-	own := canceled.CancellationReasons[:min(writes, len(canceled.CancellationReasons))]
-	return slices.ContainsFunc(own, func(r types.CancellationReason) bool {
-		return aws.ToString(r.Code) == "ConditionalCheckFailed"
-	})
+	failed := FailedConditions(err)
+	return len(failed) > 0 && failed[0] < writes
 }
 
 // FailedConditions lists the actions of a canceled transaction whose conditions did
-// not hold.
+// not hold, in their order.
 func FailedConditions(err error) (list []int) {
 	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
 	if !ok {
 		return nil
 	}
 	for i, r := range canceled.CancellationReasons {
-		if r.Code != nil && *r.Code == "ConditionalCheckFailed" {
+		if aws.ToString(r.Code) == "ConditionalCheckFailed" {
 			list = append(list, i)
 		}
 	}
@@ -81,12 +75,7 @@ func FailedConditions(err error) (list []int) {
 
 // HasReason tells whether any action of a canceled transaction has one of these codes.
 func HasReason(e *types.TransactionCanceledException, codes ...string) bool {
-	for _, r := range e.CancellationReasons {
-		for _, code := range codes {
-			if r.Code != nil && *r.Code == code {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.CancellationReasons, func(r types.CancellationReason) bool {
+		return slices.Contains(codes, aws.ToString(r.Code))
+	})
 }

@@ -131,6 +131,15 @@ func WorthRetrying(ctx context.Context, err error) bool {
 // Since is by the wall clock: that of a frozen process stands still otherwise.
 func Since(begin time.Time) time.Duration { return time.Now().Round(0).Sub(begin) }
 
+// Clock is the time of a call that was given one: it goes on from there while the call lasts.
+type Clock struct{ given, begun time.Time }
+
+// StartClock returns a call's clock, which now is the time of.
+func StartClock(now time.Time) Clock { return Clock{now.Round(0), time.Now().Round(0)} }
+
+// Now is the time that the call was given, later by what it has taken.
+func (c Clock) Now() time.Time { return c.given.Add(Since(c.begun)) }
+
 // Pause waits, and tells whether the context has not ended.
 func Pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)

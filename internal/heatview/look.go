@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/live"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // look is what there is to see at one time.
@@ -143,7 +143,7 @@ func (l *looker) tell(ctx context.Context, k *viewKey, now time.Time) error {
 	}
 	base, ok := k.row.Base()
 	if !ok || l.w.Shards == nil {
-		k.advice = k.row.Advice(1, time.Time{}, growth.Partitions)
+		k.advice = k.row.Advice(1, time.Time{}, shardmap.FewPartitions)
 		return nil
 	}
 	entry, err := l.w.Shards.Lookup(ctx, base.String(), now)
@@ -151,6 +151,6 @@ func (l *looker) tell(ctx context.Context, k *viewKey, now time.Time) error {
 		return err
 	}
 	k.shards = entry.History.Newest()
-	k.advice = k.row.Advice(k.shards, entry.Effective(), l.w.Shards.Partitions(now))
+	k.advice = k.row.Advice(k.shards, entry.Effective(), l.w.Shards.Partitions())
 	return nil
 }

@@ -18,8 +18,8 @@ import (
 // Shards is what the controller needs of the shard map; a [*shardmap.Changer] has it.
 type Shards interface {
 	Lookup(ctx context.Context, key string, now time.Time) (shardmap.Entry, error)
-	Entries(ctx context.Context, now time.Time) ([]shardmap.Entry, error)
-	Partitions(now time.Time) int
+	Entries(ctx context.Context) ([]shardmap.Entry, error)
+	Partitions() int
 	GrowFrom(ctx context.Context, seen shardmap.Entry, count int, note shardmap.Note, now time.Time) (shardmap.Entry, error)
 	ShrinkFrom(ctx context.Context, seen shardmap.Entry, count int, note shardmap.Note, now time.Time) (shardmap.Entry, error)
 	NotePartitions(ctx context.Context, n int, now time.Time) error
@@ -81,7 +81,7 @@ func (c *controller) answer(ctx context.Context, j *journal, s suspect, own *loa
 	}
 	entry.Key = key
 	policy := c.settings.policy()
-	policy.Partitions = c.shards.Partitions(now)
+	policy.Partitions = c.shards.Partitions()
 	window, d := own, policy.Answer(own.evidence(s, true), entry, now)
 	if d.Action == None && !own.running && s.spread(entry) {
 		for _, window = range recent() {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -18,7 +17,7 @@ type fakeShards struct {
 	entries    map[string]shardmap.Entry
 	changes    []string
 	notes      []shardmap.Note
-	partitions int // growth.Partitions if 0
+	partitions int // shardmap.FewPartitions if 0
 	noted      []int
 	fail       error
 
@@ -31,11 +30,11 @@ func (f *fakeShards) Lookup(_ context.Context, key string, _ time.Time) (shardma
 	return f.entries[key], f.fail
 }
 
-func (f *fakeShards) Entries(context.Context, time.Time) ([]shardmap.Entry, error) {
+func (f *fakeShards) Entries(context.Context) ([]shardmap.Entry, error) {
 	return slices.Collect(maps.Values(f.entries)), f.fail
 }
 
-func (f *fakeShards) Partitions(time.Time) int { return cmp.Or(f.partitions, growth.Partitions) }
+func (f *fakeShards) Partitions() int { return cmp.Or(f.partitions, shardmap.FewPartitions) }
 
 func (f *fakeShards) NotePartitions(_ context.Context, n int, _ time.Time) error {
 	f.noted = append(f.noted, n)

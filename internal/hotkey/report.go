@@ -8,9 +8,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/metrics"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 const (
@@ -137,7 +137,7 @@ func figures(j *journal, r *Report) {
 func (r *reporter) advice(ctx context.Context, j *journal, row *heat.Row) string {
 	base, ok := row.Base()
 	if !ok || j.blind {
-		return row.Advice(1, time.Time{}, growth.Partitions)
+		return row.Advice(1, time.Time{}, shardmap.FewPartitions)
 	}
 	ctx, cancel := context.WithTimeout(ctx, adviceTime)
 	defer cancel()
@@ -146,5 +146,5 @@ func (r *reporter) advice(ctx context.Context, j *journal, row *heat.Row) string
 		j.blind = true
 		j.WarnContext(ctx, "shard counts unknown", "error", err)
 	}
-	return row.Advice(entry.History.Newest(), entry.Effective(), r.shards.Partitions(j.now()))
+	return row.Advice(entry.History.Newest(), entry.Effective(), r.shards.Partitions())
 }

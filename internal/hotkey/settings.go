@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -168,7 +167,7 @@ func (s Settings) Validate() error {
 
 // policy is what these settings make of the controller.
 func (s Settings) policy() Policy {
-	return Policy{Limit: float64(s.PartitionWCU), Threshold: s.Threshold, Partitions: growth.Partitions}
+	return Policy{Limit: float64(s.PartitionWCU), Threshold: s.Threshold, Partitions: shardmap.FewPartitions}
 }
 
 // hotRate is how many certified write units a second make a key hot.

@@ -90,7 +90,7 @@ func candidates(entries []shardmap.Entry, now time.Time) (list []candidate) {
 // shrink lowers the shard counts of keys whose load was low in all of their quiet time:
 // in each hour that is settled, by its summary, and in each window since.
 func (r *shrinker) shrink(ctx context.Context, j *journal, now time.Time) (answer done, err error) {
-	entries, err := r.shards.Entries(ctx, now)
+	entries, err := r.shards.Entries(ctx)
 	if err != nil {
 		return answer, fmt.Errorf("hotkey: listing sharded keys: %w", err)
 	}

@@ -33,7 +33,7 @@ type shardMap interface {
 	// that is ErrNoChange, with the newer entry.
 	GrowFrom(ctx context.Context, seen shardmap.Entry, count int, note shardmap.Note, now time.Time) (shardmap.Entry, error)
 	// Partitions is how many partitions the items table has.
-	Partitions(now time.Time) int
+	Partitions() int
 }
 
 // grower is the [shardmap.Watcher] that raises the shard count of a key as soon as its writes
@@ -84,7 +84,7 @@ func (g *grower) Attempted(ctx context.Context, a shardmap.Attempt) {
 		Key: a.Key, Placement: placement, Request: a.Request, Version: a.Entry.Version, Count: count,
 		Effective: a.Entry.Effective(), Changed: a.Entry.Updated, At: a.At, Refused: a.Outcome != shardmap.Taken,
 	}
-	partitions := g.shards.Partitions(now)
+	partitions := g.shards.Partitions()
 	bound := growth.Bound(partitions)
 	switch answer := g.keys.Attempted(attempt, bound, now); {
 	case answer == growth.Bounded:

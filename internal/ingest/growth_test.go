@@ -16,7 +16,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -60,7 +59,7 @@ func (f *fakeShards) GrowFrom(_ context.Context, seen shardmap.Entry, count int,
 	return f.entry(seen.Key), nil
 }
 
-func (f *fakeShards) Partitions(time.Time) int { return f.partitions }
+func (f *fakeShards) Partitions() int { return f.partitions }
 
 func (f *fakeShards) set(key string, count int, now time.Time) {
 	e := f.entry(key)
@@ -383,7 +382,7 @@ func TestTheShardMapAsAGrowerNeedsIt(t *testing.T) {
 	if again, err := two.Refresh(ctx, "C#k", now); err != nil || again.Version != 1 {
 		t.Errorf("what the winner wrote: %+v, %v", again, err)
 	}
-	if n := one.Partitions(now); n != growth.Partitions {
+	if n := one.Partitions(); n != shardmap.FewPartitions {
 		t.Errorf("%d partitions without a note", n)
 	}
 }

@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"context"
-	"errors"
 
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -40,7 +39,7 @@ func (s *Service) pin(ctx context.Context, base schema.BaseKey, count *int) (htt
 	} else {
 		entry, err = s.changer.Pin(ctx, base.String(), *count, shardmap.Note{By: "api", Why: "pinned"}, now)
 	}
-	if err != nil && !errors.Is(err, shardmap.ErrNoChange) { // it already is as asked for
+	if err != nil {
 		return httpapi.ShardCount{}, httpapi.Problem(ctx, err)
 	}
 	return httpapi.ShowShards(base, entry), nil

@@ -20,7 +20,7 @@ import (
 // with their values. It is empty where the sort key does that alone.
 type Identity dynamo.Item
 
-// matches tells whether an item that was read is the one.
+// Matches tells whether an item that was read is the one.
 func (id Identity) Matches(it dynamo.Item) bool {
 	if it == nil {
 		return false
@@ -40,7 +40,7 @@ type guard struct {
 	Values    dynamo.Item
 }
 
-// there is the condition that the item is at the place that is written to.
+// There is the condition that the item is at the place that is written to.
 func (id Identity) There(partitionKey string) guard {
 	g := guard{Names: map[string]string{"#hotshard": partitionKey}}
 	terms := []string{"attribute_exists(#hotshard)"}
@@ -58,7 +58,7 @@ func (id Identity) There(partitionKey string) guard {
 	return g
 }
 
-// absent is the condition that the item is not there: nothing is, or another item.
+// Absent is the condition that the item is not there: nothing is, or another item.
 func (id Identity) Absent(partitionKey string) guard {
 	g := id.There(partitionKey)
 	condition := "NOT (" + *g.Condition + ")"
@@ -66,7 +66,7 @@ func (id Identity) Absent(partitionKey string) guard {
 	return g
 }
 
-// free is the condition that no other item is there: none for items that their sort
+// Free is the condition that no other item is there: none for items that their sort
 // keys tell apart.
 func (id Identity) Free(partitionKey string) guard {
 	if len(id) == 0 {
@@ -78,7 +78,7 @@ func (id Identity) Free(partitionKey string) guard {
 	return g
 }
 
-// and adds a caller's condition, names and values.
+// And adds a caller's condition, names and values.
 func (g guard) And(condition *string, names map[string]string, values dynamo.Item) guard {
 	both := guard{g.Condition, Merged(g.Names, names), Merged(g.Values, values)}
 	switch {
@@ -91,6 +91,7 @@ func (g guard) And(condition *string, names map[string]string, values dynamo.Ite
 	return both
 }
 
+// Merged returns a map with what both have; b counts where they differ.
 func Merged[V any](a, b map[string]V) map[string]V {
 	if len(a)+len(b) == 0 {
 		return nil
@@ -103,7 +104,7 @@ func Merged[V any](a, b map[string]V) map[string]V {
 	return all
 }
 
-// taken is the error of a write whose place another item has.
+// Taken is the error of a write whose place another item has.
 func (id Identity) Taken() error {
 	return fmt.Errorf("%w: another item with its sort key, and another %s, is on its write shard: let sort keys end in the %[2]s, as Stamp.Key makes them",
 		shard.ErrMisused, strings.Join(slices.Sorted(maps.Keys(id)), ", "))
@@ -112,7 +113,7 @@ func (id Identity) Taken() error {
 // word is a name, a placeholder or a keyword of an expression.
 var word = regexp.MustCompile(`[#:.]?[A-Za-z0-9_]+`)
 
-// named returns an update's expression with which an item that it makes has the
+// Named returns an update's expression with which an item that it makes has the
 // attributes that tell it apart, unless the expression sees to that itself.
 func (id Identity) Named(in *dynamodb.UpdateItemInput) string {
 	expression := aws.ToString(in.UpdateExpression)
@@ -144,7 +145,7 @@ func (id Identity) Named(in *dynamodb.UpdateItemInput) string {
 	}
 }
 
-// claim lets an update neither touch another item nor make one that lacks what tells
+// Claim lets an update neither touch another item nor make one that lacks what tells
 // it apart.
 func (id Identity) Claim(in *dynamodb.UpdateItemInput, partitionKey string) {
 	if len(id) == 0 {

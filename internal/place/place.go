@@ -12,25 +12,27 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-func (p Place) Equal(q Place) bool { return p.PK == q.PK && dynamo.CompareValues(p.Sort, q.Sort) == 0 }
-
 // Place is where an item is, or may be.
 type Place struct {
 	PK   string
 	Sort types.AttributeValue
 }
 
+// Equal tells whether the two are one place.
+func (p Place) Equal(q Place) bool { return p.PK == q.PK && dynamo.CompareValues(p.Sort, q.Sort) == 0 }
+
 // Position is a place in the order of (sort key, what tells apart, write shard). The
 // second does not change with the shard count, so that cursors outlive a change.
 type Position struct {
 	Sort  types.AttributeValue
-	By    string // of apart
+	By    string // what dynamo.Apart returns
 	Shard int
 }
 
-// BehindAll sorts behind everything that apart returns.
+// BehindAll sorts behind everything that dynamo.Apart returns.
 const BehindAll = "~"
 
+// Compare is negative when p comes before q, positive behind it.
 func (p Position) Compare(q Position) int {
 	if c := dynamo.CompareValues(p.Sort, q.Sort); c != 0 {
 		return c
@@ -67,6 +69,7 @@ func (p Position) String() string {
 	return strconv.Itoa(p.Shard) + ":" + kind + ":" + p.By + sort
 }
 
+// ParsePosition reads what String writes.
 func ParsePosition(s string) (Position, error) {
 	p, ok := Position{}, false
 	if parts, err := shard.Decompose(":", s, 3); err == nil && parts[1] != "" {

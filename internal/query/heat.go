@@ -34,7 +34,7 @@ type HeatOptions struct {
 // ShardCounts are what is asked of the shard map; a [*shardmap.Map] has it.
 type ShardCounts interface {
 	Lookup(ctx context.Context, key string, now time.Time) (shardmap.Entry, error)
-	Partitions(now time.Time) int
+	Partitions() int
 }
 
 // NewHeat returns a Heat.

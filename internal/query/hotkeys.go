@@ -5,9 +5,9 @@ import (
 	"math"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // Bounds of since.
@@ -79,7 +79,7 @@ func (h *Heat) describe(ctx context.Context, row heat.Row, now time.Time) (hotKe
 	}
 	base, ok := row.Base()
 	if !ok || h.o.Shards == nil {
-		out.Advice = row.Advice(1, time.Time{}, growth.Partitions)
+		out.Advice = row.Advice(1, time.Time{}, shardmap.FewPartitions)
 		return out, nil
 	}
 	entry, err := h.o.Shards.Lookup(ctx, base.String(), now)
@@ -87,7 +87,7 @@ func (h *Heat) describe(ctx context.Context, row heat.Row, now time.Time) (hotKe
 		return out, err
 	}
 	out.Type, out.Name, out.Shards = string(base.Type), base.Name, entry.History.Newest()
-	out.Advice = row.Advice(out.Shards, entry.Effective(), h.o.Shards.Partitions(now))
+	out.Advice = row.Advice(out.Shards, entry.Effective(), h.o.Shards.Partitions())
 	return out, nil
 }
 

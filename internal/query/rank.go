@@ -44,7 +44,7 @@ func (s *Service) getRank(ctx context.Context, in *rankInput) (*rankOutput, erro
 	defer cancel()
 	now := s.now()
 	name, period := string(in.Board), in.Period.Label(now)
-	place, _, err := s.boards.Entry(ctx, name, period, string(in.Player), now)
+	held, err := s.boards.Entry(ctx, name, period, string(in.Player), now)
 	if errors.Is(err, shard.ErrNotFound) {
 		return nil, cmp.Or(s.keeps(ctx, name, in.Period), err)
 	} else if err != nil {
@@ -54,14 +54,14 @@ func (s *Service) getRank(ctx context.Context, in *rankInput) (*rankOutput, erro
 	if err != nil {
 		return nil, fmt.Errorf("reading the top of board %q: %w", name, dynamo.Kind(err))
 	}
-	st, above, below, err := s.rankAmong(ctx, view{name, period, top, at, now}, place, in.Around)
+	st, above, below, err := s.rankAmong(ctx, view{name, period, top, at, now}, held.Place, in.Around)
 	if errors.Is(err, errNotFolded) {
 		return nil, httpapi.ProblemWith(ctx, err, "the board's scores are not folded yet: too many are before the player to be counted")
 	} else if err != nil {
 		return nil, fmt.Errorf("ranking a player of board %q: %w", name, dynamo.Kind(err))
 	}
 	out := &rankOutput{}
-	out.Body.Player, out.Body.Score = in.Player, httpapi.Score{Score: place.Score}
+	out.Body.Player, out.Body.Score = in.Player, httpapi.Score{Score: held.Score}
 	out.Body.Rank, out.Body.RankError, out.Body.AsOf = st.rank, st.margin, httpapi.FormatTime(st.at)
 	out.Body.Neighbors = append(show(above, st.rank-int64(len(above))), show(below, st.rank+1)...)
 	return out, nil

@@ -80,7 +80,7 @@ func (s *Service) listShards(ctx context.Context, cursor string) (*shardsOutput,
 	if err != nil {
 		return nil, invalid("query.cursor", err.Error(), cursor)
 	}
-	entries, err := s.shards.Entries(ctx, s.now())
+	entries, err := s.shards.Entries(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -1,14 +1,10 @@
 package watching
 
-import (
-	"testing"
+import "testing"
 
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
-)
-
-// TestNobodyWatches: a nil Watcher is Unwatched.
+// TestNobodyWatches: a nil Watcher is nobody.
 func TestNobodyWatches(t *testing.T) {
-	if w := Or(nil); w != (shardmap.Unwatched{}) {
+	if w := Or(nil); w != (nobody{}) {
 		t.Errorf("%v", w)
 	}
 }

@@ -56,7 +56,7 @@ func (l load) limit() dynamo.Scope {
 // Loads returns those of a transaction's actions, as they are sent, and the requests that
 // they belong to. Call tells the calls apart that write no items of their own.
 func (t *Transactions) Loads(ctx context.Context, actions []types.TransactWriteItem, call uint64, now time.Time) ([]load, Requests) {
-	if t.Watch == (shardmap.Unwatched{}) { // who need not be told how a call fares
+	if t.Watch == (nobody{}) { // who need not be told how a call fares
 		return nil, nil
 	}
 	type written struct {

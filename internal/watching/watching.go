@@ -9,10 +9,17 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// Or is the watcher, or one for nobody.
+// nobody is a Watcher that does nothing.
+type nobody struct{}
+
+func (nobody) Requested(shardmap.Request) {}
+
+func (nobody) Attempted(context.Context, shardmap.Attempt) {}
+
+// Or is the watcher, or nobody.
 func Or(w shardmap.Watcher) shardmap.Watcher {
 	if w == nil {
-		return shardmap.Unwatched{}
+		return nobody{}
 	}
 	return w
 }

@@ -30,7 +30,7 @@ func ExampleTable(name, partitionKey, sortKey string) *dynamodb.Client {
 // ExampleTables makes tables of hotshard's form.
 func ExampleTables() *dynamodb.Client {
 	ctx, client := context.Background(), enginetest.ForExamples()
-	if err := setup.Create(ctx, client, "hotshard-"); err != nil {
+	if err := setup.Create(ctx, client, setup.WithPrefix("hotshard-")); err != nil {
 		panic(err)
 	}
 	return client

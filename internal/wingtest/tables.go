@@ -90,7 +90,7 @@ func PutDay(t *testing.T, sharded *table.Table, shards int) []string {
 		at := shard.Calculated(id, shards)
 		it := Order(n)
 		it["n"] = Num(int64(n))
-		err := sharded.Put(t.Context(), it)
+		err := sharded.Put(t.Context(), it, Epoch)
 		if _, taken := kept[at]; taken != errors.Is(err, shard.ErrMisused) || !taken && err != nil {
 			t.Fatalf("%s on write shard %d beside %v: %v", id, at, kept, err)
 		}
@@ -104,7 +104,7 @@ func PutDay(t *testing.T, sharded *table.Table, shards int) []string {
 func IDs(t *testing.T, sharded *table.Table, s table.Span) []string {
 	t.Helper()
 	var list []string
-	for it, err := range sharded.Query(t.Context(), "acme", s) {
+	for it, err := range sharded.Query(t.Context(), "acme", s, Epoch) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,5 +19,6 @@
 // used.
 //
 // It needs the standard library only and does no input or output; the packages
-// below this one work on DynamoDB tables, and their errors are of the kinds here.
+// below this one work on DynamoDB tables, and their errors are of the kinds here. A call that
+// depends on the time is given it, time.Now() in a program; while it lasts it counts on from that.
 package shard

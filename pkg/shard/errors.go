@@ -28,8 +28,8 @@ func (contention) Error() string { return "other calls kept changing the same it
 // Is makes it a kind of ErrThrottled.
 func (contention) Is(target error) bool { return target == ErrThrottled }
 
-// ErrMisused means that a Table or a Migration is not set up for what was asked of
-// it, or that an item or a range does not fit it. Nothing was written.
+// ErrMisused means that what was asked for can't be had, whenever it is asked: something is not
+// set up for it, or out of its bounds. The error says which. Nothing was written.
 var ErrMisused = errors.New("misused")
 
 // Kinds of error that callers act on; use errors.Is.

@@ -13,7 +13,6 @@ import (
 	"github.com/hotshard/hotshard/internal/wingtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // TestWhatWasNotSentIsRefused: writes that wait for their turn until there is no time
@@ -21,7 +20,7 @@ import (
 func TestWhatWasNotSentIsRefused(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	submit(t, d.boards(d.Client, shardmap.Unwatched{}), "b", wingtest.Later, "first 1") // settles the mode
+	submit(t, d.boards(d.Client, nil), "b", wingtest.Later, "first 1") // settles the mode
 	client := &wingtest.Flaky{Client: d.Client, Before: func() error { return wingtest.Hot("IndexWriteKeyRangeThroughputExceeded") }}
 	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
 	defer cancel()
@@ -29,7 +28,7 @@ func TestWhatWasNotSentIsRefused(t *testing.T) {
 	for i := range 200 {
 		list = append(list, scoresOf(t, fmt.Sprint("p", i, " 1"))...)
 	}
-	for i, err := range d.boards(client, shardmap.Unwatched{}).Submit(ctx, "b", list, wingtest.Later) {
+	for i, err := range d.boards(client, nil).Submit(ctx, "b", list, wingtest.Later) {
 		if !errors.Is(err, shard.ErrThrottled) {
 			t.Errorf("score %d: %v", i, err)
 		}
@@ -42,7 +41,7 @@ func TestAnAttemptMakesEntriesByItsOwnTime(t *testing.T) {
 	d := deploy(t)
 	now := wingtest.Later
 	attempt := now.Add(3 * time.Second)
-	list, err := d.boards(d.Client, shardmap.Unwatched{}).SubmitTransact(wingtest.Within(t), "b", scoresOf(t, "ann 5"), now, attempt)
+	list, err := d.boards(d.Client, nil).SubmitTransact(wingtest.Within(t), "b", scoresOf(t, "ann 5"), now, attempt)
 	if err != nil || len(list) != 1 {
 		t.Fatalf("%d writes, %v", len(list), err)
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/internal/wingtest"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // price is what one score cost.
@@ -43,7 +42,7 @@ func TestWhatScoresCost(t *testing.T) {
 		for n := 1; n <= 3; n++ {
 			board, each := fmt.Sprint(mode, n), float64(n)
 			d.configure(t, board, boards.Settings{Mode: mode, Periods: periods[:n]})
-			rankings := d.boards(client, shardmap.Unwatched{})
+			rankings := d.boards(client, nil)
 			submit(t, rankings, board, now, "first 1") // settles the mode
 			got, want := map[string]price{}, map[string]price{
 				"new": {each, each, each}, "changed": {each, each, 2 * each}, "unchanged": {Read: each},
@@ -81,7 +80,7 @@ func TestCallsOfABatch(t *testing.T) {
 	d := deploy(t)
 	d.configure(t, "b", boards.Settings{Periods: []boards.Period{boards.AllTime, boards.Daily, boards.Weekly}})
 	client, limits := d.Limited(t, limiter.Options{Partitions: 64, PartitionWCU: 100_000})
-	rankings, now := d.boards(client, shardmap.Unwatched{}), wingtest.Later
+	rankings, now := d.boards(client, nil), wingtest.Later
 	var texts []string
 	for p := range 150 {
 		texts = append(texts, fmt.Sprintf("p%d 1", p))

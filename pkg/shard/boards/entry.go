@@ -9,25 +9,28 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// boardEntry is a player's entry in one period, as it is stored.
-type boardEntry struct {
+// Entry is a player's entry in one period: the place, and the number that every write of
+// it raises, which tells older states of it from newer ones.
+type Entry struct {
 	Place
-	rev   int64
+	Rev     int64
+	Expires time.Time // to the second; zero for never
+
 	shard int // the write shard that it has in the index
 }
 
-// parseBoardEntry reads an item of the table. All of a place is in its rank key.
-func parseBoardEntry(it dynamo.Item) (*boardEntry, error) {
+// parseEntry reads an item of the table, but for when it expires. All of a place is in its rank key.
+func parseEntry(it dynamo.Item) (Entry, error) {
 	place, err := ParseRankKey(dynamo.Text(it, schema.RankKey))
 	if err != nil {
-		return nil, err
+		return Entry{}, err
 	}
 	_, _, n, err := schema.ParseBoardShardKey(dynamo.Text(it, schema.BoardShard))
 	if err != nil {
-		return nil, err
+		return Entry{}, err
 	}
 	rev, err := dynamo.Integer(it, schema.EntryRev)
-	return &boardEntry{Place: place, rev: rev, shard: n}, err
+	return Entry{Place: place, Rev: rev, shard: n}, err
 }
 
 // span is one period of a board in which scores are written.
@@ -66,7 +69,7 @@ func (s span) item(p Place, rev int64, n int) dynamo.Item {
 
 // turn returns the place that a score at a time takes a player to, and whether it
 // is another than the one held. Held is nil for a player without an entry.
-func turn(mode Mode, held *boardEntry, p PlayerScore, at time.Time) (next Place, changed bool, err error) {
+func turn(mode Mode, held *Entry, p PlayerScore, at time.Time) (next Place, changed bool, err error) {
 	next = Place{Player: p.Player, Score: p.Score, At: at}
 	if held == nil {
 		return next, true, nil
@@ -127,12 +130,4 @@ func (p *play) add(mode Mode, s Score) {
 	case mode == Latest, s.Cmp(p.Score) > 0:
 		p.Score = s
 	}
-}
-
-// Entry is a player's entry: the place, and the number that every write of
-// it raises, which tells older states of it from newer ones.
-type Entry struct {
-	Place
-	Rev     int64
-	Expires time.Time // to the second; zero for never
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/once"
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // storm is what some writers send at a time: every call its own time, every score
@@ -82,7 +81,7 @@ func TestManyWritersLoseNothing(t *testing.T) {
 			}
 			var writers []*boards.Boards
 			for range 4 {
-				writers = append(writers, d.boards(client, shardmap.Unwatched{}))
+				writers = append(writers, d.boards(client, nil))
 			}
 			s := newStorm(t, mode, now, lane.Runs(24, 60), rand.New(rand.NewPCG(seed, 2)))
 			s.send(t, writers, board)
@@ -113,7 +112,7 @@ func TestSumsCountOnceMoreForEachLostAnswerAtMost(t *testing.T) {
 		}
 		return nil
 	}}
-	rankings, now, taken := d.boards(client, shardmap.Unwatched{}), wingtest.Later, 0
+	rankings, now, taken := d.boards(client, nil), wingtest.Later, 0
 	for range 30 {
 		if rankings.Submit(wingtest.Within(t), "b", scoresOf(t, "ann 1"), now)[0] == nil {
 			taken++
@@ -139,7 +138,7 @@ func TestKeyedScoresCountOnce(t *testing.T) {
 	const writers, calls = 4, 10
 	for w := range writers {
 		wg.Go(func() {
-			rankings, keyed := d.boards(client, shardmap.Unwatched{}), once.New(client, d.Names.Items, d.Shards, once.Options{})
+			rankings, keyed := d.boards(client, nil), once.New(client, d.Names.Items, d.Shards, once.Options{})
 			for i := range calls {
 				call := once.Call{Key: fmt.Sprint(w, "-", i), Digest: []byte("d"), Answer: []byte("a")}
 				actions := func(ctx context.Context) ([]types.TransactWriteItem, error) {
@@ -173,13 +172,13 @@ func TestKeyedScoresCountOnce(t *testing.T) {
 // there then, and the marker's is not.
 func TestAFailedConditionOfTheCallsOwnIsTriedAnew(t *testing.T) {
 	d := deploy(t)
-	boards, now := d.boards(d.Client, shardmap.Unwatched{}), wingtest.Later
+	boards, now := d.boards(d.Client, nil), wingtest.Later
 	keyed := once.New(d.Client, d.Names.Items, d.Shards, once.Options{})
 	attempts := 0
 	actions := func(ctx context.Context) ([]types.TransactWriteItem, error) {
 		list, err := boards.SubmitTransact(ctx, "b", scoresOf(t, "ann 5"), now, now)
 		if attempts++; attempts < 3 { // another process is faster
-			submit(t, d.boards(d.Client, shardmap.Unwatched{}), "b", now, fmt.Sprint("ann ", attempts))
+			submit(t, d.boards(d.Client, nil), "b", now, fmt.Sprint("ann ", attempts))
 		}
 		return list, err
 	}

@@ -6,7 +6,6 @@ import (
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/internal/wingtest"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // TestForeignItemsAreTakenOver: what somebody else put where a board's settings
@@ -16,7 +15,7 @@ func TestForeignItemsAreTakenOver(t *testing.T) {
 	d := deploy(t)
 	pk, sk := schema.SettingsKey("b")
 	d.Foreign(t, pk, sk)
-	rankings := d.boards(d.Client, shardmap.Unwatched{})
+	rankings := d.boards(d.Client, nil)
 	submit(t, rankings, "b", wingtest.Later, "ann 1")
 	if s, err := rankings.Settings(wingtest.Within(t), "b", wingtest.Later); err != nil || s.Mode != boards.Best || s.Size != schema.DefaultBoardSize {
 		t.Errorf("%+v, %v", s, err)

@@ -14,7 +14,6 @@ import (
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/internal/wingtest"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // TestAfterGrowthOneWriteShardHasAll until the entries' next writes, so that a
@@ -22,7 +21,7 @@ import (
 func TestAfterGrowthOneWriteShardHasAll(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	boards, now := d.boards(d.Client, shardmap.Unwatched{}), wingtest.Later
+	boards, now := d.boards(d.Client, nil), wingtest.Later
 	var texts []string
 	for i := range 60 {
 		texts = append(texts, fmt.Sprintf("p%02d %d", i, 100-i))
@@ -99,7 +98,7 @@ func TestAnIndexThatIsBehind(t *testing.T) {
 	d.configure(t, "b", boards.Settings{Mode: boards.Latest})
 	d.SetShards(t, "L#b", "1:3")
 	client := &behind{Client: d.Client}
-	rankings, now := d.boards(client, shardmap.Unwatched{}), wingtest.Later
+	rankings, now := d.boards(client, nil), wingtest.Later
 	submit(t, rankings, "b", now, "ann 90", "bob 80", "cid 70", "dan 60", "eve 50", "fay 40")
 	client.old = append(client.old, d.Item(t, "L#b#all#ann", "b"), d.Item(t, "L#b#all#fay", "b"))
 	client.old[0]["board_shard"] = &types.AttributeValueMemberS{Value: schema.BoardShardKey("b", "all", 2)}
@@ -121,10 +120,11 @@ func TestAnIndexThatIsBehind(t *testing.T) {
 	if n, _, err := rankings.Count(wingtest.Within(t), "b", "all", "", "", 100, now); n != 6 || err != nil {
 		t.Errorf("count %d, %v", n, err)
 	}
-	_, client.newest, err = rankings.Entry(wingtest.Within(t), "b", "all", "fay", now)
-	if client.missing = "fay"; err != nil {
+	fay, err := rankings.Entry(wingtest.Within(t), "b", "all", "fay", now)
+	if err != nil {
 		t.Fatal(err)
 	}
+	client.missing, client.newest = "fay", fay.Rev
 	if top, err := rankings.Top(wingtest.Within(t), "b", "all", 9, now); err != nil || players(top) != "bob 80, cid 70, dan 60, ann 55, eve 50, fay 40" {
 		t.Errorf("without the newest state of fay: %s, %v", players(top), err)
 	}

@@ -37,19 +37,18 @@ func NewReader(client ReaderClient, table string, shards *shardmap.Map) *Reader 
 	return &Reader{client: client, table: table, shards: shards}
 }
 
-// Entry reads a player's entry in a period, consistently: its place, and its rev,
-// which tells older states of it from newer ones. A player without one is an
+// Entry reads a player's entry in a period, consistently. A player without one is an
 // error of kind ErrNotFound. It costs one read unit.
-func (l *Reader) Entry(ctx context.Context, board, label, player string, now time.Time) (Place, int64, error) {
+func (l *Reader) Entry(ctx context.Context, board, label, player string, now time.Time) (Entry, error) {
 	found, err := l.Entries(ctx, board, label, []string{player}, now)
 	if err != nil {
-		return Place{}, 0, err
+		return Entry{}, err
 	}
 	e, ok := found[player]
 	if !ok {
-		return Place{}, 0, fmt.Errorf("player %q on board %q, period %s: %w", player, board, label, shard.ErrNotFound)
+		return Entry{}, fmt.Errorf("player %q on board %q, period %s: %w", player, board, label, shard.ErrNotFound)
 	}
-	return e.Place, e.Rev, nil
+	return e, nil
 }
 
 // Entries reads the entries of players in a period, each player named once,
@@ -72,7 +71,7 @@ func (l *Reader) Entries(ctx context.Context, board, label string, players []str
 			continue
 		}
 		_, _, player, _ := schema.ParseEntryKey(dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK))
-		if found[player], err = readBoardEntry(it, player); err != nil {
+		if found[player], err = readEntry(it, player); err != nil {
 			delete(found, player)
 			damaged[player] = err
 		}
@@ -83,23 +82,18 @@ func (l *Reader) Entries(ctx context.Context, board, label string, players []str
 	return found, nil
 }
 
-func readBoardEntry(it dynamo.Item, player string) (Entry, error) {
-	e, err := parseBoardEntry(it)
-	if err != nil {
-		return Entry{}, err
+// readEntry reads the item of a player's entry.
+func readEntry(it dynamo.Item, player string) (Entry, error) {
+	e, err := parseEntry(it)
+	if err == nil && e.Player != player {
+		err = fmt.Errorf("its rank key is of player %q", e.Player)
 	}
-	if e.Player != player {
-		return Entry{}, fmt.Errorf("its rank key is of player %q", e.Player)
+	if err != nil || it[schema.ExpiresAt] == nil {
+		return e, err
 	}
-	entry := Entry{Place: e.Place, Rev: e.rev}
-	if it[schema.ExpiresAt] != nil {
-		seconds, err := dynamo.Integer(it, schema.ExpiresAt)
-		if err != nil {
-			return Entry{}, err
-		}
-		entry.Expires = time.Unix(seconds, 0)
-	}
-	return entry, nil
+	seconds, err := dynamo.Integer(it, schema.ExpiresAt)
+	e.Expires = time.Unix(seconds, 0)
+	return e, err
 }
 
 // Top reads the first n places of a period from the index, in rank order. It

@@ -12,14 +12,13 @@ import (
 	"github.com/hotshard/hotshard/internal/wingtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // TestDamagedEntries are left out, each by itself, of what is read of the table and
 // of the index.
 func TestDamagedEntries(t *testing.T) {
 	d := deploy(t)
-	rankings, now := d.boards(d.Client, shardmap.Unwatched{}), wingtest.Later
+	rankings, now := d.boards(d.Client, nil), wingtest.Later
 	submit(t, rankings, "b", now, "ann 1", "bob 2", "cat 3", "dan 4", "eve 5")
 	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 	for player, damage := range map[string]map[string]types.AttributeValue{
@@ -41,7 +40,7 @@ func TestDamagedEntries(t *testing.T) {
 	if len(found) != 2 || found["cat"].Player != "cat" || found["ann"].Rev == 0 {
 		t.Errorf("found %+v", found)
 	}
-	if _, _, err := rankings.Entry(wingtest.Within(t), "b", "all", "bob", now); err == nil || errors.Is(err, shard.ErrNotFound) {
+	if _, err := rankings.Entry(wingtest.Within(t), "b", "all", "bob", now); err == nil || errors.Is(err, shard.ErrNotFound) {
 		t.Errorf("bob: %v", err)
 	}
 	if places, err := rankings.Top(wingtest.Within(t), "b", "all", 9, now); err != nil || len(places) == 0 || places[0].Player != "cat" {

@@ -33,13 +33,13 @@ func (l *Boards) Remove(ctx context.Context, board, player string, now time.Time
 
 // remove deletes one entry, which costs its index partition a unit, if it is there.
 func (l *Boards) remove(ctx context.Context, s span, player string, now time.Time) error {
-	request, begin := shardmap.Request{Key: Key(s.board), ID: watching.Hash(player), At: now}, time.Now()
+	request, clock := shardmap.Request{Key: Key(s.board), ID: watching.Hash(player), At: now}, dynamo.StartClock(now)
 	l.watch.Requested(request)
 	return dynamo.Persist(ctx, func(ctx context.Context) error {
 		_, err := l.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 			TableName: &l.table, Key: dynamo.Key(schema.EntryKey(s.board, s.label, player)),
 		}, dynamo.NoRetry)
-		at := now.Add(time.Since(begin))
+		at := clock.Now()
 		entry, count := l.shards.Newest(ctx, request.Key, at)
 		n := shard.Calculated(player, count)
 		watching.Tell(ctx, l.watch, shardmap.Attempt{Key: request.Key, Request: request.ID, Entry: entry, Shard: n, At: at}, err, dynamo.IndexKeyRange)

@@ -124,14 +124,14 @@ func (s Settings) complete() (Settings, error) {
 	return s, errors.Join(faults...)
 }
 
-// Configure sets a board's settings. Another mode than the board has is
+// Configure sets a board's settings. What they can't be is ErrMisused. Another mode than the board has is
 // ErrModeSettled once it has had a score, also when its entries are gone. Other
 // processes go by the new size and periods within 3 s; a period that is left out
 // keeps the entries it has, and a new one starts without any.
 func (l *Boards) Configure(ctx context.Context, board string, s Settings) error {
 	s, err := s.complete()
 	if err != nil {
-		return fmt.Errorf("configuring board %q: %w", board, err)
+		return fmt.Errorf("configuring board %q: %w: %w", board, shard.ErrMisused, err)
 	}
 	_, err = l.updateSettings(ctx, board, s,
 		"SET #mode = :mode, #size = :size, #periods = :periods, #v = :v, #used = if_not_exists(#used, :false)",

@@ -28,6 +28,8 @@ const maxEntryWrites = 32
 //   - ErrUnavailable: all, some or nothing of it may have been;
 //   - ErrScoreRange: its sum would be out of range; the others go on.
 //
+// [errors.Join] makes one error of all, nil if all are durable.
+//
 // Repeating a call is harmless with Best and Latest. Totals may count once more
 // for every answer that was lost, within a call or by one that is repeated. Package once, with
 // SubmitTransact, is for callers who can't have that.
@@ -102,7 +104,7 @@ func (l *Boards) prepare(ctx context.Context, board string, scores []PlayerScore
 		return nil, err
 	}
 	list := plays(known.Mode, scores)
-	job := job{l: l, mode: known.Mode, now: now, begin: time.Now().Add(now.Sub(attempt)), start: dynamo.StartBy(ctx)}
+	job := job{l: l, mode: known.Mode, now: now, clock: dynamo.StartClock(attempt), start: dynamo.StartBy(ctx)}
 	job.request = shardmap.Request{Key: Key(board), At: now}
 	for _, p := range list {
 		job.request.ID += watching.Hash(p.Player)

@@ -139,7 +139,7 @@ func TestWhatChangesNothingIsNotTold(t *testing.T) {
 	now := wingtest.Later
 	d.configure(t, "total", boards.Settings{Mode: boards.Total})
 	for board, points := range map[string]string{"best": "1", "total": "0"} {
-		submit(t, d.boards(d.Client, shardmap.Unwatched{}), board, now, "ann 1")
+		submit(t, d.boards(d.Client, nil), board, now, "ann 1")
 		w := wingtest.NewWatched()
 		client := &wingtest.Flaky{Client: d.Client, Before: func() error { t.Errorf("%s: a write", board); return nil }}
 		submit(t, d.boards(client, w), board, now.Add(time.Second), "ann "+points)
@@ -160,7 +160,7 @@ func TestAHotIndexIsToldByScoresWithAndWithoutKeys(t *testing.T) {
 		client, _ := d.Limited(t, limiter.Options{
 			Partitions: 64, PartitionWCU: 5, PartitionRCU: 1000, Now: func() time.Time { return now },
 		})
-		submit(t, d.boards(d.Client, shardmap.Unwatched{}), board, now, "3 1", "7 1")
+		submit(t, d.boards(d.Client, nil), board, now, "3 1", "7 1")
 		rise := func(to int) (scores []boards.PlayerScore) {
 			for i := range 30 {
 				scores = append(scores, boards.PlayerScore{Player: fmt.Sprint(i), Score: score(t, fmt.Sprint(to+i))})

@@ -18,16 +18,13 @@ import (
 type job struct {
 	l     *Boards
 	mode  Mode
-	now   time.Time
-	begin time.Time // by the clock of this process, when now was
-	start time.Time // by which writes must have started
+	now   time.Time    // of the call
+	clock dynamo.Clock // the attempt's
+	start time.Time    // by which writes must have started
 
 	request shardmap.Request // what the watcher is told of, if there is something to write
 	ask     sync.Once        // tells it
 }
-
-// elapsed is now, later by the time that the call has taken since.
-func (j *job) elapsed() time.Time { return j.now.Add(time.Since(j.begin)) }
 
 // entryWrite is the write of one score in one period: see [Boards].
 type entryWrite struct {
@@ -35,7 +32,7 @@ type entryWrite struct {
 	span
 	score PlayerScore
 
-	held  *boardEntry    // the entry as it was read last, nil for none
+	held  *Entry         // the entry as it was read last, nil for none
 	last  int64          // the highest rev that it was seen with
 	sent  shardmap.Entry // of the board in the shard map, when the write was made last
 	wrote bool
@@ -48,11 +45,11 @@ func (w *entryWrite) take(it dynamo.Item) error {
 	if it == nil {
 		return nil
 	}
-	held, err := parseBoardEntry(it)
+	held, err := parseEntry(it)
 	if err != nil {
 		return fmt.Errorf("entry in period %s: %w", w.label, err)
 	}
-	w.held, w.last = held, max(w.last, held.rev)
+	w.held, w.last = &held, max(w.last, held.Rev)
 	return nil
 }
 
@@ -67,11 +64,11 @@ func (w *entryWrite) turn() (Place, bool, error) {
 func (w *entryWrite) rev() int64 {
 	switch {
 	case w.held != nil:
-		return w.held.rev + 1
+		return w.held.Rev + 1
 	case w.last > 0:
-		return max(w.elapsed().UnixMicro(), w.last+2)
+		return max(w.clock.Now().UnixMicro(), w.last+2)
 	}
-	return w.elapsed().UnixMicro()
+	return w.clock.Now().UnixMicro()
 }
 
 // put returns the write, on condition that the entry is what it was read to be; nil
@@ -82,7 +79,7 @@ func (w *entryWrite) put(ctx context.Context) (*types.Put, error) {
 		return nil, err
 	}
 	var count int
-	w.sent, count = w.l.shards.Newest(ctx, Key(w.board), w.elapsed())
+	w.sent, count = w.l.shards.Newest(ctx, Key(w.board), w.clock.Now())
 	put := &types.Put{
 		TableName: &w.l.table, Item: w.item(place, w.rev(), count),
 		ConditionExpression:                 aws.String("attribute_not_exists(pk)"),
@@ -90,7 +87,7 @@ func (w *entryWrite) put(ctx context.Context) (*types.Put, error) {
 	}
 	if w.held != nil {
 		put.ConditionExpression = aws.String("rev = :rev")
-		put.ExpressionAttributeValues = dynamo.Item{":rev": dynamo.Number(w.held.rev)}
+		put.ExpressionAttributeValues = dynamo.Item{":rev": dynamo.Number(w.held.Rev)}
 	}
 	return put, nil
 }
@@ -135,8 +132,8 @@ func (w *entryWrite) attempt(ctx context.Context) error {
 // partitions to another and is refused most likely met the one that it leaves: that is
 // where the board was hot before it grew.
 func (w *entryWrite) tell(ctx context.Context, it dynamo.Item, err error) {
-	a := shardmap.Attempt{Key: w.request.Key, Request: w.request.ID, Entry: w.sent, At: w.elapsed()}
-	if to, fault := parseBoardEntry(it); fault == nil {
+	a := shardmap.Attempt{Key: w.request.Key, Request: w.request.ID, Entry: w.sent, At: w.clock.Now()}
+	if to, fault := parseEntry(it); fault == nil {
 		a.Shard = to.shard
 	}
 	if err != nil && w.held != nil {

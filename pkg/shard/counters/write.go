@@ -57,9 +57,9 @@ func (c *Writer) Add(ctx context.Context, name string, delta int64, now time.Tim
 	key := Key(name)
 	request := shardmap.Request{Key: key, ID: rand.Uint64(), At: now}
 	c.watch.Requested(request)
-	n, begin := -1, time.Now()
+	n, clock := -1, dynamo.StartClock(now)
 	err := dynamo.PersistSum(ctx, func(ctx context.Context) error {
-		at := now.Add(time.Since(begin)) // a late attempt must not start a rev below a tombstone's
+		at := clock.Now() // a late attempt must not start a rev below a tombstone's
 		entry, count := c.shards.Newest(ctx, key, at)
 		n = shard.Another(count, n)
 		_, err := c.client.UpdateItem(ctx, dynamo.UpdateInput(c.update(name, n, delta, at)), dynamo.NoRetry)

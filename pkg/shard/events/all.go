@@ -4,14 +4,17 @@ import (
 	"context"
 	"iter"
 	"time"
+
+	"github.com/hotshard/hotshard/internal/dynamo"
 )
 
 // All streams a range from where Range.After says to its end, reading pages of
 // Range.Limit events. It ends with the first error, whose event is the zero value.
 func (e *Reader) All(ctx context.Context, r Range, now time.Time) iter.Seq2[Event, error] {
+	clock := dynamo.StartClock(now)
 	return func(yield func(Event, error) bool) {
 		for {
-			page, err := e.Query(ctx, r, now)
+			page, err := e.Query(ctx, r, clock.Now())
 			if err != nil {
 				yield(Event{}, err)
 				return

@@ -36,8 +36,9 @@ func NewReader(client ReaderClient, table string, shards *shardmap.Map) *Reader 
 // GetItem, and then under the others that were in force near it.
 func (e *Reader) Get(ctx context.Context, entity, id string, t, now time.Time) (Event, error) {
 	entry, stale := e.shards.Lookup(ctx, Key(entity), now)
-	for _, keys := range candidates(entry, entity, id, t) {
-		items, err := dynamo.BatchGet(ctx, e.client, e.table, keys, true)
+	keys := candidates(entry, entity, id, t)
+	for _, part := range [][]dynamo.Item{keys[:1], keys[1:]} {
+		items, err := dynamo.BatchGet(ctx, e.client, e.table, part, true)
 		if err != nil {
 			return Event{}, fmt.Errorf("reading event %q of %q: %w", id, entity, err)
 		}
@@ -55,15 +56,11 @@ func (e *Reader) Get(ctx context.Context, entity, id string, t, now time.Time) (
 
 // candidates lists where an event may be: first the one place where it should be,
 // then all the others, if any.
-func candidates(entry shardmap.Entry, entity, id string, t time.Time) [][]dynamo.Item {
-	var keys []dynamo.Item
+func candidates(entry shardmap.Entry, entity, id string, t time.Time) (keys []dynamo.Item) {
 	for _, n := range entry.PlacesAt(shard.Calculated, id, t) {
 		keys = append(keys, eventKey(entity, id, t, n))
 	}
-	if len(keys) == 1 {
-		return [][]dynamo.Item{keys}
-	}
-	return [][]dynamo.Item{keys[:1], keys[1:]}
+	return keys
 }
 
 func parseEvent(entity string, it dynamo.Item) (Event, error) {

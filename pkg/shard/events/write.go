@@ -61,10 +61,12 @@ func NewWriter(client WriterClient, table string, shards *shardmap.Map, o Option
 }
 
 // Put writes events, and returns for each, in order, nil once it is durable or
-// an error of kind ErrThrottled, ErrUnavailable or ErrStale. Of two events with
-// one identity the later in the list counts, and both share its outcome. An event
-// whose time is over [shardmap.Options].EventAhead ahead of now is ErrMisused, and not written: the
-// entity's shard count may yet change before that time.
+// an error of kind ErrThrottled, ErrUnavailable or ErrStale. Those that fail keep no
+// other from being written; [errors.Join] makes one error of all, nil if all are durable.
+//
+// Of two events with one identity the later in the list counts, and both share its outcome.
+// An event whose time is over [shardmap.Options].EventAhead ahead of now is ErrMisused, and
+// not written: the entity's shard count may yet change before that time.
 func (e *Writer) Put(ctx context.Context, events []Event, now time.Time) []error {
 	outcomes := make([]error, len(events))
 	batch := newWriteBatch(e.client, e.table, e.watch)

@@ -50,7 +50,7 @@ func TestAHotWindowIsRelievedAtOnce(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	client := &touched{Client: d.Client, writes: map[string]int{}}
-	l, limit := d.limiter(client, shardmap.Unwatched{}), limits.Limit{Key: "k", Max: 100_000, Window: 24 * time.Hour}
+	l, limit := d.limiter(client, nil), limits.Limit{Key: "k", Max: 100_000, Window: 24 * time.Hour}
 	now := wingtest.Later.Add(time.Hour)
 	mustHit(t, l, limit, now)
 	if _, err := d.Changer(shardmap.ChangerOptions{}).Grow(wingtest.Within(t), "R#k", 10, wingtest.Note, now); err != nil {
@@ -147,14 +147,14 @@ func TestWhatHitsCost(t *testing.T) {
 	}
 	d.SetShards(t, "R#grown", fmt.Sprintf("%d:10", wingtest.Later.Unix()+1))
 	keyed := func(key string, n int) func() {
-		l, keyed2 := d.limiter(client, shardmap.Unwatched{}), once.New(client, d.Names.Items, d.Shards, once.Options{})
+		l, keyed2 := d.limiter(client, nil), once.New(client, d.Names.Items, d.Shards, once.Options{})
 		return func() {
 			for i := range n {
 				keyedHit(t, l, keyed2, fmt.Sprint(key, i), limits.Limit{Key: key, Max: 1000, Window: time.Hour})
 			}
 		}
 	}
-	l := d.limiter(client, shardmap.Unwatched{})
+	l := d.limiter(client, nil)
 	one, wide := limits.Limit{Key: "one", Max: 10, Window: time.Minute}, limits.Limit{Key: "wide", Max: 80, Window: time.Minute}
 	hits(l, one, 1)() // reads the shard map
 	for _, c := range []struct {
@@ -164,11 +164,11 @@ func TestWhatHitsCost(t *testing.T) {
 	}{
 		{"allowed", cost(hits(l, one, 9)), 0, 9},
 		{"refused", cost(hits(l, one, 100)), 0, 0},
-		{"by another process", cost(hits(d.limiter(client, shardmap.Unwatched{}), one, 100)), 0, 1},
+		{"by another process", cost(hits(d.limiter(client, nil), one, 100)), 0, 1},
 		{"allowed over 8 write shards", cost(hits(l, wide, 20)), 8 * 0.5, 20},
 		{"until full", cost(hits(l, wide, 60)), 4 * 8, 60 + 8},
 		{"refused over 8 write shards", cost(hits(l, wide, 100)), 0, 0},
-		{"by another process", cost(hits(d.limiter(client, shardmap.Unwatched{}), wide, 100)), 8, 3},
+		{"by another process", cost(hits(d.limiter(client, nil), wide, 100)), 8, 3},
 		{"ten with keys over 8 write shards", cost(keyed("wide", 10)), 8 * 10, 4 * 10},
 		{"ten with keys, some of which take over", cost(keyed("grown", 10)), 10 * 10, 6 * 10},
 	} {

@@ -15,7 +15,6 @@ import (
 	"github.com/hotshard/hotshard/internal/wingtest"
 	"github.com/hotshard/hotshard/pkg/shard/limits"
 	"github.com/hotshard/hotshard/pkg/shard/once"
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // TestKeyedHitsCountOnce: several processes, whose answers get lost, and the verdicts
@@ -33,7 +32,7 @@ func TestKeyedHitsCountOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for p := range 4 {
 		wg.Go(func() {
-			l, keyed := d.limiter(wingtest.Faulty{Flaky: flaky}, shardmap.Unwatched{}), once.New(wingtest.Faulty{Flaky: flaky}, d.Names.Items, d.Shards, once.Options{})
+			l, keyed := d.limiter(wingtest.Faulty{Flaky: flaky}, nil), once.New(wingtest.Faulty{Flaky: flaky}, d.Names.Items, d.Shards, once.Options{})
 			for i := range 10 {
 				first := keyedHit(t, l, keyed, fmt.Sprint(p, "-", i), limit)
 				if again := keyedHit(t, l, keyed, fmt.Sprint(p, "-", i), limit); again != first {
@@ -46,7 +45,7 @@ func TestKeyedHitsCountOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if used := d.used(t, d.limiter(d.Client, shardmap.Unwatched{}), limit, wingtest.Later, 5); used != 25 || allowed.Load() != 25 || flaky.Lost == 0 {
+	if used := d.used(t, d.limiter(d.Client, nil), limit, wingtest.Later, 5); used != 25 || allowed.Load() != 25 || flaky.Lost == 0 {
 		t.Errorf("%d used, %d allowed, %d answers lost", used, allowed.Load(), flaky.Lost)
 	}
 }
@@ -58,7 +57,7 @@ func TestKeyedHitsAreRelievedAtOnce(t *testing.T) {
 	d := deploy(t)
 	d.SetShards(t, "R#k", fmt.Sprintf("%d:10", wingtest.Later.Add(time.Minute).Unix()))
 	client := &touched{Client: d.Client, writes: map[string]int{}}
-	l, keyed := d.limiter(d.Client, shardmap.Unwatched{}), once.New(client, d.Names.Items, d.Shards, once.Options{})
+	l, keyed := d.limiter(d.Client, nil), once.New(client, d.Names.Items, d.Shards, once.Options{})
 	limit := limits.Limit{Key: "k", Max: 150, Window: 24 * time.Hour}
 	for i := range 60 {
 		if got := keyedHit(t, l, keyed, fmt.Sprint(i), limit); got != "yes" {
@@ -107,7 +106,7 @@ func TestUsedCountsHits(t *testing.T) {
 	d := deploy(t)
 	d.SetShards(t, "R#spread", fmt.Sprintf("%d:7", wingtest.Later.Add(time.Minute).Unix()))
 	for _, key := range []string{"one", "spread"} {
-		l := d.limiter(d.Client, shardmap.Unwatched{})
+		l := d.limiter(d.Client, nil)
 		limit := limits.Limit{Key: key, Max: 1000, Window: 24 * time.Hour}
 		for i := range int64(40) {
 			if v := mustHit(t, l, limit, wingtest.Later); v.Used != i+1 || v.Remaining != 1000-v.Used {

@@ -13,6 +13,7 @@ import (
 	"github.com/hotshard/hotshard/internal/memo"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/internal/watching"
+	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -104,7 +105,6 @@ type Limiter struct {
 	client  Client
 	table   string
 	shards  *shardmap.Map
-	watch   shardmap.Watcher
 	told    *watching.Transactions
 	stagger bool
 	windows memo.Memo[*limitWindow]
@@ -122,7 +122,7 @@ type Options struct {
 // New returns a Limiter over the items table.
 func New(client Client, table string, shards *shardmap.Map, o Options) *Limiter {
 	return &Limiter{
-		client: client, table: table, shards: shards, watch: watching.Or(o.Watch), stagger: o.Stagger,
+		client: client, table: table, shards: shards, stagger: o.Stagger,
 		told:    watching.New(client, table, shards, o.Watch),
 		windows: memo.New[*limitWindow](maxLimitWindows),
 	}
@@ -157,11 +157,11 @@ func (l *Limiter) Start(limit Limit, now time.Time) time.Time {
 
 // Hit counts one hit, if the limit allows it. It returns the verdict once that is
 // durable, or an error of kind ErrThrottled, ErrUnavailable or ErrStale, after which
-// the hit may have been counted only with ErrUnavailable.
+// the hit may have been counted only with ErrUnavailable; ErrMisused for a limit out of bounds.
 func (l *Limiter) Hit(ctx context.Context, limit Limit, now time.Time) (Verdict, error) {
 	h, err := l.hit(ctx, limit, now)
 	if err == nil && !h.full() {
-		l.watch.Requested(shardmap.Request{Key: h.base, ID: h.id, At: now})
+		l.told.Watch.Requested(shardmap.Request{Key: h.base, ID: h.id, At: now})
 		err = dynamo.PersistSum(ctx, h.take)
 	}
 	if err != nil {
@@ -177,7 +177,7 @@ func (l *Limiter) Hit(ctx context.Context, limit Limit, now time.Time) (Verdict,
 // hit looks up what a hit goes by.
 func (l *Limiter) hit(ctx context.Context, limit Limit, now time.Time) (*hit, error) {
 	if err := limit.check(); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", shard.ErrMisused, err)
 	}
 	base := schema.BaseKey{Type: schema.Limit, Name: limit.Key}
 	entry, err := l.shards.Lookup(ctx, Key(limit.Key), now)
@@ -186,8 +186,8 @@ func (l *Limiter) hit(ctx context.Context, limit Limit, now time.Time) (*hit, er
 	}
 	start := l.Start(limit, now)
 	h := &hit{
-		Limiter: l, Limit: limit, base: Key(limit.Key), id: rand.Uint64(), now: now, start: start,
-		bucket: schema.LimitBucket(start, limit.Window), last: -1,
+		Limiter: l, base: Key(limit.Key), id: rand.Uint64(), now: now, last: -1,
+		division: division{Limit: limit, items: l.table, bucket: schema.LimitBucket(start, limit.Window), start: start},
 	}
 	h.by(entry)
 	name := schema.Key{Base: base, Bucket: h.bucket}.String()

@@ -24,7 +24,7 @@ func (l *Limiter) HitTransact(ctx context.Context, limit Limit, now time.Time) (
 	if err != nil {
 		return nil, Verdict{}, fmt.Errorf("hit of limit %q: %w", limit.Key, err)
 	}
-	n, ok := h.choose()
+	n, ok := h.window.choose(&h.division, h.last)
 	if !ok {
 		return nil, h.verdict(), nil
 	}
@@ -39,8 +39,8 @@ func (l *Limiter) HitTransact(ctx context.Context, limit Limit, now time.Time) (
 // without any takes it over; where too little is left for that, the hit goes to the
 // one that has it.
 func (h *hit) actions(n int) []types.TransactWriteItem {
-	if used, _ := h.known(n); n >= h.first && used >= 0 {
-		donor, share := h.donor()
+	if used, _ := h.window.known(n); n >= h.first && used >= 0 {
+		donor, share := h.window.donor(&h.division)
 		if share > 1 {
 			return h.exchange(n, donor, share)
 		}

@@ -46,11 +46,12 @@ type Progress struct {
 // For each 4 KB an item costs four read units, or three if it is missing, and then
 // four write units for each KB. Within one table and format the ranges that are read
 // hold both the old and the new.
-func (m *Migration) Copy(ctx context.Context, name string, s table.Span, report func(Progress)) (Progress, error) {
-	if err := m.need("Copy", WriteBoth); err != nil {
+func (m *Migration) Copy(ctx context.Context, name string, s table.Span, now time.Time, report func(Progress)) (Progress, error) {
+	c, err := m.beginIn("Copy", now, WriteBoth)
+	if err != nil {
 		return Progress{}, err
 	}
-	w := m.walk(name, s, report, copyOne)
+	w := c.walk(name, s, report, copyOne)
 	if err := w.copy(ctx); err != nil {
 		return w.done, describe(m.From, "copying items of", name, err)
 	}
@@ -61,7 +62,7 @@ func (m *Migration) Copy(ctx context.Context, name string, s table.Span, report 
 // through the old.
 func (w *walk) copy(ctx context.Context) error {
 	after, among := strings.CutPrefix(w.span.After, onlyNew)
-	if w.span.After = after; (among || after == "") && w.m.From.Raw().Finds() {
+	if w.span.After = after; (among || after == "") && w.c.from.raw.Finds() {
 		if err := w.refuseExtras(ctx); err != nil {
 			return err
 		}
@@ -72,7 +73,7 @@ func (w *walk) copy(ctx context.Context) error {
 
 // refuseExtras walks through the new items up to the chunk that has extra ones.
 func (w *walk) refuseExtras(ctx context.Context) error {
-	look := w.m.walk(w.name, w.span, w.report, nil)
+	look := w.c.walk(w.name, w.span, w.report, nil)
 	look.new = true
 	look.each = func(ctx context.Context, f met) (bool, error) {
 		is, err := f.extra(ctx)
@@ -89,19 +90,19 @@ func (w *walk) refuseExtras(ctx context.Context) error {
 // copyOne makes one new item equal to the old one that was read. If it is so already,
 // at whatever instant, nothing is to be done.
 func copyOne(ctx context.Context, f met) (bool, error) {
-	m := f.m
-	if m.expired(f.item) {
+	c := f.c
+	if c.expired(f.item) {
 		return false, nil
 	}
 	there, err := f.findCopy(ctx)
-	if err != nil || equal(m.To, f.item, there) {
+	if err != nil || equal(c.to, f.item, there) {
 		return false, err
 	}
 	p := f.pair()
 	if err = p.bring(ctx, f.item); errors.Is(err, dynamo.ErrOutrun) {
 		err = p.sync(ctx)
 	}
-	if err == nil && m.From.Raw().Finds() && !f.from.Equal(f.olds[0]) {
+	if err == nil && c.from.raw.Finds() && !f.from.Equal(f.olds[0]) {
 		err = p.overtaken(ctx, f.olds)
 	}
 	return true, err
@@ -110,8 +111,8 @@ func copyOne(ctx context.Context, f met) (bool, error) {
 // overtaken looks again after a copy of an old item that was not on the first of its
 // places: a put that came meanwhile has gone to that, and counts.
 func (p pair) overtaken(ctx context.Context, olds []place.Place) (err error) {
-	p.at, err = p.m.From.Raw().Target(ctx, olds, p.id)
-	if err != nil || p.m.same(p.at, p.otherAt) {
+	p.at, err = p.c.from.raw.Target(ctx, olds, p.id)
+	if err != nil || p.c.same(p.at, p.otherAt) {
 		return err
 	}
 	return p.sync(ctx)
@@ -120,7 +121,7 @@ func (p pair) overtaken(ctx context.Context, olds []place.Place) (err error) {
 // findCopy reads an old item's new one, nil for none, on all places where it may be, and
 // takes its place for the item's.
 func (f *met) findCopy(ctx context.Context) (table.Item, error) {
-	at, it, err := f.m.To.Raw().Look(ctx, f.news, f.id)
+	at, it, err := f.c.to.raw.Look(ctx, f.news, f.id)
 	if it != nil {
 		f.to = at
 	}
@@ -128,14 +129,14 @@ func (f *met) findCopy(ctx context.Context) (table.Item, error) {
 }
 
 // pair is the item's, old and new.
-func (f met) pair() pair { return pair{f.m, f.m.From, f.m.To, f.from, f.to, f.id} }
+func (f met) pair() pair { return pair{f.c, f.c.from, f.c.to, f.from, f.to, f.id} }
 
 // extra tells whether no old item accounts for a new one.
 func (f met) extra(ctx context.Context) (bool, error) {
-	if expired := f.m.expired(f.item); expired || f.stray {
+	if expired := f.c.expired(f.item); expired || f.stray {
 		return !expired, nil
 	}
-	_, there, err := f.m.From.Raw().Look(ctx, f.olds, f.id)
+	_, there, err := f.c.from.raw.Look(ctx, f.olds, f.id)
 	if err != nil || there != nil {
 		return false, err
 	}
@@ -146,15 +147,16 @@ func (f met) extra(ctx context.Context) (bool, error) {
 // Prune deletes the new items of a name in a span that no old one accounts for. Look
 // first at what Verify counts as Extra: what belongs to another name would be lost. It
 // reports and goes on as Copy does. Phase WriteBoth only, once all programs are there.
-func (m *Migration) Prune(ctx context.Context, name string, s table.Span, report func(Progress)) (Progress, error) {
-	if err := m.need("Prune", WriteBoth); err != nil {
+func (m *Migration) Prune(ctx context.Context, name string, s table.Span, now time.Time, report func(Progress)) (Progress, error) {
+	c, err := m.beginIn("Prune", now, WriteBoth)
+	if err != nil {
 		return Progress{}, err
 	}
-	if !m.From.Raw().Finds() {
+	if !c.from.raw.Finds() {
 		return Progress{}, fmt.Errorf("%w: Prune can't find the old items of %s singly", shard.ErrMisused, m.From.Name)
 	}
 	s.After = strings.TrimPrefix(s.After, onlyNew)
-	w := m.walk(name, s, report, pruneOne)
+	w := c.walk(name, s, report, pruneOne)
 	w.new = true
 	if err := w.run(ctx); err != nil {
 		return w.done, describe(m.To, "pruning new items of", name, err)
@@ -169,7 +171,7 @@ func pruneOne(ctx context.Context, f met) (bool, error) {
 	case err != nil || !is:
 		return false, err
 	case f.stray:
-		return true, f.m.To.Raw().RemoveAt(ctx, f.to, f.id)
+		return true, f.c.to.raw.RemoveAt(ctx, f.to, f.id)
 	}
 	return true, f.pair().sync(ctx)
 }
@@ -180,12 +182,12 @@ const ttlKeeps = 5 * 365 * 24 * time.Hour
 
 // expired tells whether TTL has deleted an item, or is about to. It deletes by numbers
 // alone: a text of the same digits is no time to it.
-func (m *Migration) expired(it table.Item) bool {
-	if _, number := it[m.TTL].(*types.AttributeValueMemberN); !number {
+func (c *call) expired(it table.Item) bool {
+	if _, number := it[c.TTL].(*types.AttributeValueMemberN); !number {
 		return false
 	}
-	text, _ := dynamo.Attribute(it, m.TTL)
+	text, _ := dynamo.Attribute(it, c.TTL)
 	seconds, err := strconv.ParseInt(text, 10, 64)
-	age := m.From.Raw().Clock().Sub(time.Unix(seconds, 0))
+	age := c.from.raw.Now().Sub(time.Unix(seconds, 0))
 	return err == nil && age >= 0 && age < ttlKeeps
 }

@@ -3,15 +3,12 @@ package migrate_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hotshard/hotshard/internal/local/limiter"
 	"github.com/hotshard/hotshard/internal/wingtest"
 	"github.com/hotshard/hotshard/pkg/shard/migrate"
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
-
-func epochNow() time.Time { return wingtest.Epoch }
 
 // TestWhatMigrationsCost by the limiter's count, in units for an item of nearly 4 KB.
 func TestWhatMigrationsCost(t *testing.T) {
@@ -27,7 +24,7 @@ func TestWhatMigrationsCost(t *testing.T) {
 		for i := range items {
 			it := placed("acme", i)
 			it["filler"] = wingtest.Str(strings.Repeat("x", 3900))
-			if err := from.Put(t.Context(), it); err != nil {
+			if err := from.Put(t.Context(), it, wingtest.Epoch); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -44,9 +41,9 @@ func TestWhatMigrationsCost(t *testing.T) {
 				t.Errorf("%s, %s: %.2f read units and %.2f write units, want at most %v and %v", name, what, r, w, reads, writes)
 			}
 		}
-		copying := func() error { _, err := m.Copy(t.Context(), "acme", table.Span{}, nil); return err }
+		copying := func() error { _, err := m.Copy(t.Context(), "acme", table.Span{}, wingtest.Epoch, nil); return err }
 		cost("a copy of what is missing", 3.3, 16.1, copying)
 		cost("a copy of what is there", 4.3, 0, copying)
-		cost("a comparison", 4.3, 0, func() error { _, err := m.Verify(t.Context(), "acme", table.Span{}); return err })
+		cost("a comparison", 4.3, 0, func() error { _, err := m.Verify(t.Context(), "acme", table.Span{}, wingtest.Epoch); return err })
 	}
 }

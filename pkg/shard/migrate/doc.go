@@ -2,6 +2,6 @@
 // programs read and write. See [Migration].
 //
 //	orders := migrate.Migration{Client: client, From: &old, To: &new, Phase: migrate.WriteBoth}
-//	err := orders.Put(ctx, item)
-//	done, err := orders.Copy(ctx, "acme", table.Span{}, nil)
+//	err := orders.Put(ctx, item, now)
+//	done, err := orders.Copy(ctx, "acme", table.Span{}, now, nil)
 package migrate

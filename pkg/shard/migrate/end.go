@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/hotshard/hotshard/internal/place"
 	"github.com/hotshard/hotshard/pkg/shard/table"
@@ -30,18 +31,18 @@ const maxExamples = 10
 //
 // In phase WriteOld, when there are no new items yet, it counts as Extra whatever lies
 // where they are to go; there must be nothing.
-func (m *Migration) Verify(ctx context.Context, name string, s table.Span) (Comparison, error) {
-	if err := m.need("Verify", WriteOld, WriteBoth, ReadNew); err != nil {
+func (m *Migration) Verify(ctx context.Context, name string, s table.Span, now time.Time) (Comparison, error) {
+	c, err := m.beginIn("Verify", now, WriteOld, WriteBoth, ReadNew)
+	if err != nil {
 		return Comparison{}, err
 	}
-	v := verification{m: m}
-	old, new := m.walk(name, s, nil, v.old), m.walk(name, s, nil, v.new)
+	v := verification{c: c}
+	old, new := c.walk(name, s, nil, v.old), c.walk(name, s, nil, v.new)
 	new.new = true
-	var err error
 	if m.Phase != WriteOld {
 		err = old.run(ctx)
 	}
-	if err == nil && (m.Phase == WriteOld || m.From.Raw().Finds()) {
+	if err == nil && (m.Phase == WriteOld || c.from.raw.Finds()) {
 		err = new.run(ctx)
 	}
 	if err != nil {
@@ -53,7 +54,7 @@ func (m *Migration) Verify(ctx context.Context, name string, s table.Span) (Comp
 
 // verification collects what differs.
 type verification struct {
-	m     *Migration
+	c     *call
 	mu    sync.Mutex
 	found Comparison
 }
@@ -61,12 +62,12 @@ type verification struct {
 // old compares an old item with its new one.
 func (v *verification) old(ctx context.Context, f met) (bool, error) {
 	there, err := f.findCopy(ctx)
-	if err != nil || equal(v.m.To, f.item, there) {
+	if err != nil || equal(v.c.to, f.item, there) {
 		return false, err
 	}
 	old, new, err := f.pair().read(ctx)
 	switch {
-	case err != nil, old == nil, equal(v.m.To, old, new), v.m.expired(old) && (new == nil || v.m.expired(new)):
+	case err != nil, old == nil, equal(v.c.to, old, new), v.c.expired(old) && (new == nil || v.c.expired(new)):
 	case new == nil:
 		v.add("missing", &v.found.Missing, f)
 	default:
@@ -77,7 +78,7 @@ func (v *verification) old(ctx context.Context, f met) (bool, error) {
 
 // new looks whether an old item accounts for a new one. If so, they were compared.
 func (v *verification) new(ctx context.Context, f met) (is bool, err error) {
-	if is = v.m.Phase == WriteOld && !v.m.expired(f.item); !is {
+	if is = v.c.Phase == WriteOld && !v.c.expired(f.item); !is {
 		is, err = f.extra(ctx)
 	}
 	if is {
@@ -97,26 +98,35 @@ func (v *verification) add(kind string, count *int, f met) {
 
 // Drop deletes the old items of a name in a span that have a new one. One without may
 // have been deleted since the phase began, or have never been copied: it is kept and
-// counted, unless orphans says to delete those, too, which is right after a Verify
-// without differences, or TTL is about to. Within one table, one where the new layout
-// finds it stays in any case. It reports and goes on as Copy does. Phase
-// WriteNew only.
-func (m *Migration) Drop(ctx context.Context, name string, s table.Span, orphans bool, report func(Progress)) (Progress, error) {
-	if err := m.need("Drop", WriteNew); err != nil {
+// counted, unless TTL is about to delete it. Within one table, one where the new layout finds
+// it stays in any case. It reports and goes on as Copy does. Phase WriteNew only.
+func (m *Migration) Drop(ctx context.Context, name string, s table.Span, now time.Time, report func(Progress)) (Progress, error) {
+	return m.drop(ctx, name, s, now, report, false)
+}
+
+// DropAll is a Drop that deletes the old items without a new one, too, which is right after a
+// Verify without differences.
+func (m *Migration) DropAll(ctx context.Context, name string, s table.Span, now time.Time, report func(Progress)) (Progress, error) {
+	return m.drop(ctx, name, s, now, report, true)
+}
+
+func (m *Migration) drop(ctx context.Context, name string, s table.Span, now time.Time, report func(Progress), orphans bool) (Progress, error) {
+	c, err := m.beginIn("Drop", now, WriteNew)
+	if err != nil {
 		return Progress{}, err
 	}
 	var w *walk
-	w = m.walk(name, s, report, func(ctx context.Context, f met) (bool, error) {
+	w = c.walk(name, s, report, func(ctx context.Context, f met) (bool, error) {
 		new, err := f.findCopy(ctx)
 		if err != nil {
 			return false, err
 		}
 		// One that the new layout finds where it is has no other copy, and may be new itself.
-		if new == nil && (f.shared || !orphans && !m.expired(f.item)) {
+		if new == nil && (f.shared || !orphans && !c.expired(f.item)) {
 			w.kept.Add(1)
 			return false, nil
 		}
-		return true, m.From.Raw().RemoveAt(ctx, f.from, f.id)
+		return true, c.from.raw.RemoveAt(ctx, f.from, f.id)
 	})
 	w.drops = true
 	if err := w.run(ctx); err != nil {

@@ -3,6 +3,7 @@ package migrate_test
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/hotshard/hotshard/internal/wingtest"
 	"github.com/hotshard/hotshard/pkg/shard/migrate"
@@ -11,32 +12,33 @@ import (
 
 // From four write shards to sixteen, while programs run. Each phase is a deployment.
 func ExampleMigration() {
-	ctx, client := context.Background(), wingtest.ExampleTable("orders", "customer", "placed")
+	ctx, now := context.Background(), time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+	client := wingtest.ExampleTable("orders", "customer", "placed")
 	four := table.Table{
 		Client: client, Name: "orders", PartitionKey: "customer", SortKey: "placed",
 		Shards: table.Fixed(4), Layout: table.CalculatedSuffix{},
 	}
 	sixteen := four
 	sixteen.Shards = table.Fixed(16)
-	fmt.Println(four.Put(ctx, table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str("long ago")}))
+	fmt.Println(four.Put(ctx, table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str("long ago")}, now))
 
 	orders := migrate.Migration{Client: client, From: &four, To: &sixteen}
-	same, err := orders.Verify(ctx, "acme", table.Span{})
+	same, err := orders.Verify(ctx, "acme", table.Span{}, now)
 	fmt.Println("free:", same.Equal(), err)
 
 	orders.Phase = migrate.WriteBoth
-	fmt.Println(orders.Put(ctx, table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str("now")}))
-	_, err = orders.Copy(ctx, "acme", table.Span{}, nil)
+	fmt.Println(orders.Put(ctx, table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str("now")}, now))
+	_, err = orders.Copy(ctx, "acme", table.Span{}, now, nil)
 	fmt.Println(err)
 
 	orders.Phase = migrate.ReadNew
-	same, err = orders.Verify(ctx, "acme", table.Span{})
+	same, err = orders.Verify(ctx, "acme", table.Span{}, now)
 	fmt.Println(same.Equal(), err)
 
 	orders.Phase = migrate.WriteNew
-	_, err = orders.Drop(ctx, "acme", table.Span{}, true, nil)
+	_, err = orders.DropAll(ctx, "acme", table.Span{}, now, nil)
 	fmt.Println(err)
-	fmt.Println(sixteen.Count(ctx, "acme", table.Span{}))
+	fmt.Println(sixteen.Count(ctx, "acme", table.Span{}, now))
 	// Output:
 	// <nil>
 	// free: true <nil>

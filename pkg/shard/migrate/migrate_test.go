@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -31,13 +32,13 @@ func TestMigrationRefuses(t *testing.T) {
 	} {
 		m := sound
 		spoil(&m)
-		if err := m.Put(t.Context(), table.Item{"p": wingtest.Str("x"), "s": wingtest.Str("y")}); !errors.Is(err, shard.ErrMisused) {
+		if err := m.Put(t.Context(), table.Item{"p": wingtest.Str("x"), "s": wingtest.Str("y")}, wingtest.Epoch); !errors.Is(err, shard.ErrMisused) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	_, err1 := sound.Copy(t.Context(), "x", table.Span{}, nil)
-	_, err2 := sound.Prune(t.Context(), "x", table.Span{}, nil)
-	_, err3 := sound.Drop(t.Context(), "x", table.Span{}, false, nil)
+	_, err1 := sound.Copy(t.Context(), "x", table.Span{}, wingtest.Epoch, nil)
+	_, err2 := sound.Prune(t.Context(), "x", table.Span{}, wingtest.Epoch, nil)
+	_, err3 := sound.Drop(t.Context(), "x", table.Span{}, wingtest.Epoch, nil)
 	for _, err := range []error{err1, err2, err3} {
 		if !errors.Is(err, shard.ErrMisused) {
 			t.Errorf("in the first phase: %v", err)
@@ -55,9 +56,9 @@ func TestMigrationTellsWhatDiffers(t *testing.T) {
 	to := old
 	to.Name, to.Shards = b, table.Fixed(5)
 	m := migrate.Migration{Client: client, From: &old, To: &to, Phase: migrate.WriteBoth}
-	put := func(t *testing.T, put func(context.Context, table.Item) error, sort string, n int64) {
+	put := func(t *testing.T, put func(context.Context, table.Item, time.Time) error, sort string, n int64) {
 		t.Helper()
-		if err := put(t.Context(), table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str(sort), "n": wingtest.Num(n)}); err != nil {
+		if err := put(t.Context(), table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str(sort), "n": wingtest.Num(n)}, wingtest.Epoch); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -66,29 +67,29 @@ func TestMigrationTellsWhatDiffers(t *testing.T) {
 	put(t, old.Put, "changed", 2)
 	put(t, old.Put, "uncopied", 3)
 	put(t, to.Put, "extra", 4)
-	c, err := m.Verify(t.Context(), "acme", table.Span{})
+	c, err := m.Verify(t.Context(), "acme", table.Span{}, wingtest.Epoch)
 	if err != nil || c.Equal() || c.Missing != 1 || c.Extra != 1 || c.Different != 1 || len(c.Examples) != 3 {
 		t.Fatalf("%+v, %v", c, err)
 	}
-	if done, err := m.Copy(t.Context(), "acme", table.Span{}, nil); !errors.Is(err, migrate.ErrExtra) || done.Changed != 0 {
+	if done, err := m.Copy(t.Context(), "acme", table.Span{}, wingtest.Epoch, nil); !errors.Is(err, migrate.ErrExtra) || done.Changed != 0 {
 		t.Fatalf("%+v, %v", done, err)
 	}
-	if done, err := m.Prune(t.Context(), "acme", table.Span{}, nil); err != nil || done.Changed != 1 {
+	if done, err := m.Prune(t.Context(), "acme", table.Span{}, wingtest.Epoch, nil); err != nil || done.Changed != 1 {
 		t.Fatalf("%+v, %v", done, err)
 	}
-	done, err := m.Copy(t.Context(), "acme", table.Span{}, nil)
+	done, err := m.Copy(t.Context(), "acme", table.Span{}, wingtest.Epoch, nil)
 	if err != nil || done.Changed != 2 {
 		t.Fatalf("%+v, %v", done, err)
 	}
-	if c, err = m.Verify(t.Context(), "acme", table.Span{}); err != nil || !c.Equal() {
+	if c, err = m.Verify(t.Context(), "acme", table.Span{}, wingtest.Epoch); err != nil || !c.Equal() {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	m.Phase = migrate.WriteNew
-	if err := m.Delete(t.Context(), table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str("same")}); err != nil {
+	if err := m.Delete(t.Context(), table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str("same")}, wingtest.Epoch); err != nil {
 		t.Fatal(err)
 	}
 	reported := 0
-	done, err = m.Drop(t.Context(), "acme", table.Span{}, false, func(p migrate.Progress) { reported += p.Kept })
+	done, err = m.Drop(t.Context(), "acme", table.Span{}, wingtest.Epoch, func(p migrate.Progress) { reported += p.Kept })
 	if err != nil || reported != 1 || done.Kept != 1 || done.Changed != 2 {
 		t.Fatalf("%+v, %v", done, err)
 	}
@@ -108,14 +109,14 @@ func TestMigrationUpdates(t *testing.T) {
 		if phase <= migrate.WriteBoth {
 			first = &old
 		}
-		if err := first.Put(t.Context(), table.Item{"customer": key["customer"], "placed": key["placed"], "n": wingtest.Num(5), "word": wingtest.Str("kept")}); err != nil {
+		if err := first.Put(t.Context(), table.Item{"customer": key["customer"], "placed": key["placed"], "n": wingtest.Num(5), "word": wingtest.Str("kept")}, wingtest.Epoch); err != nil {
 			t.Fatal(err)
 		}
 		update := func(least int64) error {
 			return m.Update(t.Context(), key, &dynamodb.UpdateItemInput{
 				UpdateExpression: aws.String("ADD n :one"), ConditionExpression: aws.String("n >= :least"),
 				ExpressionAttributeValues: table.Item{":one": wingtest.Num(1), ":least": wingtest.Num(least)},
-			})
+			}, wingtest.Epoch)
 		}
 		if err := update(5); err != nil {
 			t.Fatalf("phase %d: %v", phase, err)
@@ -123,7 +124,7 @@ func TestMigrationUpdates(t *testing.T) {
 		if err := update(7); !wingtest.IsConditional(err) {
 			t.Fatalf("phase %d: %v", phase, err)
 		}
-		it, err := m.Get(t.Context(), key)
+		it, err := m.Get(t.Context(), key, wingtest.Epoch)
 		if err != nil || wingtest.Text(it["n"]) != "6" || wingtest.Text(it["word"]) != "kept" {
 			t.Fatalf("phase %d: %v, %v", phase, it, err)
 		}
@@ -140,26 +141,26 @@ func TestCopyRefusesToMergeItems(t *testing.T) {
 	to.Format, to.Layout = shard.Underscore, table.CalculatedSuffix{}
 	m := migrate.Migration{Client: client, From: &old, To: &to, Phase: migrate.WriteBoth}
 	for i := range 10 {
-		if err := old.Put(t.Context(), table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str("x"), "n": wingtest.Num(int64(i))}); err != nil {
+		if err := old.Put(t.Context(), table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str("x"), "n": wingtest.Num(int64(i))}, wingtest.Epoch); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := m.Copy(t.Context(), "acme", table.Span{}, nil); err == nil {
+	if _, err := m.Copy(t.Context(), "acme", table.Span{}, wingtest.Epoch, nil); err == nil {
 		t.Fatal("the copy made several items one")
 	}
-	if n, err := to.Count(t.Context(), "acme", table.Span{}); err != nil || n > 1 {
+	if n, err := to.Count(t.Context(), "acme", table.Span{}, wingtest.Epoch); err != nil || n > 1 {
 		t.Fatal(n, err)
 	}
 	// A sort key is where a copy goes on, so that it sees all that have it.
-	if _, err := m.Copy(t.Context(), "acme", table.Span{After: "-1:S:x"}, nil); !errors.Is(err, shard.ErrMisused) {
+	if _, err := m.Copy(t.Context(), "acme", table.Span{After: "-1:S:x"}, wingtest.Epoch, nil); !errors.Is(err, shard.ErrMisused) {
 		t.Fatal("a copy that goes on made several items one:", err)
 	}
 	// As the error says to do.
 	one := table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str("x"), "n": wingtest.Num(1)}
-	if err := errors.Join(old.Delete(t.Context(), one), m.Put(t.Context(), one)); err != nil {
+	if err := errors.Join(old.Delete(t.Context(), one, wingtest.Epoch), m.Put(t.Context(), one, wingtest.Epoch)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.Copy(t.Context(), "acme", table.Span{}, nil); err != nil {
+	if _, err := m.Copy(t.Context(), "acme", table.Span{}, wingtest.Epoch, nil); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -180,23 +181,23 @@ func TestAnItemPutTwice(t *testing.T) {
 			}
 		}
 	}
-	if _, err := m.Copy(t.Context(), "acme", table.Span{}, nil); err != nil {
+	if _, err := m.Copy(t.Context(), "acme", table.Span{}, wingtest.Epoch, nil); err != nil {
 		t.Fatal(err)
 	}
 	m.Phase = migrate.ReadNew
-	if c, err := m.Verify(t.Context(), "acme", table.Span{}); err != nil || !c.Equal() || c.Compared != 10 {
+	if c, err := m.Verify(t.Context(), "acme", table.Span{}, wingtest.Epoch); err != nil || !c.Equal() || c.Compared != 10 {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	m.Phase = migrate.WriteNew
 	changed := placed("acme", 1)
 	changed["n"] = wingtest.Num(100)
-	if err := m.Put(t.Context(), changed); err != nil {
+	if err := m.Put(t.Context(), changed, wingtest.Epoch); err != nil {
 		t.Fatal(err)
 	}
-	if done, err := m.Drop(t.Context(), "acme", table.Span{}, false, nil); err != nil || done.Changed != 10 {
+	if done, err := m.Drop(t.Context(), "acme", table.Span{}, wingtest.Epoch, nil); err != nil || done.Changed != 10 {
 		t.Fatalf("%+v, %v", done, err)
 	}
-	if n, err := m.Count(t.Context(), "acme", table.Span{}); err != nil || n != 5 {
+	if n, err := m.Count(t.Context(), "acme", table.Span{}, wingtest.Epoch); err != nil || n != 5 {
 		t.Fatal(n, err)
 	}
 }
@@ -209,15 +210,15 @@ func TestDropsOfOldItemsThatDiffer(t *testing.T) {
 	for i := range 20 { // on many write shards, and each another item
 		it := placed("acme", 1)
 		it["n"] = wingtest.Num(int64(i))
-		if err := m.Put(t.Context(), it); err != nil {
+		if err := m.Put(t.Context(), it, wingtest.Epoch); err != nil {
 			t.Fatal(err)
 		}
 	}
 	m.Phase = migrate.WriteNew
-	if done, err := m.Drop(t.Context(), "acme", table.Span{}, false, nil); err != nil || done.Changed < 2 {
+	if done, err := m.Drop(t.Context(), "acme", table.Span{}, wingtest.Epoch, nil); err != nil || done.Changed < 2 {
 		t.Fatalf("%+v, %v", done, err)
 	}
-	if n, err := old.Count(t.Context(), "acme", table.Span{}); err != nil || n != 0 {
+	if n, err := old.Count(t.Context(), "acme", table.Span{}, wingtest.Epoch); err != nil || n != 0 {
 		t.Fatal(n, err)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
+	"time"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -69,27 +71,50 @@ type Migration struct {
 	TTL string
 }
 
-func (m *Migration) fault() error {
+// side is one of a migration's tables in a call.
+type side struct {
+	*table.Table
+	raw table.Raw
+}
+
+// call is one call of a migration's.
+type call struct {
+	*Migration
+	from, to side
+}
+
+// begin begins a call of the time now, if the migration is sound.
+func (m *Migration) begin(now time.Time) (*call, error) {
 	if m.Client == nil || m.From == nil || m.To == nil {
-		return fmt.Errorf("%w: a Migration needs Client, From and To", shard.ErrMisused)
+		return nil, fmt.Errorf("%w: a Migration needs Client, From and To", shard.ErrMisused)
 	}
 	if m.Phase < WriteOld || m.Phase > WriteNew {
-		return fmt.Errorf("%w: a Migration has no phase %d", shard.ErrMisused, m.Phase)
+		return nil, fmt.Errorf("%w: a Migration has no phase %d", shard.ErrMisused, m.Phase)
 	}
 	for _, t := range []*table.Table{m.From, m.To} {
 		if err := t.Check(); err != nil {
-			return err
+			return nil, err
 		}
 	}
+	c := &call{m, side{m.From, m.From.Raw(now)}, side{m.To, m.To.Raw(now)}}
 	switch {
 	case m.From.PartitionKey != m.To.PartitionKey || m.From.SortKey != m.To.SortKey:
-		return fmt.Errorf("%w: a Migration from %s to %s: their keys have different names", shard.ErrMisused, m.From.Name, m.To.Name)
-	case !m.To.Raw().Finds():
-		return fmt.Errorf("%w: a Migration to %s: its layout can't find an item again", shard.ErrMisused, m.To.Name)
-	case !m.From.Raw().Finds() && m.From.Name == m.To.Name && cmp.Or(m.From.Format, shard.Hash) == cmp.Or(m.To.Format, shard.Hash):
-		return fmt.Errorf("%w: a Migration within %s: the old items' places are random, so the new ones need another Format", shard.ErrMisused, m.To.Name)
+		return nil, fmt.Errorf("%w: a Migration from %s to %s: their keys have different names", shard.ErrMisused, m.From.Name, m.To.Name)
+	case !c.to.raw.Finds():
+		return nil, fmt.Errorf("%w: a Migration to %s: its layout can't find an item again", shard.ErrMisused, m.To.Name)
+	case !c.from.raw.Finds() && m.From.Name == m.To.Name && cmp.Or(m.From.Format, shard.Hash) == cmp.Or(m.To.Format, shard.Hash):
+		return nil, fmt.Errorf("%w: a Migration within %s: the old items' places are random, so the new ones need another Format", shard.ErrMisused, m.To.Name)
 	}
-	return nil
+	return c, nil
+}
+
+// beginIn begins a call of an operation that is for some phases.
+func (m *Migration) beginIn(operation string, now time.Time, phases ...Phase) (*call, error) {
+	c, err := m.begin(now)
+	if err == nil && !slices.Contains(phases, m.Phase) {
+		err = fmt.Errorf("%w: %s is not for phase %d of a Migration", shard.ErrMisused, operation, m.Phase)
+	}
+	return c, err
 }
 
 // describe says which operation failed, on what.
@@ -97,81 +122,60 @@ func describe(t *table.Table, operation, name string, err error) error {
 	return fmt.Errorf("%s %q of table %s: %w", operation, name, t.Name, err)
 }
 
-// need tells whether the migration is sound and in one of the phases.
-func (m *Migration) need(operation string, phases ...Phase) error {
-	if err := m.fault(); err != nil {
-		return err
-	}
-	for _, p := range phases {
-		if m.Phase == p {
-			return nil
-		}
-	}
-	return fmt.Errorf("%w: %s is not for phase %d of a Migration", shard.ErrMisused, operation, m.Phase)
-}
-
 // dual tells whether both are written.
-func (m *Migration) dual() bool { return m.Phase == WriteBoth || m.Phase == ReadNew }
+func (p Phase) dual() bool { return p == WriteBoth || p == ReadNew }
 
-// view is a table as the migration reads it: in one table the other's items are
+// truth is the table that is read.
+func (c *call) truth() side {
+	if c.Phase >= ReadNew {
+		return c.to
+	}
+	return c.from
+}
+
+// reads is the table that is read, as the migration reads it: in one table the other's items are
 // beside its own.
-func (m *Migration) view(t *table.Table) *table.Table {
-	if m.From.Name != m.To.Name || !t.Raw().Finds() {
-		return t
+func (c *call) reads() *table.Table {
+	truth := c.truth()
+	if c.From.Name == c.To.Name && truth.raw.Finds() {
+		return truth.raw.Placed()
 	}
-	return t.Raw().Placed()
-}
-
-// truth is the table that is read, and the other one.
-func (m *Migration) truth() (truth, other *table.Table) {
-	if m.Phase >= ReadNew {
-		return m.To, m.From
-	}
-	return m.From, m.To
-}
-
-// reads is the table that is read.
-func (m *Migration) reads() (*table.Table, error) {
-	if err := m.fault(); err != nil {
-		return nil, err
-	}
-	truth, _ := m.truth()
-	return m.view(truth), nil
+	return truth.Table
 }
 
 // Query streams a range as [table.Table.Query] does.
-func (m *Migration) Query(ctx context.Context, name string, s table.Span) iter.Seq2[table.Item, error] {
-	t, err := m.reads()
+func (m *Migration) Query(ctx context.Context, name string, s table.Span, now time.Time) iter.Seq2[table.Item, error] {
+	c, err := m.begin(now)
 	if err != nil {
 		return func(yield func(table.Item, error) bool) { yield(nil, err) }
 	}
-	return t.Query(ctx, name, s)
+	return c.reads().Query(ctx, name, s, now)
 }
 
 // Page reads a page as [table.Table.Page] does. Pages go on over a change of phase when
 // the old items can be found by what is in them.
-func (m *Migration) Page(ctx context.Context, name string, s table.Span) (table.Page, error) {
-	t, err := m.reads()
+func (m *Migration) Page(ctx context.Context, name string, s table.Span, now time.Time) (table.Page, error) {
+	c, err := m.begin(now)
 	if err != nil {
 		return table.Page{}, err
 	}
-	return t.Page(ctx, name, s)
+	return c.reads().Page(ctx, name, s, now)
 }
 
 // Count counts a range as [table.Table.Count] does. Within one table it reads all items.
-func (m *Migration) Count(ctx context.Context, name string, s table.Span) (int, error) {
-	t, err := m.reads()
+func (m *Migration) Count(ctx context.Context, name string, s table.Span, now time.Time) (int, error) {
+	c, err := m.begin(now)
 	if err != nil {
 		return 0, err
 	}
-	return t.Count(ctx, name, s)
+	return c.reads().Count(ctx, name, s, now)
 }
 
 // Get reads one item as [table.Table.Get] does.
-func (m *Migration) Get(ctx context.Context, key table.Item) (table.Item, error) {
-	t, err := m.reads()
+func (m *Migration) Get(ctx context.Context, key table.Item, now time.Time) (table.Item, error) {
+	c, err := m.begin(now)
 	if err != nil {
 		return nil, err
 	}
-	return t.Get(ctx, key)
+	return c.reads().Get(ctx, key, now)
 }

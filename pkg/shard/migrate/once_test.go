@@ -42,11 +42,11 @@ func TestAnUpdateOfBothAppliesOnce(t *testing.T) {
 	key := table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str("x")}
 	err := m.Update(t.Context(), key, &dynamodb.UpdateItemInput{
 		UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: table.Item{":one": wingtest.Num(1)},
-	})
+	}, wingtest.Epoch)
 	if !errors.Is(err, shard.ErrUnavailable) || client.lost < 2 {
 		t.Fatalf("%d answers were lost: %v", client.lost, err)
 	}
-	if it, err := m.Get(t.Context(), key); err != nil || wingtest.Text(it["n"]) != "1" {
+	if it, err := m.Get(t.Context(), key, wingtest.Epoch); err != nil || wingtest.Text(it["n"]) != "1" {
 		t.Fatalf("after %d lost answers: %v, %v", client.lost, it, err)
 	}
 }
@@ -56,20 +56,19 @@ func TestAnUpdateOfBothAppliesOnce(t *testing.T) {
 func TestTextIsNoTimeToTTL(t *testing.T) {
 	db := enginetest.Client(t)
 	from, to := wingtest.Orders(t, db, db, table.CalculatedSuffix{}, 4), wingtest.Orders(t, db, db, table.CalculatedSuffix{}, 10)
-	from.Now = epochNow
 	it := placed("acme", 1)
 	it["expires_at"] = wingtest.Str(fmt.Sprint(wingtest.Epoch.Unix() - 3600))
-	if err := from.Put(t.Context(), it); err != nil {
+	if err := from.Put(t.Context(), it, wingtest.Epoch); err != nil {
 		t.Fatal(err)
 	}
 	m := migrate.Migration{Client: db, From: from, To: to, Phase: migrate.WriteBoth, TTL: "expires_at"}
-	if c, err := m.Verify(t.Context(), "acme", table.Span{}); err != nil || c.Missing != 1 {
+	if c, err := m.Verify(t.Context(), "acme", table.Span{}, wingtest.Epoch); err != nil || c.Missing != 1 {
 		t.Fatalf("%+v, %v", c, err)
 	}
-	if done, err := m.Copy(t.Context(), "acme", table.Span{}, nil); err != nil || done.Changed != 1 {
+	if done, err := m.Copy(t.Context(), "acme", table.Span{}, wingtest.Epoch, nil); err != nil || done.Changed != 1 {
 		t.Fatalf("%+v, %v", done, err)
 	}
-	if _, err := to.Get(t.Context(), it); err != nil {
+	if _, err := to.Get(t.Context(), it, wingtest.Epoch); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -83,31 +82,30 @@ func TestExpiredItemsAreNoDifference(t *testing.T) {
 		t.Helper()
 		it := placed("acme", n)
 		it["expires_at"] = wingtest.Num(expires)
-		if err := sharded.Put(t.Context(), it); err != nil {
+		if err := sharded.Put(t.Context(), it, wingtest.Epoch); err != nil {
 			t.Fatal(err)
 		}
 	}
 	now := wingtest.Epoch.Unix()
-	from.Now = epochNow
 	put(from, 1, now)
 	put(to, 2, now-100)
 	put(from, 3, now-6*365*24*3600) // TTL takes it for a mistake
-	put(from, 4, now+1)
-	if c, err := m.Verify(t.Context(), "acme", table.Span{}); err != nil || c.Missing != 3 || c.Extra != 1 {
+	put(from, 4, now+3600)
+	if c, err := m.Verify(t.Context(), "acme", table.Span{}, wingtest.Epoch); err != nil || c.Missing != 3 || c.Extra != 1 {
 		t.Fatalf("without TTL: %+v, %v", c, err)
 	}
 	m.TTL = "expires_at"
-	if c, err := m.Verify(t.Context(), "acme", table.Span{}); err != nil || c.Missing != 2 || c.Extra != 0 {
+	if c, err := m.Verify(t.Context(), "acme", table.Span{}, wingtest.Epoch); err != nil || c.Missing != 2 || c.Extra != 0 {
 		t.Fatalf("%+v, %v", c, err)
 	}
-	if done, err := m.Copy(t.Context(), "acme", table.Span{}, nil); err != nil || done.Changed != 2 {
+	if done, err := m.Copy(t.Context(), "acme", table.Span{}, wingtest.Epoch, nil); err != nil || done.Changed != 2 {
 		t.Fatalf("%+v, %v", done, err)
 	}
-	if c, err := m.Verify(t.Context(), "acme", table.Span{}); err != nil || !c.Equal() {
+	if c, err := m.Verify(t.Context(), "acme", table.Span{}, wingtest.Epoch); err != nil || !c.Equal() {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	m.Phase = migrate.WriteNew
-	if done, err := m.Drop(t.Context(), "acme", table.Span{}, false, nil); err != nil || done.Changed != 3 || done.Kept != 0 {
+	if done, err := m.Drop(t.Context(), "acme", table.Span{}, wingtest.Epoch, nil); err != nil || done.Changed != 3 || done.Kept != 0 {
 		t.Fatalf("%+v, %v", done, err)
 	}
 }

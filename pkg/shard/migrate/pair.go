@@ -21,32 +21,32 @@ import (
 
 // pair is where one item is twice: once as the truth.
 type pair struct {
-	m            *Migration
-	truth, other *table.Table
+	c            *call
+	truth, other side
 	at, otherAt  place.Place
 	id           place.Identity // what tells it apart, old or new
 }
 
 // pair puts an item's places in the order of the phase.
-func (m *Migration) pair(from, to place.Place, id place.Identity) pair {
-	if m.Phase >= ReadNew {
-		return pair{m, m.To, m.From, to, from, id}
+func (c *call) pair(from, to place.Place, id place.Identity) pair {
+	if c.Phase >= ReadNew {
+		return pair{c, c.to, c.from, to, from, id}
 	}
-	return pair{m, m.From, m.To, from, to, id}
+	return pair{c, c.from, c.to, from, to, id}
 }
 
 // identity is what tells an item apart in either table: where only one of them tells
 // items with equal sort keys apart, the other can't hold both.
-func (m *Migration) identity(it table.Item) place.Identity {
-	return place.Merged(m.From.Raw().Identity(it), m.To.Raw().Identity(it))
+func (c *call) identity(it table.Item) place.Identity {
+	return place.Merged(c.from.raw.Identity(it), c.to.raw.Identity(it))
 }
 
 // stored reads what is at both places at one instant. An empty place is nil.
 func (p pair) stored(ctx context.Context) (truth, other table.Item, err error) {
 	err = dynamo.Persist(ctx, func(ctx context.Context) error {
-		out, err := p.m.Client.TransactGetItems(ctx, &dynamodb.TransactGetItemsInput{TransactItems: []types.TransactGetItem{
-			{Get: &types.Get{TableName: &p.truth.Name, Key: p.truth.Raw().Key(p.at)}},
-			{Get: &types.Get{TableName: &p.other.Name, Key: p.other.Raw().Key(p.otherAt)}},
+		out, err := p.c.Client.TransactGetItems(ctx, &dynamodb.TransactGetItemsInput{TransactItems: []types.TransactGetItem{
+			{Get: &types.Get{TableName: &p.truth.Name, Key: p.truth.raw.Key(p.at)}},
+			{Get: &types.Get{TableName: &p.other.Name, Key: p.other.raw.Key(p.otherAt)}},
 		}}, dynamo.NoRetry)
 		if err == nil {
 			truth, other = out.Responses[0].Item, out.Responses[1].Item
@@ -72,14 +72,14 @@ func own(id place.Identity, it table.Item) table.Item {
 }
 
 // equal compares all attributes but the keys, which have the same names in both tables.
-func equal(t *table.Table, a, b table.Item) bool {
+func equal(t side, a, b table.Item) bool {
 	if (a == nil) != (b == nil) {
 		return false
 	}
 	return reflect.DeepEqual(contents(t, a), contents(t, b))
 }
 
-func contents(t *table.Table, it table.Item) table.Item {
+func contents(t side, it table.Item) table.Item {
 	it = maps.Clone(it)
 	delete(it, t.PartitionKey)
 	delete(it, t.SortKey)
@@ -108,7 +108,7 @@ func (p pair) bring(ctx context.Context, truth table.Item) error {
 	if truth != nil {
 		change = p.put(p.other, p.otherAt, truth)
 	}
-	err = p.m.transact(ctx, types.TransactWriteItem{ConditionCheck: check}, change)
+	err = transact(ctx, p.c.Client, types.TransactWriteItem{ConditionCheck: check}, change)
 	switch failed := dynamo.FailedConditions(err); {
 	case len(failed) == 0 && err != nil:
 		return err
@@ -118,7 +118,7 @@ func (p pair) bring(ctx context.Context, truth table.Item) error {
 		return p.id.Taken()
 	}
 	// What the condition can't see is an attribute that came new in between.
-	_, now, err := p.truth.Raw().Look(ctx, []place.Place{p.at}, p.id)
+	_, now, err := p.truth.raw.Look(ctx, []place.Place{p.at}, p.id)
 	if err == nil && !equal(p.truth, truth, now) {
 		err = dynamo.ErrOutrun
 	}
@@ -126,13 +126,13 @@ func (p pair) bring(ctx context.Context, truth table.Item) error {
 }
 
 // put is a put of the item that does not replace another one.
-func (p pair) put(t *table.Table, at place.Place, it table.Item) types.TransactWriteItem {
-	return types.TransactWriteItem{Put: t.Raw().Put(it, at, p.id)}
+func (p pair) put(t side, at place.Place, it table.Item) types.TransactWriteItem {
+	return types.TransactWriteItem{Put: t.raw.Put(it, at, p.id)}
 }
 
 // deletion is a delete of the item and of no other one.
-func deletion(id place.Identity, t *table.Table, at place.Place) types.TransactWriteItem {
-	return types.TransactWriteItem{Delete: t.Raw().Deletion(at, id)}
+func deletion(id place.Identity, t side, at place.Place) types.TransactWriteItem {
+	return types.TransactWriteItem{Delete: t.raw.Deletion(at, id)}
 }
 
 // sync aligns until nobody interferes.
@@ -160,10 +160,10 @@ func undisturbed(ctx context.Context, attempt func(context.Context) error) error
 }
 
 // transact makes a transaction, with a token that makes repeated attempts one.
-func (m *Migration) transact(ctx context.Context, actions ...types.TransactWriteItem) error {
+func transact(ctx context.Context, client Client, actions ...types.TransactWriteItem) error {
 	token := rand.Text()
 	return dynamo.Persist(ctx, func(ctx context.Context) error {
-		_, err := m.Client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions, ClientRequestToken: &token}, dynamo.NoRetry)
+		_, err := client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions, ClientRequestToken: &token}, dynamo.NoRetry)
 		return err
 	})
 }
@@ -173,7 +173,7 @@ func (m *Migration) transact(ctx context.Context, actions ...types.TransactWrite
 const maxCompared = 140
 
 // stillIs is the condition that the item at a place is as it was read.
-func stillIs(t *table.Table, at place.Place, it table.Item, id place.Identity) (*types.ConditionCheck, error) {
+func stillIs(t side, at place.Place, it table.Item, id place.Identity) (*types.ConditionCheck, error) {
 	contents := contents(t, it)
 	if len(contents) > maxCompared {
 		return nil, fmt.Errorf("an item of %q has %d attributes, and over %d can't be compared", at.PK, len(contents), maxCompared)
@@ -191,7 +191,7 @@ func stillIs(t *table.Table, at place.Place, it table.Item, id place.Identity) (
 	}
 	condition := strings.Join(terms, " AND ")
 	return &types.ConditionCheck{
-		TableName: &t.Name, Key: t.Raw().Key(at), ConditionExpression: &condition,
+		TableName: &t.Name, Key: t.raw.Key(at), ConditionExpression: &condition,
 		ExpressionAttributeNames: g.Names, ExpressionAttributeValues: place.Merged(g.Values, values),
 	}, nil
 }

@@ -22,17 +22,19 @@ import (
 // belated is how many items lie where the count before put them.
 var belated = lane.Runs(10, 20)
 
+// later is when these calls are made: no item lies ahead.
+var later = wingtest.Epoch.Add(time.Hour)
+
 // moved is a migration from a table whose count has changed, with items of just after
 // the change that lie where the count before put them.
 func moved(t *testing.T, db *dynamodb.Client, inPlace bool, format shard.Format) *migrate.Migration {
 	t.Helper()
 	old := wingtest.Orders(t, db, db, table.CalculatedSuffix{Time: table.SortTime("placed", "")}, 1)
-	old.Now = func() time.Time { return wingtest.Epoch.Add(time.Hour) }
 	old.Shards = &wingtest.Steps{History: shard.History{{Count: 2}, {At: wingtest.Epoch, Count: 8}}}
 	late := *old // of a program that doesn't know of the change yet
 	late.Shards = &wingtest.Steps{History: shard.History{{Count: 2}}}
 	for i := range belated {
-		if err := late.Put(t.Context(), afterwards(i, 1)); err != nil {
+		if err := late.Put(t.Context(), afterwards(i, 1), later); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -62,7 +64,7 @@ func places(t *testing.T, check func(t *testing.T, m *migrate.Migration)) {
 func is(t *testing.T, m *migrate.Migration, n string) {
 	t.Helper()
 	count := 0
-	for it, err := range m.Query(t.Context(), "acme", table.Span{Consistent: true}) {
+	for it, err := range m.Query(t.Context(), "acme", table.Span{Consistent: true}, later) {
 		if count++; err != nil || wingtest.Text(it["n"]) != n {
 			t.Fatalf("phase %d: %v, %v, want %s", m.Phase, it, err, n)
 		}
@@ -76,13 +78,13 @@ func is(t *testing.T, m *migrate.Migration, n string) {
 func same(t *testing.T, m *migrate.Migration) {
 	t.Helper()
 	for range 2 {
-		if _, err := m.Copy(t.Context(), "acme", table.Span{}, nil); err != nil {
+		if _, err := m.Copy(t.Context(), "acme", table.Span{}, later, nil); err != nil {
 			t.Fatal(err)
 		}
-		if c, err := m.Verify(t.Context(), "acme", table.Span{}); err != nil || !c.Equal() {
+		if c, err := m.Verify(t.Context(), "acme", table.Span{}, later); err != nil || !c.Equal() {
 			t.Fatalf("%+v, %v", c, err)
 		}
-		if done, err := m.Prune(t.Context(), "acme", table.Span{}, nil); err != nil || done.Changed != 0 {
+		if done, err := m.Prune(t.Context(), "acme", table.Span{}, later, nil); err != nil || done.Changed != 0 {
 			t.Fatalf("pruned: %+v, %v", done, err)
 		}
 	}
@@ -100,13 +102,13 @@ func TestOldItemsOnAnotherPlace(t *testing.T) {
 		m.Phase = migrate.ReadNew
 		is(t, m, "1")
 		m.Phase = migrate.WriteNew
-		if done, err := m.Drop(t.Context(), "acme", table.Span{}, false, nil); err != nil || done.Kept != 0 {
+		if done, err := m.Drop(t.Context(), "acme", table.Span{}, later, nil); err != nil || done.Kept != 0 {
 			t.Fatalf("%+v, %v", done, err)
 		}
 		is(t, m, "1")
 		old := *m
 		old.Phase = migrate.WriteOld
-		if n, err := old.Count(t.Context(), "acme", table.Span{}); m.From.Name != m.To.Name && (err != nil || n != 0) {
+		if n, err := old.Count(t.Context(), "acme", table.Span{}, later); m.From.Name != m.To.Name && (err != nil || n != 0) {
 			t.Fatalf("%d old ones are left, %v", n, err)
 		}
 	})
@@ -121,7 +123,7 @@ func TestWritesToAnotherPlace(t *testing.T) {
 			for i := range belated {
 				err := m.Update(t.Context(), afterwards(i, 0), &dynamodb.UpdateItemInput{
 					UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: table.Item{":one": wingtest.Num(1)},
-				})
+				}, later)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -130,12 +132,12 @@ func TestWritesToAnotherPlace(t *testing.T) {
 		}
 		m.Phase = migrate.WriteBoth
 		for i := range belated {
-			if err := m.Put(t.Context(), afterwards(i, 7)); err != nil {
+			if err := m.Put(t.Context(), afterwards(i, 7), later); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for i := range belated {
-			if it, err := m.Get(t.Context(), afterwards(i, 0)); err != nil || wingtest.Text(it["n"]) != "7" {
+			if it, err := m.Get(t.Context(), afterwards(i, 0), later); err != nil || wingtest.Text(it["n"]) != "7" {
 				t.Fatal(it, err)
 			}
 		}
@@ -143,13 +145,13 @@ func TestWritesToAnotherPlace(t *testing.T) {
 		for _, m.Phase = range []migrate.Phase{migrate.WriteBoth, migrate.ReadNew} {
 			for i := range belated / 2 {
 				key := afterwards(i+belated/2*int(m.Phase-migrate.WriteBoth), 0)
-				if err := m.Delete(t.Context(), key); err != nil {
+				if err := m.Delete(t.Context(), key, later); err != nil {
 					t.Fatal(err)
 				}
 				for _, phase := range []migrate.Phase{migrate.WriteBoth, migrate.ReadNew} {
 					look := *m
 					look.Phase = phase
-					if it, err := look.Get(t.Context(), key); !errors.Is(err, shard.ErrNotFound) {
+					if it, err := look.Get(t.Context(), key, later); !errors.Is(err, shard.ErrNotFound) {
 						t.Fatalf("phase %d, deleted in phase %d: %v, %v", phase, m.Phase, it, err)
 					}
 				}
@@ -163,24 +165,24 @@ func TestOldItemsOnTwoPlaces(t *testing.T) {
 	t.Parallel()
 	places(t, func(t *testing.T, m *migrate.Migration) {
 		for i := range belated {
-			if err := m.From.Put(t.Context(), afterwards(i, 5)); err != nil {
+			if err := m.From.Put(t.Context(), afterwards(i, 5), later); err != nil {
 				t.Fatal(err)
 			}
 		}
 		m.Phase = migrate.WriteBoth
-		if _, err := m.Copy(t.Context(), "acme", table.Span{}, nil); err != nil {
+		if _, err := m.Copy(t.Context(), "acme", table.Span{}, later, nil); err != nil {
 			t.Fatal(err)
 		}
-		if c, err := m.Verify(t.Context(), "acme", table.Span{}); err != nil || !c.Equal() {
+		if c, err := m.Verify(t.Context(), "acme", table.Span{}, later); err != nil || !c.Equal() {
 			t.Fatalf("%+v, %v", c, err)
 		}
 		m.Phase = migrate.WriteNew
-		if done, err := m.Drop(t.Context(), "acme", table.Span{}, false, nil); err != nil || done.Kept != 0 {
+		if done, err := m.Drop(t.Context(), "acme", table.Span{}, later, nil); err != nil || done.Kept != 0 {
 			t.Fatalf("%+v, %v", done, err)
 		}
 		is(t, m, "5")
 		left := map[string]bool{}
-		for it, err := range m.From.Query(t.Context(), "acme", table.Span{}) {
+		for it, err := range m.From.Query(t.Context(), "acme", table.Span{}, later) {
 			if left[wingtest.Text(it["placed"])] = true; err != nil {
 				t.Fatal(err)
 			}
@@ -220,12 +222,12 @@ func TestACopyIsOvertaken(t *testing.T) {
 				continue
 			}
 			copying := *m
-			copying.Client = &outrun{Client: db, put: func() error { return m.Put(t.Context(), afterwards(i, 9)) }}
+			copying.Client = &outrun{Client: db, put: func() error { return m.Put(t.Context(), afterwards(i, 9), later) }}
 			sort := afterwards(i, 1)["placed"]
-			if _, err := copying.Copy(t.Context(), "acme", table.Span{Low: sort, High: sort}, nil); err != nil {
+			if _, err := copying.Copy(t.Context(), "acme", table.Span{Low: sort, High: sort}, later, nil); err != nil {
 				t.Fatal(err)
 			}
-			if it, err := m.To.Get(t.Context(), afterwards(i, 1)); err != nil || wingtest.Text(it["n"]) != "9" {
+			if it, err := m.To.Get(t.Context(), afterwards(i, 1), later); err != nil || wingtest.Text(it["n"]) != "9" {
 				t.Fatal(it, err)
 			}
 		}

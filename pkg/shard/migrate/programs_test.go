@@ -89,15 +89,15 @@ func (w *traffic) step(sort string) error {
 		switch k := rand.IntN(6); {
 		case k == 0 && w.find:
 			next, gone = 0, true
-			return m.Delete(w.ctx, key)
+			return m.Delete(w.ctx, key, afterAll)
 		case k < 3 && w.find:
 			return m.Update(w.ctx, key, &dynamodb.UpdateItemInput{
 				UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: table.Item{":one": wingtest.Num(1)},
-			})
+			}, afterAll)
 		case !there || w.find:
 			it := maps.Clone(key)
 			it["n"], it["word"] = wingtest.Num(int64(next)), wingtest.Str("x")
-			return m.Put(w.ctx, it)
+			return m.Put(w.ctx, it, afterAll)
 		}
 		return nil
 	})
@@ -114,7 +114,7 @@ func (w *traffic) step(sort string) error {
 		return nil
 	}
 	return w.process().do(func(m *migrate.Migration) error {
-		it, err := m.Get(w.ctx, key)
+		it, err := m.Get(w.ctx, key, afterAll)
 		if gone && errors.Is(err, shard.ErrNotFound) {
 			return nil
 		}
@@ -160,7 +160,7 @@ func (w *traffic) read(m *migrate.Migration) (map[string]int, error) {
 	last := ""
 	s := w.span
 	s.Consistent = true
-	for it, err := range m.Query(w.ctx, w.name, s) {
+	for it, err := range m.Query(w.ctx, w.name, s, afterAll) {
 		if err != nil {
 			return nil, err
 		}

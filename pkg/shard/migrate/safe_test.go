@@ -39,30 +39,30 @@ func checkAnotherName(t *testing.T, other string) {
 		for _, name := range []string{"acme", other} {
 			it := placed(name, i)
 			it["word"] = wingtest.Str(name)
-			if err := plain.Put(t.Context(), it); err != nil {
+			if err := plain.Put(t.Context(), it, wingtest.Epoch); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	m := migrate.Migration{Client: db, From: plain, To: &sharded}
-	if c, err := m.Verify(t.Context(), "acme", table.Span{}); err != nil || c.Extra != 56 || c.Equal() {
+	if c, err := m.Verify(t.Context(), "acme", table.Span{}, wingtest.Epoch); err != nil || c.Extra != 56 || c.Equal() {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	m.Phase = migrate.WriteBoth
-	if c, err := m.Verify(t.Context(), "acme", table.Span{}); err != nil || c.Extra+c.Different != 56 { // some sort keys fit
+	if c, err := m.Verify(t.Context(), "acme", table.Span{}, wingtest.Epoch); err != nil || c.Extra+c.Different != 56 { // some sort keys fit
 		t.Fatalf("%+v, %v", c, err)
 	}
-	done, err := m.Copy(t.Context(), "acme", table.Span{}, nil)
+	done, err := m.Copy(t.Context(), "acme", table.Span{}, wingtest.Epoch, nil)
 	if !errors.Is(err, migrate.ErrExtra) || done.Changed != 0 || done.After != "" {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	for i := range 56 {
-		if it, err := plain.Get(t.Context(), placed(other, i)); err != nil || wingtest.Text(it["word"]) != other {
+		if it, err := plain.Get(t.Context(), placed(other, i), wingtest.Epoch); err != nil || wingtest.Text(it["word"]) != other {
 			t.Fatal(it, err)
 		}
 	}
 	m.To.Format = shard.HashShard // as the documentation says to do
-	if done, err = m.Copy(t.Context(), "acme", table.Span{}, nil); err != nil || done.Changed != 56 {
+	if done, err = m.Copy(t.Context(), "acme", table.Span{}, wingtest.Epoch, nil); err != nil || done.Changed != 56 {
 		t.Fatalf("%+v, %v", done, err)
 	}
 }
@@ -91,11 +91,11 @@ func TestEqualSortKeysMigrate(t *testing.T) {
 		}
 		want := wingtest.PutDay(t, from, 10)
 		m := migrate.Migration{Client: db, From: from, To: to, Phase: migrate.WriteBoth}
-		_, copyErr := m.Copy(t.Context(), "acme", table.Span{}, nil)
+		_, copyErr := m.Copy(t.Context(), "acme", table.Span{}, wingtest.Epoch, nil)
 		if c.fits != (copyErr == nil) || !c.fits && !errors.Is(copyErr, shard.ErrMisused) {
 			t.Fatalf("%s: %v", name, copyErr)
 		}
-		v, err := m.Verify(t.Context(), "acme", table.Span{})
+		v, err := m.Verify(t.Context(), "acme", table.Span{}, wingtest.Epoch)
 		if c.fits != (err == nil && v.Equal()) {
 			t.Fatalf("%s: %+v, %v", name, v, err)
 		}
@@ -103,13 +103,13 @@ func TestEqualSortKeysMigrate(t *testing.T) {
 		for _, id := range want {
 			it := wingtest.Order(0)
 			it["id"], it["n"] = wingtest.Str(id), wingtest.Num(7)
-			if err := m.Put(t.Context(), it); errors.Is(err, shard.ErrMisused) {
+			if err := m.Put(t.Context(), it, wingtest.Epoch); errors.Is(err, shard.ErrMisused) {
 				refused++
 			} else if err != nil {
 				t.Fatal(err)
 			}
 		}
-		if got, err := m.Count(t.Context(), "acme", table.Span{}); err != nil || got != len(want) || c.fits != (refused == 0) {
+		if got, err := m.Count(t.Context(), "acme", table.Span{}, wingtest.Epoch); err != nil || got != len(want) || c.fits != (refused == 0) {
 			t.Fatalf("%s: %d of %d, %d refused, %v", name, got, len(want), refused, err)
 		}
 		if c.fits {
@@ -130,16 +130,16 @@ func checkMigrated(t *testing.T, m *migrate.Migration, want []string) {
 	for _, id := range want {
 		err := m.Update(t.Context(), key(id), &dynamodb.UpdateItemInput{
 			UpdateExpression: aws.String("SET word = :w"), ExpressionAttributeValues: table.Item{":w": wingtest.Str(id)},
-		})
-		if it, err2 := m.Get(t.Context(), key(id)); errors.Join(err, err2) != nil || wingtest.Text(it["word"]) != id {
+		}, wingtest.Epoch)
+		if it, err2 := m.Get(t.Context(), key(id), wingtest.Epoch); errors.Join(err, err2) != nil || wingtest.Text(it["word"]) != id {
 			t.Fatal(it, err, err2)
 		}
 	}
-	if err := m.Delete(t.Context(), key(want[0])); err != nil {
+	if err := m.Delete(t.Context(), key(want[0]), wingtest.Epoch); err != nil {
 		t.Fatal(err)
 	}
 	m.Phase = migrate.WriteNew
-	done, err := m.Drop(t.Context(), "acme", table.Span{}, false, nil)
+	done, err := m.Drop(t.Context(), "acme", table.Span{}, wingtest.Epoch, nil)
 	if got := wingtest.IDs(t, m.To, table.Span{}); err != nil || done.Kept != 0 || !slices.Equal(got, want[1:]) {
 		t.Fatalf("%+v, %v: %v, want %v", done, err, got, want[1:])
 	}
@@ -164,12 +164,12 @@ func TestPagesOutliveAPhase(t *testing.T) {
 		for i := range 6 {
 			it := placed("acme", i)
 			it["id"] = wingtest.Str(fmt.Sprint(i))
-			if want = append(want, wingtest.Text(it["id"])); from.Put(t.Context(), it) != nil {
+			if want = append(want, wingtest.Text(it["id"])); from.Put(t.Context(), it, wingtest.Epoch) != nil {
 				t.Fatal("not put")
 			}
 		}
 		m := migrate.Migration{Client: db, From: from, To: to, Phase: migrate.WriteBoth}
-		if _, err := m.Copy(t.Context(), "acme", table.Span{}, nil); err != nil {
+		if _, err := m.Copy(t.Context(), "acme", table.Span{}, wingtest.Epoch, nil); err != nil {
 			t.Fatal(err)
 		}
 		slices.Sort(want)
@@ -188,7 +188,7 @@ func pagesOverPhases(t *testing.T, m migrate.Migration, desc bool) (got []string
 	last := ""
 	s := table.Span{Limit: 1, Desc: desc}
 	for more := true; more; more = s.After != "" {
-		page, err := m.Page(t.Context(), "acme", s)
+		page, err := m.Page(t.Context(), "acme", s, wingtest.Epoch)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,10 +212,10 @@ func TestDropSeesWhoseTheNewItemIs(t *testing.T) {
 	m := migrate.Migration{Client: db, From: from, To: to, Phase: migrate.WriteNew}
 	it := wingtest.Order(0)
 	it["id"] = wingtest.Str(want[2])
-	if err := m.Put(t.Context(), it); err != nil {
+	if err := m.Put(t.Context(), it, wingtest.Epoch); err != nil {
 		t.Fatal(err)
 	}
-	done, err := m.Drop(t.Context(), "acme", table.Span{}, false, nil)
+	done, err := m.Drop(t.Context(), "acme", table.Span{}, wingtest.Epoch, nil)
 	if err != nil || done.Changed != 1 || done.Kept != len(want)-1 {
 		t.Fatalf("%+v, %v", done, err)
 	}
@@ -229,33 +229,33 @@ func TestStraysAreNotHidden(t *testing.T) {
 	nine, six := *four, *four
 	nine.Shards, six.Shards = table.Fixed(9), table.Fixed(6)
 	for i := range 40 {
-		if err := six.Put(t.Context(), placed("acme", i)); err != nil {
+		if err := six.Put(t.Context(), placed("acme", i), wingtest.Epoch); err != nil {
 			t.Fatal(err)
 		}
 	}
 	m := migrate.Migration{Client: db, From: four, To: &nine}
-	c, err := m.Verify(t.Context(), "acme", table.Span{})
+	c, err := m.Verify(t.Context(), "acme", table.Span{}, wingtest.Epoch)
 	if err != nil || c.Extra == 0 {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	m.Phase = migrate.WriteBoth
-	if _, err := m.Copy(t.Context(), "acme", table.Span{}, nil); !errors.Is(err, migrate.ErrExtra) {
+	if _, err := m.Copy(t.Context(), "acme", table.Span{}, wingtest.Epoch, nil); !errors.Is(err, migrate.ErrExtra) {
 		t.Fatal(err)
 	}
-	if done, err := m.Prune(t.Context(), "acme", table.Span{}, nil); err != nil || done.Changed != c.Extra {
+	if done, err := m.Prune(t.Context(), "acme", table.Span{}, wingtest.Epoch, nil); err != nil || done.Changed != c.Extra {
 		t.Fatalf("%+v, %v, want %d", done, err, c.Extra)
 	}
-	if _, err := m.Copy(t.Context(), "acme", table.Span{}, nil); err != nil {
+	if _, err := m.Copy(t.Context(), "acme", table.Span{}, wingtest.Epoch, nil); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := m.Verify(t.Context(), "acme", table.Span{}); err != nil || !c.Equal() {
+	if c, err := m.Verify(t.Context(), "acme", table.Span{}, wingtest.Epoch); err != nil || !c.Equal() {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	m.From, m.To = &nine, four // a stray that only the old partitions have
-	if err := six.Put(t.Context(), strayOf(t)); err != nil {
+	if err := six.Put(t.Context(), strayOf(t), wingtest.Epoch); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.Copy(t.Context(), "acme", table.Span{}, nil); !errors.Is(err, shard.ErrMisused) || !strings.Contains(err.Error(), "lost") {
+	if _, err := m.Copy(t.Context(), "acme", table.Span{}, wingtest.Epoch, nil); !errors.Is(err, shard.ErrMisused) || !strings.Contains(err.Error(), "lost") {
 		t.Fatal(err)
 	}
 }
@@ -281,11 +281,11 @@ func TestStraysOnTheFirstWriteShard(t *testing.T) {
 			strays++
 		}
 		m := migrate.Migration{Client: db, From: four, To: &nine}
-		if c, err := m.Verify(t.Context(), "acme", table.Span{}); err != nil || c.Extra != strays {
+		if c, err := m.Verify(t.Context(), "acme", table.Span{}, wingtest.Epoch); err != nil || c.Extra != strays {
 			t.Fatalf("#%d: %+v, %v, want %d", at, c, err, strays)
 		}
 		m.Phase = migrate.WriteBoth
-		if _, err := m.Copy(t.Context(), "acme", table.Span{}, nil); !errors.Is(err, migrate.ErrExtra) {
+		if _, err := m.Copy(t.Context(), "acme", table.Span{}, wingtest.Epoch, nil); !errors.Is(err, migrate.ErrExtra) {
 			t.Fatalf("#%d: %v", at, err)
 		}
 	}

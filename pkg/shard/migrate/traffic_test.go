@@ -20,6 +20,9 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
+// afterAll is when all calls of the traffic are made: no item lies ahead.
+var afterAll = wingtest.Epoch.Add(24 * time.Hour)
+
 func TestMigrationsUnderTraffic(t *testing.T) {
 	t.Parallel()
 	client := enginetest.Client(t)
@@ -30,7 +33,6 @@ func TestMigrationsUnderTraffic(t *testing.T) {
 	changed := func(name string, format shard.Format) *table.Table { // its items of one o'clock have two places
 		t := sharded(name, format, 0, table.CalculatedSuffix{Time: table.SortTime("placed", "")})
 		t.Shards = &wingtest.Steps{History: shard.History{{Count: 2}, {At: wingtest.Epoch.Add(time.Hour), Count: 9}}}
-		t.Now = func() time.Time { return wingtest.Epoch.Add(24 * time.Hour) }
 		return t
 	}
 	for name, c := range map[string]struct {
@@ -73,7 +75,7 @@ func migrateAll(t *testing.T, client *dynamodb.Client, from, to *table.Table, fi
 	for i := range old {
 		sort := shard.Millis.Key(wingtest.Epoch.Add(time.Duration(i)*110*time.Minute/time.Duration(old)), "#", "old")
 		w.old, w.want[sort] = append(w.old, sort), i
-		if err := from.Put(ctx, table.Item{"customer": wingtest.Str(w.name), "placed": wingtest.Str(sort), "n": wingtest.Num(int64(i))}); err != nil {
+		if err := from.Put(ctx, table.Item{"customer": wingtest.Str(w.name), "placed": wingtest.Str(sort), "n": wingtest.Num(int64(i))}, afterAll); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -96,13 +98,13 @@ func migrateAll(t *testing.T, client *dynamodb.Client, from, to *table.Table, fi
 
 func (w *traffic) phases(t *testing.T) error {
 	first := w.processes[0].m
-	if c, err := first.Verify(w.ctx, w.name, w.span); err != nil || !c.Equal() {
+	if c, err := first.Verify(w.ctx, w.name, w.span, afterAll); err != nil || !c.Equal() {
 		return fmt.Errorf("before the first phase: %+v, %w", c, err)
 	}
 	w.enter(migrate.WriteBoth)
 	copying := w.processes[0].m
 	if w.find {
-		pruned, err := copying.Prune(w.ctx, w.name, w.span, nil)
+		pruned, err := copying.Prune(w.ctx, w.name, w.span, afterAll, nil)
 		if err != nil {
 			return err
 		}
@@ -114,14 +116,14 @@ func (w *traffic) phases(t *testing.T) error {
 	for _, phase := range []migrate.Phase{migrate.WriteBoth, migrate.ReadNew} {
 		w.enter(phase)
 		m := w.processes[0].m
-		c, err := m.Verify(w.ctx, w.name, w.span)
+		c, err := m.Verify(w.ctx, w.name, w.span, afterAll)
 		if err != nil || !c.Equal() || c.Compared < len(w.old) {
 			return fmt.Errorf("phase %d: %+v, %w", phase, c, err)
 		}
 	}
 	w.enter(migrate.WriteNew)
 	dropping := w.processes[0].m
-	if _, err := dropping.Drop(w.ctx, w.name, w.span, true, nil); err != nil {
+	if _, err := dropping.DropAll(w.ctx, w.name, w.span, afterAll, nil); err != nil {
 		return err
 	}
 	w.goOn()
@@ -136,16 +138,17 @@ func (w *traffic) copy(m *migrate.Migration) error {
 		var reports []migrate.Progress
 		failed := errors.New("the copy is cut off")
 		ctx, cut := context.WithCancelCause(w.ctx)
-		_, err := m.Copy(ctx, w.name, s, func(p migrate.Progress) {
+		_, err := m.Copy(ctx, w.name, s, afterAll, func(p migrate.Progress) {
 			reports = append(reports, p)
 			cut(failed)
 		})
+
 		if err == nil {
 			return fmt.Errorf("a copy ended although it was cut off: %v", reports)
 		}
 		s.After = reports[0].After
 	}
-	done, err := m.Copy(w.ctx, w.name, s, nil)
+	done, err := m.Copy(w.ctx, w.name, s, afterAll, nil)
 	if err != nil || done.Seen == 0 {
 		return fmt.Errorf("the copy's last part saw %d, %w", done.Seen, err)
 	}
@@ -159,13 +162,13 @@ func (w *traffic) checkEnd(t *testing.T, from, to *table.Table) {
 	if got, err := w.read(&plain); err != nil || !maps.Equal(got, w.want) {
 		t.Fatalf("%v; got %d items, want %d", err, len(got), len(w.want))
 	}
-	n, err := to.Count(t.Context(), w.name, w.span)
+	n, err := to.Count(t.Context(), w.name, w.span, afterAll)
 	if err != nil || n != len(w.want) {
 		t.Fatalf("the table has %d items beside the migration, want %d, %v", n, len(w.want), err)
 	}
 	old := *from
 	left := 0
-	for it, err := range old.Query(t.Context(), w.name, w.span) {
+	for it, err := range old.Query(t.Context(), w.name, w.span, afterAll) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ import (
 
 // walk goes through a name's items, the old or the new, each with its places.
 type walk struct {
-	m      *Migration
+	c      *call
 	name   string
 	span   table.Span
 	new    bool // through the new ones
@@ -35,7 +35,7 @@ type walk struct {
 
 // met is an item that a walk has come by.
 type met struct {
-	m        *Migration
+	c        *call
 	item     table.Item // as it was read, with the keys that callers know
 	from, to place.Place
 	olds     []place.Place // where the old one may be, and the new one: first where it belongs
@@ -47,12 +47,12 @@ type met struct {
 	stray    bool // no layout puts it where it is
 }
 
-func (m *Migration) walk(name string, s table.Span, report func(Progress), each func(context.Context, met) (bool, error)) *walk {
+func (c *call) walk(name string, s table.Span, report func(Progress), each func(context.Context, met) (bool, error)) *walk {
 	s.Consistent, s.Desc, s.Limit = true, false, 0
 	if report == nil {
 		report = func(Progress) {}
 	}
-	return &walk{m: m, name: name, span: s, report: report, each: each}
+	return &walk{c: c, name: name, span: s, report: report, each: each}
 }
 
 // chunk is how many items a walk handles between two reports, dynamo.MaxParallel at a time.
@@ -62,12 +62,15 @@ const chunk = 100
 // that are there: of the new ones, of those of another table or layout in the partitions,
 // and of the two that an old item may be when writers did not agree on a shard count.
 func (w *walk) run(ctx context.Context) error {
-	t := w.m.From
+	t := w.c.from.raw
+	if t.Finds() {
+		t = t.Everything()
+	}
 	if w.new {
-		t = w.m.To
+		t = w.c.to.raw.Everything()
 	}
 	w.part, w.last, w.seen = nil, place.Position{}, nil
-	for found, err := range t.Raw().Scan(ctx, w.name, w.span, w.new || w.m.From.Raw().Finds()) {
+	for found, err := range t.Scan(ctx, w.name, w.span) {
 		if err != nil {
 			return err
 		}
@@ -85,27 +88,27 @@ func (w *walk) run(ctx context.Context) error {
 }
 
 // beside tells whether old and new items may be in one partition.
-func (m *Migration) beside() bool { return m.From.Name == m.To.Name && m.From.Raw().Finds() }
+func (c *call) beside() bool { return c.From.Name == c.To.Name && c.from.raw.Finds() }
 
 func (w *walk) take(ctx context.Context, s table.Stored) error {
-	from, err := w.m.From.Raw().Places(ctx, w.name, s.Item)
+	from, err := w.c.from.raw.Places(ctx, w.name, s.Item)
 	if err != nil {
 		return err
 	}
-	to, err := w.m.To.Raw().Places(ctx, w.name, s.Item)
+	to, err := w.c.to.raw.Places(ctx, w.name, s.Item)
 	if err != nil {
 		return err
 	}
 	read := place.Place{PK: s.PK, Sort: s.Sort}
-	found := met{m: w.m, item: s.Item, from: from[0], to: to[0], olds: from, news: w.m.newOnly(from, to), id: w.m.identity(s.Item), at: s.At}
+	found := met{c: w.c, item: s.Item, from: from[0], to: to[0], olds: from, news: w.c.newOnly(from, to), id: w.c.identity(s.Item), at: s.At}
 	if w.new {
 		found.to, found.stray = read, !slices.ContainsFunc(to, read.Equal)
-		found.stays = w.m.beside() && slices.ContainsFunc(from, read.Equal)
+		found.stays = w.c.beside() && slices.ContainsFunc(from, read.Equal)
 		w.part = append(w.part, found)
 		return nil
 	}
-	found.from, found.stays = read, w.m.same(read, to[0])
-	found.shared = w.m.beside() && slices.ContainsFunc(to, read.Equal)
+	found.from, found.stays = read, w.c.same(read, to[0])
+	found.shared = w.c.beside() && slices.ContainsFunc(to, read.Equal)
 	if counts, err := w.counts(ctx, found); err != nil || !counts {
 		return err
 	}
@@ -120,14 +123,14 @@ func (w *walk) take(ctx context.Context, s table.Stored) error {
 // a look-up finds, on the first of its places that has it. One that is on none of them,
 // and no new one, is an error: to leave it out would hide it for good.
 func (w *walk) counts(ctx context.Context, f met) (bool, error) {
-	m, known := w.m, slices.ContainsFunc(f.olds, f.from.Equal)
+	c, known := w.c, slices.ContainsFunc(f.olds, f.from.Equal)
 	switch {
-	case !m.From.Raw().Finds(), f.from.Equal(f.olds[0]), w.drops && (known || !m.beside()):
+	case !c.from.raw.Finds(), f.from.Equal(f.olds[0]), w.drops && (known || !c.beside()):
 		return true, nil
 	case !known && f.shared:
 		return false, nil
 	}
-	at, it, err := m.From.Raw().Look(ctx, f.olds, f.id)
+	at, it, err := c.from.raw.Look(ctx, f.olds, f.id)
 	if err == nil && it == nil && !known {
 		err = fmt.Errorf("%w: %q holds an item that the old layout would look for under %q: it would be lost", shard.ErrMisused, f.from.PK, f.olds[0].PK)
 	}
@@ -140,8 +143,8 @@ func (w *walk) distinct(f met) error {
 	if w.last.Sort == nil || dynamo.CompareValues(w.last.Sort, f.at.Sort) != 0 {
 		w.seen = map[string]table.Item{}
 	}
-	by := dynamo.Apart(f.item, w.m.To.Raw().TellsBy())
-	if other := w.seen[by]; other != nil && !equal(w.m.From, other, f.item) {
+	by := dynamo.Apart(f.item, w.c.to.raw.TellsBy())
+	if other := w.seen[by]; other != nil && !equal(w.c.from, other, f.item) {
 		return fmt.Errorf("%w: %q holds an item that would become one with another that has its sort key %q: take them away with From.Delete, and put the right one again",
 			shard.ErrMisused, f.from.PK, place.Spelled(f.at.Sort))
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -16,25 +17,25 @@ import (
 )
 
 // Put writes an item as [table.Table.Put] does.
-func (m *Migration) Put(ctx context.Context, it table.Item) error {
-	if err := m.fault(); err != nil {
-		return err
-	}
-	if !m.dual() {
-		t, _ := m.truth()
-		return t.Put(ctx, it)
-	}
-	name, err := m.From.Raw().NameOf(it)
+func (m *Migration) Put(ctx context.Context, it table.Item, now time.Time) error {
+	c, err := m.begin(now)
 	if err != nil {
 		return err
 	}
-	from, to, err := m.both(ctx, name, it)
+	if !c.Phase.dual() {
+		return c.truth().Put(ctx, it, now)
+	}
+	name, err := c.from.raw.NameOf(it)
+	if err != nil {
+		return err
+	}
+	from, to, err := c.both(ctx, name, it)
 	switch {
 	case err != nil:
-	case m.same(from, to):
-		return m.From.Put(ctx, it)
+	case c.same(from, to):
+		return m.From.Put(ctx, it, now)
 	default:
-		err = m.pair(from, to, m.identity(it)).putBoth(ctx, it)
+		err = c.pair(from, to, c.identity(it)).putBoth(ctx, it)
 	}
 	if err != nil {
 		return describe(m.To, "putting an item, old and new, of", name, err)
@@ -43,7 +44,7 @@ func (m *Migration) Put(ctx context.Context, it table.Item) error {
 }
 
 func (p pair) putBoth(ctx context.Context, it table.Item) error {
-	err := p.m.transact(ctx, p.put(p.truth, p.at, it), p.put(p.other, p.otherAt, it))
+	err := transact(ctx, p.c.Client, p.put(p.truth, p.at, it), p.put(p.other, p.otherAt, it))
 	if len(dynamo.FailedConditions(err)) > 0 {
 		return p.id.Taken()
 	}
@@ -51,12 +52,12 @@ func (p pair) putBoth(ctx context.Context, it table.Item) error {
 }
 
 // both returns where an item goes, old and new.
-func (m *Migration) both(ctx context.Context, name string, it table.Item) (from, to place.Place, err error) {
-	old, err := m.From.Raw().Places(ctx, name, it)
+func (c *call) both(ctx context.Context, name string, it table.Item) (from, to place.Place, err error) {
+	old, err := c.from.raw.Places(ctx, name, it)
 	if err != nil {
 		return place.Place{}, place.Place{}, err
 	}
-	new, err := m.To.Raw().Places(ctx, name, it)
+	new, err := c.to.raw.Places(ctx, name, it)
 	if err != nil {
 		return place.Place{}, place.Place{}, err
 	}
@@ -64,29 +65,29 @@ func (m *Migration) both(ctx context.Context, name string, it table.Item) (from,
 }
 
 // same tells whether an item stays where it is.
-func (m *Migration) same(from, to place.Place) bool {
-	return m.From.Name == m.To.Name && from.Equal(to)
+func (c *call) same(from, to place.Place) bool {
+	return c.From.Name == c.To.Name && from.Equal(to)
 }
 
 // Delete deletes an item as [table.Table.Delete] does.
-func (m *Migration) Delete(ctx context.Context, key table.Item) error {
-	if err := m.fault(); err != nil {
-		return err
-	}
-	if !m.dual() {
-		t, _ := m.truth()
-		return t.Delete(ctx, key)
-	}
-	const operation = "deleting an item, old and new, of"
-	name, olds, news, err := m.findBoth(ctx, operation, key)
+func (m *Migration) Delete(ctx context.Context, key table.Item, now time.Time) error {
+	c, err := m.begin(now)
 	if err != nil {
 		return err
 	}
-	all := m.spots(olds, news)
-	if len(all) == 1 {
-		return m.From.Delete(ctx, key)
+	if !c.Phase.dual() {
+		return c.truth().Delete(ctx, key, now)
 	}
-	if err := m.deleteAll(ctx, m.identity(key), all); err != nil {
+	const operation = "deleting an item, old and new, of"
+	name, olds, news, err := c.findBoth(ctx, operation, key)
+	if err != nil {
+		return err
+	}
+	all := c.spots(olds, news)
+	if len(all) == 1 {
+		return m.From.Delete(ctx, key, now)
+	}
+	if err := c.deleteAll(ctx, c.identity(key), all); err != nil {
 		return describe(m.To, operation, name, err)
 	}
 	return nil
@@ -94,17 +95,17 @@ func (m *Migration) Delete(ctx context.Context, key table.Item) error {
 
 // spot is a place in a table.
 type spot struct {
-	table *table.Table
+	side
 	place.Place
 }
 
-func (s spot) is(t spot) bool { return s.table.Name == t.table.Name && s.Equal(t.Place) }
+func (s spot) is(t spot) bool { return s.Name == t.Name && s.Equal(t.Place) }
 
 // spots lists all places where an item may be, old and new, each once: first those where
 // it belongs.
-func (m *Migration) spots(olds, news []place.Place) (all []spot) {
+func (c *call) spots(olds, news []place.Place) (all []spot) {
 	for i := range max(len(olds), len(news)) {
-		for _, s := range []spot{{m.From, olds[min(i, len(olds)-1)]}, {m.To, news[min(i, len(news)-1)]}} {
+		for _, s := range []spot{{c.from, olds[min(i, len(olds)-1)]}, {c.to, news[min(i, len(news)-1)]}} {
 			if !slices.ContainsFunc(all, s.is) {
 				all = append(all, s)
 			}
@@ -116,59 +117,59 @@ func (m *Migration) spots(olds, news []place.Place) (all []spot) {
 // deleteAll deletes an item from all places where it may be, in one transaction: two, and
 // a few more near a change of a shard count. Where that is forgotten, they are so many
 // that those come first on which it hardly is.
-func (m *Migration) deleteAll(ctx context.Context, id place.Identity, all []spot) error {
+func (c *call) deleteAll(ctx context.Context, id place.Identity, all []spot) error {
 	first := min(len(all), dynamo.MaxActions)
 	for _, s := range all[first:] {
-		if err := s.table.Raw().RemoveAt(ctx, s.Place, id); err != nil {
+		if err := s.raw.RemoveAt(ctx, s.Place, id); err != nil {
 			return err
 		}
 	}
-	return undisturbed(ctx, func(ctx context.Context) error { return m.deleteOnce(ctx, id, all[:first]) })
+	return undisturbed(ctx, func(ctx context.Context) error { return c.deleteOnce(ctx, id, all[:first]) })
 }
 
 // deleteOnce attempts it. Where another item is, there is nothing to delete, and it must
 // be so when the others are deleted.
-func (m *Migration) deleteOnce(ctx context.Context, id place.Identity, all []spot) error {
+func (c *call) deleteOnce(ctx context.Context, id place.Identity, all []spot) error {
 	var actions []types.TransactWriteItem
 	for _, s := range all {
-		actions = append(actions, deletion(id, s.table, s.Place))
+		actions = append(actions, deletion(id, s.side, s.Place))
 	}
-	err := m.transact(ctx, actions...)
+	err := transact(ctx, c.Client, actions...)
 	failed := dynamo.FailedConditions(err)
 	if len(failed) == 0 {
 		return err
 	}
 	for _, i := range failed {
-		g, d := id.Absent(m.To.PartitionKey), actions[i].Delete
+		g, d := id.Absent(c.To.PartitionKey), actions[i].Delete
 		actions[i] = types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
 			TableName: d.TableName, Key: d.Key,
 			ConditionExpression: g.Condition, ExpressionAttributeNames: g.Names, ExpressionAttributeValues: g.Values,
 		}}
 	}
-	if err = m.transact(ctx, actions...); len(dynamo.FailedConditions(err)) > 0 {
+	if err = transact(ctx, c.Client, actions...); len(dynamo.FailedConditions(err)) > 0 {
 		return dynamo.ErrOutrun
 	}
 	return err
 }
 
 // findBoth returns where the item of a key may be, old and new: first where it belongs.
-func (m *Migration) findBoth(ctx context.Context, operation string, key table.Item) (name string, olds, news []place.Place, err error) {
-	name, olds, err = m.From.Raw().Find(ctx, operation, key)
+func (c *call) findBoth(ctx context.Context, operation string, key table.Item) (name string, olds, news []place.Place, err error) {
+	name, olds, err = c.from.raw.Find(ctx, operation, key)
 	if err != nil {
 		return "", nil, nil, err
 	}
-	if news, err = m.To.Raw().Places(ctx, name, key); err != nil {
-		return "", nil, nil, describe(m.To, operation, name, err)
+	if news, err = c.to.raw.Places(ctx, name, key); err != nil {
+		return "", nil, nil, describe(c.To, operation, name, err)
 	}
 	return name, olds, news, nil
 }
 
 // newOnly lists where a new item may be and no old one: where it belongs, and its other
 // places, but for those in one table on which an item counts as an old one.
-func (m *Migration) newOnly(olds, news []place.Place) []place.Place {
+func (c *call) newOnly(olds, news []place.Place) []place.Place {
 	list := news[:1:1]
 	for _, p := range news[1:] {
-		if !m.beside() || !slices.ContainsFunc(olds, p.Equal) {
+		if !c.beside() || !slices.ContainsFunc(olds, p.Equal) {
 			list = append(list, p)
 		}
 	}
@@ -177,45 +178,45 @@ func (m *Migration) newOnly(olds, news []place.Place) []place.Place {
 
 // target is the pair of an item: where it is, or else where it belongs. An old one that
 // is on another of its places, and where the new one belongs, is given its first place.
-func (m *Migration) target(ctx context.Context, olds, news []place.Place, id place.Identity) (pair, error) {
-	from, err := m.From.Raw().Target(ctx, olds, id)
+func (c *call) target(ctx context.Context, olds, news []place.Place, id place.Identity) (pair, error) {
+	from, err := c.from.raw.Target(ctx, olds, id)
 	if err != nil {
 		return pair{}, err
 	}
-	to, err := m.To.Raw().Target(ctx, m.newOnly(olds, news), id)
-	if m.same(from, to) && !from.Equal(olds[0]) {
-		return pair{m, m.To, m.From, to, olds[0], id}, err
+	to, err := c.to.raw.Target(ctx, c.newOnly(olds, news), id)
+	if c.same(from, to) && !from.Equal(olds[0]) {
+		return pair{c, c.to, c.from, to, olds[0], id}, err
 	}
-	return m.pair(from, to, id), err
+	return c.pair(from, to, id), err
 }
 
 // Update updates an item as [table.Table.Update] does, and returns no values: the input must
 // ask for none, nor for an item whose condition fails. Where it writes both it applies once, whatever is repeated; in the first
 // and the last phase, and for an item that stays where it is, it is a Table's. A
 // condition that does not hold is a *types.ConditionalCheckFailedException.
-func (m *Migration) Update(ctx context.Context, key table.Item, in *dynamodb.UpdateItemInput) error {
-	if err := m.fault(); err != nil {
+func (m *Migration) Update(ctx context.Context, key table.Item, in *dynamodb.UpdateItemInput, now time.Time) error {
+	c, err := m.begin(now)
+	if err != nil {
 		return err
 	}
 	if in.ReturnValues != "" || in.ReturnValuesOnConditionCheckFailure != "" || in.TableName != nil || in.Key != nil {
 		return fmt.Errorf("%w: an Update of a Migration sets TableName and Key, and returns no values", shard.ErrMisused)
 	}
-	if !m.dual() {
-		t, _ := m.truth()
-		_, err := t.Update(ctx, key, in)
+	if !c.Phase.dual() {
+		_, err := c.truth().Update(ctx, key, in, now)
 		return err
 	}
 	const operation = "updating an item, old and new, of"
-	name, olds, news, err := m.findBoth(ctx, operation, key)
+	name, olds, news, err := c.findBoth(ctx, operation, key)
 	if err != nil {
 		return err
 	}
-	p, err := m.target(ctx, olds, news, m.identity(key))
+	p, err := c.target(ctx, olds, news, c.identity(key))
 	if err != nil {
 		return describe(m.To, operation, name, err)
 	}
-	if m.same(p.at, p.otherAt) {
-		_, err := m.From.Update(ctx, key, in)
+	if c.same(p.at, p.otherAt) {
+		_, err := m.From.Update(ctx, key, in, now)
 		return err
 	}
 	if err := undisturbed(ctx, func(ctx context.Context) error { return p.updateBoth(ctx, in) }); err != nil {
@@ -231,7 +232,7 @@ func (p pair) updateBoth(ctx context.Context, in *dynamodb.UpdateItemInput) erro
 	if err != nil {
 		return err
 	}
-	err = p.m.transact(ctx, p.update(p.truth, p.at, in, there != nil), p.update(p.other, p.otherAt, in, there != nil))
+	err = transact(ctx, p.c.Client, p.update(p.truth, p.at, in, there != nil), p.update(p.other, p.otherAt, in, there != nil))
 	if len(dynamo.FailedConditions(err)) == 0 {
 		return err
 	}
@@ -257,7 +258,7 @@ func (p pair) refusal(ctx context.Context, in *dynamodb.UpdateItemInput, there t
 }
 
 // update is one side of an update.
-func (p pair) update(t *table.Table, at place.Place, in *dynamodb.UpdateItemInput, there bool) types.TransactWriteItem {
+func (p pair) update(t side, at place.Place, in *dynamodb.UpdateItemInput, there bool) types.TransactWriteItem {
 	g, expression := p.id.There(t.PartitionKey), aws.ToString(in.UpdateExpression)
 	if !there {
 		g, expression = p.id.Absent(t.PartitionKey), p.id.Named(in)
@@ -266,7 +267,7 @@ func (p pair) update(t *table.Table, at place.Place, in *dynamodb.UpdateItemInpu
 	}
 	g = g.And(in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues)
 	return types.TransactWriteItem{Update: &types.Update{
-		TableName: &t.Name, Key: t.Raw().Key(at), UpdateExpression: &expression, ConditionExpression: g.Condition,
+		TableName: &t.Name, Key: t.raw.Key(at), UpdateExpression: &expression, ConditionExpression: g.Condition,
 		ExpressionAttributeNames: g.Names, ExpressionAttributeValues: g.Values,
 	}}
 }

@@ -91,7 +91,7 @@ func (o *Applier) Do(ctx context.Context, call Call, now time.Time,
 func (o *Applier) Decide(ctx context.Context, call Call, now time.Time,
 	decide func(context.Context) ([]types.TransactWriteItem, []byte, error),
 ) (before []byte, err error) {
-	start, try := dynamo.StartBy(ctx), &onceTry{Applier: o, call: call, id: rand.Uint64(), now: now, begin: time.Now(), decide: decide}
+	start, try := dynamo.StartBy(ctx), &onceTry{Applier: o, call: call, id: rand.Uint64(), now: now, clock: dynamo.StartClock(now), decide: decide}
 	err = dynamo.Persist(ctx, func(ctx context.Context) (err error) {
 		for i := range maxMet {
 			before, err = try.do(ctx)
@@ -124,7 +124,7 @@ type onceTry struct {
 	call   Call
 	id     uint64 // tells the call from others
 	now    time.Time
-	begin  time.Time // by the clock of this process, when now was
+	clock  dynamo.Clock
 	decide func(context.Context) ([]types.TransactWriteItem, []byte, error)
 	asked  bool // the watcher knows of the call
 }
@@ -135,7 +135,7 @@ func (t *onceTry) do(ctx context.Context) (before []byte, err error) {
 	if err != nil {
 		return t.impossible(ctx, t.call, t.now, err)
 	}
-	loads, requests := t.told.Loads(ctx, writes, t.id, t.now.Add(time.Since(t.begin)))
+	loads, requests := t.told.Loads(ctx, writes, t.id, t.clock.Now())
 	if !t.asked {
 		t.asked = true
 		requests.Tell(t.told.Watch)

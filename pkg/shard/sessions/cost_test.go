@@ -22,7 +22,7 @@ func TestWhatSessionsCost(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	client, limits := d.limited(t, limiter.Options{Partitions: 64, PartitionWCU: 100_000})
-	s := d.process(client, shardmap.Unwatched{})
+	s := d.process(client, nil)
 	lease := sessions.Lease{Group: "g", ID: "z", TTL: 10 * time.Hour, Data: data("d")}
 	type price struct{ Read, Table, Index float64 }
 	costs := func(what string, want price, do func()) {

@@ -50,7 +50,7 @@ func (d *deployment) process(client sessions.Client, watch shardmap.Watcher) *se
 	return sessions.New(client, d.names.Items, d.view(), sessions.Options{Watch: watch})
 }
 
-func (d *deployment) store() *sessions.Store { return d.process(d.client, shardmap.Unwatched{}) }
+func (d *deployment) store() *sessions.Store { return d.process(d.client, nil) }
 
 // reader returns a process of its own that reads them.
 func (d *deployment) reader(client sessions.ReaderClient) *sessions.Reader {
@@ -69,7 +69,7 @@ func (d *deployment) pin(t *testing.T, group string, n int, now time.Time, o sha
 	changer := shardmap.NewChanger(d.client, d.view(), o)
 	for range 20 {
 		_, err := changer.Pin(within(t), "S#"+group, n, shardmap.Note{By: "test", Why: "to see it"}, now)
-		if err == nil || errors.Is(err, shardmap.ErrNoChange) {
+		if err == nil {
 			return
 		}
 		if !errors.Is(err, shard.ErrUnavailable) {

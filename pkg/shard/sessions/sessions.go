@@ -55,6 +55,7 @@ import (
 	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/internal/watching"
+	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -100,9 +101,9 @@ func (l Lease) after(held Session, at time.Time) Session {
 func (l Lease) check() error {
 	switch {
 	case l.Group == "" || l.ID == "":
-		return fmt.Errorf("session %q of group %q: a name is empty", l.ID, l.Group)
+		return fmt.Errorf("%w: session %q of group %q: a name is empty", shard.ErrMisused, l.ID, l.Group)
 	case l.TTL < MinTTL || l.TTL > MaxTTL:
-		return fmt.Errorf("session %q of group %q: time to live %v: want %v to %v", l.ID, l.Group, l.TTL, MinTTL, MaxTTL)
+		return fmt.Errorf("%w: session %q of group %q: time to live %v: want %v to %v", shard.ErrMisused, l.ID, l.Group, l.TTL, MinTTL, MaxTTL)
 	}
 	return nil
 }
@@ -125,7 +126,7 @@ func New(client Client, table string, shards *shardmap.Map, o Options) *Store {
 }
 
 // Put starts or renews a session, and returns it once it is durable; else an error of kind
-// ErrThrottled or ErrUnavailable. Repeating a call is harmless: it renews.
+// ErrThrottled or ErrUnavailable, or ErrMisused for a lease out of bounds. Repeating a call is harmless: it renews.
 func (s *Store) Put(ctx context.Context, l Lease, now time.Time) (put Session, err error) {
 	if err := l.check(); err != nil {
 		return Session{}, err
@@ -168,7 +169,8 @@ func (s *Store) End(ctx context.Context, group, id string, now time.Time) error 
 	return nil
 }
 
-// EndTransact returns End's write as an action of a transaction.
+// EndTransact returns End's write as an action of a transaction. It is the same at any time, and
+// reads nothing for it.
 func (s *Store) EndTransact(group, id string) types.TransactWriteItem {
 	return types.TransactWriteItem{Delete: s.deletion(group, id)}
 }

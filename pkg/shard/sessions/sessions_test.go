@@ -119,11 +119,11 @@ func TestLeasesAreChecked(t *testing.T) {
 		{Group: "", ID: "x", TTL: time.Hour}, {Group: "g", ID: "", TTL: time.Hour},
 		{Group: "g", ID: "x", TTL: time.Second - 1}, {Group: "g", ID: "x", TTL: sessions.MaxTTL + 1}, {Group: "g", ID: "x"},
 	} {
-		if _, err := s.Put(within(t), l, later); err == nil {
-			t.Errorf("%+v was taken", l)
+		if _, err := s.Put(within(t), l, later); !errors.Is(err, shard.ErrMisused) {
+			t.Errorf("%+v: %v", l, err)
 		}
-		if _, _, err := s.PutTransact(within(t), l, later); err == nil {
-			t.Errorf("%+v was taken in a transaction", l)
+		if _, _, err := s.PutTransact(within(t), l, later); !errors.Is(err, shard.ErrMisused) {
+			t.Errorf("%+v in a transaction: %v", l, err)
 		}
 	}
 }
@@ -316,7 +316,7 @@ func TestWritersOfOneSession(t *testing.T) {
 		d.pin(t, "g", count, now, shardmap.ChangerOptions{})
 		var wg sync.WaitGroup
 		for w := range 4 {
-			s := d.process(client, shardmap.Unwatched{})
+			s := d.process(client, nil)
 			wg.Go(func() {
 				for i := range 4 {
 					err := insist(t, func(ctx context.Context) error {

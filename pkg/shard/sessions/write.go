@@ -3,7 +3,6 @@ package sessions
 import (
 	"context"
 	"fmt"
-	"hash/maphash"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -22,27 +21,21 @@ type call struct {
 	request shardmap.Request
 	group   string
 	id      string
-	began   time.Time // by this machine's clock
+	clock   dynamo.Clock
 }
-
-var seed = maphash.MakeSeed()
 
 // call begins one, and tells the watcher.
 func (s *Store) call(group, id string, now time.Time) *call {
-	c := &call{Store: s, group: group, id: id, began: time.Now().Round(0)}
-	c.request = shardmap.Request{Key: Key(group), ID: maphash.String(seed, id), At: now}
+	c := &call{Store: s, group: group, id: id, clock: dynamo.StartClock(now)}
+	c.request = shardmap.Request{Key: Key(group), ID: watching.Hash(id), At: now}
 	s.watch.Requested(c.request)
 	return c
 }
 
-// now is the call's time, later by what it has taken. It is by the wall clock: that of a
-// frozen process stands still otherwise.
-func (c *call) now() time.Time { return c.request.At.Add(time.Now().Round(0).Sub(c.began)) }
-
 // put makes one attempt: most sessions are active or new. One that has ended and is still
 // there begins anew.
 func (c *call) put(ctx context.Context, l Lease) (Session, error) {
-	at := c.now()
+	at := c.clock.Now()
 	n, entry := c.place(ctx, l.Group, l.ID, at)
 	attempt := shardmap.Attempt{Key: c.request.Key, Request: c.request.ID, Entry: entry, Shard: n, At: at}
 	for _, u := range []*types.Update{c.renew(l, n, at), c.start(l, n, at)} {
@@ -62,7 +55,7 @@ func (c *call) put(ctx context.Context, l Lease) (Session, error) {
 
 // end makes one attempt.
 func (c *call) end(ctx context.Context) error {
-	at := c.now()
+	at := c.clock.Now()
 	n, entry := c.place(ctx, c.group, c.id, at)
 	_, err := c.client.DeleteItem(ctx, dynamo.DeleteInput(c.deletion(c.group, c.id)), dynamo.NoRetry)
 	watching.Tell(ctx, c.watch, shardmap.Attempt{Key: c.request.Key, Request: c.request.ID, Entry: entry, Shard: n, At: at}, err, dynamo.IndexKeyRange)
@@ -93,7 +86,7 @@ func (s *Store) update(l Lease, n int, at time.Time, condition, started, otherwi
 	u := &types.Update{
 		TableName: &s.table, Key: itemKey(l.Group, l.ID), ConditionExpression: &condition,
 		ExpressionAttributeValues: item{
-			":now": dynamo.Number(at.UnixMilli()), ":ends": dynamo.Number(ends.UnixMilli()), ":expires": dynamo.Number(ceilSecond(ends)),
+			":now": dynamo.Number(at.UnixMilli()), ":ends": dynamo.Number(ends.UnixMilli()), ":expires": dynamo.Number(shard.Expiry(at, l.TTL)),
 			":shard": dynamo.String(schema.SessionShardKey(l.Group, n)),
 		},
 	}
@@ -121,6 +114,3 @@ func unchanged(u *types.Update, held Session) *types.Update {
 	}
 	return u
 }
-
-// ceilSecond is a time in Unix seconds, rounded up.
-func ceilSecond(t time.Time) int64 { return t.Add(time.Second - 1).Unix() }

@@ -10,23 +10,24 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/setup"
 )
 
-// A program says so whenever it starts: what is there stays.
+// A program says so whenever it starts: what is there stays. Counters and events take two tables.
 func ExampleCreate() {
 	ctx, client := context.Background(), enginetest.ForExamples()
 	for range 2 {
-		fmt.Println(setup.Create(ctx, client, "hotshard-"))
+		fmt.Println(setup.Create(ctx, client, setup.Names{Items: "shop", ShardMap: "shop-shards"}))
 	}
 	list, err := client.ListTables(ctx, &dynamodb.ListTablesInput{})
 	fmt.Println(list.TableNames, err)
 	// Output:
 	// <nil>
 	// <nil>
-	// [hotshard-heat hotshard-items hotshard-rollups hotshard-shard-map] <nil>
+	// [shop shop-shards] <nil>
 }
 
 // The tables of hotshard's form, in a program that makes them itself.
 func ExampleTables() {
-	for _, table := range setup.Tables("hotshard-") {
+	names := setup.WithPrefix("hotshard-")
+	for _, table := range setup.Tables(names) {
 		var keys []string
 		for _, key := range table.KeySchema {
 			keys = append(keys, *key.AttributeName)
@@ -36,7 +37,7 @@ func ExampleTables() {
 		}
 		fmt.Println(*table.TableName, keys)
 	}
-	for _, expiry := range setup.Expiry("hotshard-") {
+	for _, expiry := range setup.Expiry(names) {
 		fmt.Println(*expiry.TableName, *expiry.TimeToLiveSpecification.AttributeName)
 	}
 	// Output:

@@ -2,6 +2,7 @@ package setup
 
 import (
 	"context"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
@@ -14,13 +15,31 @@ type Client interface {
 	tableinput.Client
 }
 
+// Names are the names of hotshard's four tables. A table whose name is "" is left out: without
+// hotshard's functions nobody writes those of rollups and heat.
+type Names struct {
+	Items    string // counters, events, boards, sessions, limits and the markers of once
+	Rollups  string // what counters.Summaries reads
+	ShardMap string // what a shardmap.Map reads
+	Heat     string // what the detector counted
+}
+
+// WithPrefix returns the names that hotshard's programs go by: <prefix>items, <prefix>rollups,
+// <prefix>shard-map and <prefix>heat.
+func WithPrefix(prefix string) Names { return Names(schema.NamesFor(prefix)) }
+
+// tables are those that have a name.
+func (n Names) tables() []schema.Table {
+	return slices.DeleteFunc(schema.Tables(schema.Names(n)), func(t schema.Table) bool { return t.Name == "" })
+}
+
 // Create makes the tables of [Tables], waits until they can be used, and turns their expiry on.
 // Of one that is there already nothing else is changed; it is an error when its keys, its indexes,
 // its stream or the attribute of its expiry are others. So programs may call it whenever they
 // start, also at the same time. Expiry that is being turned off stays so: until that is done, AWS
 // refuses to turn it on. A later call does.
-func Create(ctx context.Context, client Client, prefix string) error {
-	for _, t := range schema.Tables(schema.NamesFor(prefix)) {
+func Create(ctx context.Context, client Client, names Names) error {
+	for _, t := range names.tables() {
 		if err := tableinput.Make(ctx, client, t); err != nil {
 			return err
 		}
@@ -28,21 +47,15 @@ func Create(ctx context.Context, client Client, prefix string) error {
 	return nil
 }
 
-// Tables says how hotshard's four tables are made, on demand:
+// Tables says how hotshard's tables are made, on demand. All have the keys pk and sk, of type S.
+// That of the items has a stream of new and old images, the index by_rank of board_shard and
+// rank_key, and the index by_group of session_shard and sk, all of type S, too.
 //
-//	<prefix>items      pk, sk; a stream of new and old images; index by_rank of
-//	                   board_shard, rank_key, index by_group of session_shard, sk.
-//	                   Counters, events, boards, sessions, limits and the markers of once
-//	<prefix>rollups    pk, sk. What counters.Summaries reads
-//	<prefix>shard-map  pk, sk. What a shardmap.Map reads
-//	<prefix>heat       pk, sk. What the detector counted
-//
-// All keys are of type S. Items expire by expires_at, which [Expiry] turns on. Without
-// hotshard's functions nobody reads the stream, and the tables of rollups and heat stay
-// empty: leave them out if you like.
-func Tables(prefix string) []*dynamodb.CreateTableInput {
+// Items expire by expires_at, which [Expiry] turns on. Without hotshard's functions nobody reads
+// the stream.
+func Tables(names Names) []*dynamodb.CreateTableInput {
 	var list []*dynamodb.CreateTableInput
-	for _, t := range schema.Tables(schema.NamesFor(prefix)) {
+	for _, t := range names.tables() {
 		list = append(list, tableinput.Create(t))
 	}
 	return list
@@ -50,9 +63,9 @@ func Tables(prefix string) []*dynamodb.CreateTableInput {
 
 // Expiry says how expiry is turned on for the tables of [Tables], once they are active.
 // Without it all is right, but nothing is cleared up.
-func Expiry(prefix string) []*dynamodb.UpdateTimeToLiveInput {
+func Expiry(names Names) []*dynamodb.UpdateTimeToLiveInput {
 	var list []*dynamodb.UpdateTimeToLiveInput
-	for _, t := range schema.Tables(schema.NamesFor(prefix)) {
+	for _, t := range names.tables() {
 		if in := tableinput.Expiry(t); in != nil {
 			list = append(list, in)
 		}

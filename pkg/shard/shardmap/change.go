@@ -102,26 +102,35 @@ func (c *Changer) ShrinkFrom(ctx context.Context, seen Entry, count int, note No
 }
 
 // Pin sets the shard count of a base key ahead of a known peak. The controller
-// leaves it alone until Unpin.
+// leaves it alone until Unpin. A key that is pinned at this count stays as it is.
 func (c *Changer) Pin(ctx context.Context, key string, count int, note Note, now time.Time) (Entry, error) {
-	return c.change(ctx, key, now, func(e Entry, now time.Time) (Entry, error) {
+	return asAsked(c.change(ctx, key, now, func(e Entry, now time.Time) (Entry, error) {
 		if e.Pinned && count == e.History.Newest() {
 			return e, ErrNoChange
 		}
 		e.Pinned = true
 		return c.step(e, count, note, now)
-	})
+	}))
 }
 
-// Unpin hands the shard count of a base key back to the controller.
+// Unpin hands the shard count of a base key back to the controller. A key that is not pinned
+// stays as it is.
 func (c *Changer) Unpin(ctx context.Context, key string, note Note, now time.Time) (Entry, error) {
-	return c.change(ctx, key, now, func(e Entry, now time.Time) (Entry, error) {
+	return asAsked(c.change(ctx, key, now, func(e Entry, now time.Time) (Entry, error) {
 		if !e.Pinned {
 			return e, ErrNoChange
 		}
 		e.Pinned = false
 		return c.step(e, e.History.Newest(), note, now)
-	})
+	}))
+}
+
+// asAsked takes a key that needs no change for one that was changed.
+func asAsked(e Entry, err error) (Entry, error) {
+	if errors.Is(err, ErrNoChange) {
+		err = nil
+	}
+	return e, err
 }
 
 // automatic is a step that no person asked for.
@@ -135,7 +144,7 @@ func (c *Changer) automatic(e Entry, count int, note Note, now time.Time) (Entry
 // step returns the entry after a change at now.
 func (c *Changer) step(e Entry, count int, note Note, now time.Time) (Entry, error) {
 	if count < 1 || count > shard.MaxShards {
-		return e, fmt.Errorf("shard count %d: want 1 to %d", count, shard.MaxShards)
+		return e, fmt.Errorf("%w: shard count %d: want 1 to %d", shard.ErrMisused, count, shard.MaxShards)
 	}
 	at := now.Add(c.lead + time.Millisecond - 1).Round(0).Truncate(time.Millisecond).UTC()
 	if last := e.Effective(); !at.After(last) {

@@ -154,12 +154,12 @@ func TestPins(t *testing.T) {
 	if _, err := c.ShrinkFrom(wingtest.Within(t), entry, 2, wingtest.Note, now); !errors.Is(err, shardmap.ErrPinned) {
 		t.Errorf("shrinking a pinned key: %v", err)
 	}
-	if _, err := c.Pin(wingtest.Within(t), "E#e", 8, wingtest.Note, now); !errors.Is(err, shardmap.ErrNoChange) {
+	if again, err := c.Pin(wingtest.Within(t), "E#e", 8, wingtest.Note, now); err != nil || again.Version != entry.Version {
 		t.Errorf("the same pin: %v", err)
 	}
 	for _, bad := range []int{0, -1, 1001} {
-		if _, err := c.Pin(wingtest.Within(t), "E#e", bad, wingtest.Note, now); err == nil {
-			t.Errorf("%d write shards", bad)
+		if _, err := c.Pin(wingtest.Within(t), "E#e", bad, wingtest.Note, now); !errors.Is(err, shard.ErrMisused) {
+			t.Errorf("%d write shards: %v", bad, err)
 		}
 	}
 	if entry, err = c.Unpin(wingtest.Within(t), "E#e", wingtest.Note, now); err != nil || entry.Pinned || entry.History.Newest() != 8 {

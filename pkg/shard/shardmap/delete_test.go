@@ -118,7 +118,7 @@ func TestForgetInSteps(t *testing.T) {
 	if err != nil || gone.Most() != 1 || gone.Version <= entry.Version {
 		t.Errorf("forgotten: %+v, %v", gone, err)
 	}
-	if list, err := c.Entries(wingtest.Within(t), now); err != nil || len(list) != 0 {
+	if list, err := c.Entries(wingtest.Within(t)); err != nil || len(list) != 0 {
 		t.Errorf("listed: %+v, %v", list, err)
 	}
 	wingtest.Insist(t, func() error { _, err := c.GrowFrom(wingtest.Within(t), gone, 5, wingtest.Note, now); return err })

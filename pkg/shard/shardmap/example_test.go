@@ -19,15 +19,14 @@ func ExampleMap() {
 	orders := table.Table{
 		Client: client, Name: "hotshard-items", PartitionKey: "pk", SortKey: "sk",
 		Shards: table.Namespace{Prefix: "orders/", Counts: shards}, Layout: table.RandomSuffix{},
-		Now: func() time.Time { return now },
 	}
-	fmt.Println(orders.Put(ctx, table.Item{"pk": wingtest.Str("acme"), "sk": wingtest.Str("before")}))
+	fmt.Println(orders.Put(ctx, table.Item{"pk": wingtest.Str("acme"), "sk": wingtest.Str("before")}, now))
 	changer := wingtest.Patient(shardmap.NewChanger(client, shards, shardmap.ChangerOptions{}))
 	entry, err := changer.Pin(ctx, "orders/acme", 20, shardmap.Note{By: "me", Why: "a sale"}, now)
 	fmt.Println(entry.History.Newest(), err)
 	now = entry.Effective() // LeadTime later: all programs know of it by then
-	fmt.Println(orders.Put(ctx, table.Item{"pk": wingtest.Str("acme"), "sk": wingtest.Str("with twenty")}))
-	fmt.Println(orders.Count(ctx, "acme", table.Span{}))
+	fmt.Println(orders.Put(ctx, table.Item{"pk": wingtest.Str("acme"), "sk": wingtest.Str("with twenty")}, now))
+	fmt.Println(orders.Count(ctx, "acme", table.Span{}, now))
 	// Output:
 	// <nil>
 	// 20 <nil>

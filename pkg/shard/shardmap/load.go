@@ -40,10 +40,10 @@ func (m *Map) newLoad(now time.Time) *mapLoad {
 }
 
 // partQueries are the queries of all keys.
-func (m *Map) partQueries() (list []*dynamodb.QueryInput) {
+func (s stored) partQueries() (list []*dynamodb.QueryInput) {
 	for n := range schema.MapParts {
 		list = append(list, &dynamodb.QueryInput{
-			TableName: &m.table, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("pk = :part"),
+			TableName: &s.table, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("pk = :part"),
 			ExpressionAttributeValues: dynamo.Item{":part": dynamo.String(schema.MapPart(n))},
 		})
 	}
@@ -72,14 +72,14 @@ func (m *Map) load(ctx context.Context, now time.Time) error {
 }
 
 // readParts reads what is left of a load, side by side.
-func (m *Map) readParts(ctx context.Context, l *mapLoad) error {
+func (s stored) readParts(ctx context.Context, l *mapLoad) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for n, input := range l.parts {
 		if input == nil {
 			continue
 		}
 		group.Go(func() error {
-			for page, err := range dynamo.Pages(ctx, m.patient(pageTime), input) {
+			for page, err := range dynamo.Pages(ctx, s.patient(pageTime), input) {
 				if err != nil {
 					return err
 				}
@@ -107,12 +107,12 @@ func ownKey(part int, it dynamo.Item) (key string, ok bool) {
 
 // Entries reads all the entries there are, past the view, in no order, without those
 // that can't be read and those of keys that were deleted.
-func (m *Map) Entries(ctx context.Context, _ time.Time) ([]Entry, error) {
+func (s stored) Entries(ctx context.Context) ([]Entry, error) {
 	found := make([][]Entry, schema.MapParts)
 	group, ctx := errgroup.WithContext(ctx)
-	for n, input := range m.partQueries() {
+	for n, input := range s.partQueries() {
 		group.Go(func() error {
-			for it, err := range dynamo.Items(ctx, m.patient(pageTime), input) {
+			for it, err := range dynamo.Items(ctx, s.patient(pageTime), input) {
 				if err != nil {
 					return err
 				}

@@ -64,10 +64,10 @@ func TestForeignItems(t *testing.T) {
 		f.Put(dynamo.Key("junk", "junk"))
 		m := New(f, "m", Options{})
 		entry, err := m.Lookup(t.Context(), "C#k", time.Now())
-		if err != nil || entry.History.Newest() != 16 || m.Partitions(time.Now()) != FewPartitions {
-			t.Errorf("%+v, %v, %d partitions", entry, err, m.Partitions(time.Now()))
+		if err != nil || entry.History.Newest() != 16 || m.Partitions() != FewPartitions {
+			t.Errorf("%+v, %v, %d partitions", entry, err, m.Partitions())
 		}
-		if list, err := m.Entries(t.Context(), time.Now()); err != nil || len(list) != 1 {
+		if list, err := m.Entries(t.Context()); err != nil || len(list) != 1 {
 			t.Errorf("%+v, %v", list, err)
 		}
 	})
@@ -128,8 +128,8 @@ func TestPartitionsAreNoted(t *testing.T) {
 			if err := c.NotePartitions(t.Context(), step.n, time.Now()); err != nil {
 				t.Fatal(err)
 			}
-			if err := m.Load(t.Context(), time.Now()); err != nil || m.Partitions(time.Now()) != step.want {
-				t.Errorf("%+v: %d, %v", step, m.Partitions(time.Now()), err)
+			if err := m.Load(t.Context(), time.Now()); err != nil || m.Partitions() != step.want {
+				t.Errorf("%+v: %d, %v", step, m.Partitions(), err)
 			}
 		}
 		for _, bad := range []int{0, -1, maxPartitions + 1} {

@@ -58,8 +58,7 @@ const (
 // Ages are by the wall clock, since a frozen process's monotonic clock stands
 // still.
 type Map struct {
-	client  Client
-	table   string
+	stored
 	options Options
 	times   mapTimes
 	maxKeys int
@@ -86,7 +85,7 @@ func New(client Client, table string, o Options) *Map {
 
 func newMap(client Client, table string, o Options, maxKeys int) *Map {
 	return &Map{
-		client: client, table: table, options: o.withDefaults(), times: soundTimes, maxKeys: maxKeys, view: &view{},
+		stored: stored{client, table}, options: o.withDefaults(), times: soundTimes, maxKeys: maxKeys, view: &view{},
 		rest: memo.New[looked](maxKeys),
 	}
 }
@@ -221,4 +220,4 @@ func (m *Map) adopt(entry Entry, there bool, now time.Time) {
 
 // Partitions returns how many partitions the items table has, as was noted last when
 // the view was renewed; FewPartitions without a note.
-func (m *Map) Partitions(time.Time) int { return m.current().noted() }
+func (m *Map) Partitions() int { return m.current().noted() }

@@ -13,18 +13,24 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
+// stored is the shard map as its table has it: what is read of it past any view.
+type stored struct {
+	client Client
+	table  string
+}
+
 // follow takes over what the log says from a time on, and the note of partitions, which
 // stands at its end.
-func (m *Map) follow(ctx context.Context, v *view, from time.Time) error {
-	changes := dynamo.Items(ctx, m.patient(callTime), &dynamodb.QueryInput{
-		TableName: &m.table, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("pk = :log AND sk >= :from"),
+func (s stored) follow(ctx context.Context, v *view, from time.Time) error {
+	changes := dynamo.Items(ctx, s.patient(callTime), &dynamodb.QueryInput{
+		TableName: &s.table, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("pk = :log AND sk >= :from"),
 		ExpressionAttributeValues: dynamo.Item{
 			":log": dynamo.String(schema.MapLog), ":from": dynamo.String(from.UTC().Format(schema.TimeLayout)),
 		},
 	})
 	for it, err := range changes {
 		if err == nil {
-			err = m.hear(ctx, v, it)
+			err = s.hear(ctx, v, it)
 		}
 		if err != nil {
 			return fmt.Errorf("reading the changes of the shard map: %w", err)
@@ -34,7 +40,7 @@ func (m *Map) follow(ctx context.Context, v *view, from time.Time) error {
 }
 
 // hear takes over one item of the log. What somebody else has put there says nothing.
-func (m *Map) hear(ctx context.Context, v *view, it dynamo.Item) error {
+func (s stored) hear(ctx context.Context, v *view, it dynamo.Item) error {
 	if dynamo.Text(it, schema.SK) == schema.MapNote {
 		if n, err := dynamo.Integer(it, attrNoted); err == nil {
 			v.note(int(n))
@@ -46,7 +52,7 @@ func (m *Map) hear(ctx context.Context, v *view, it dynamo.Item) error {
 		return nil
 	}
 	if change.fault != nil {
-		return m.lookAgain(ctx, v, change)
+		return s.lookAgain(ctx, v, change)
 	}
 	v.learn(change)
 	return nil
@@ -54,11 +60,11 @@ func (m *Map) hear(ctx context.Context, v *view, it dynamo.Item) error {
 
 // lookAgain reads the item of a key whose change does not say all, or can't be read.
 // What the view has of it is no longer so; the item may be readable, or newer.
-func (m *Map) lookAgain(ctx context.Context, v *view, change Entry) error {
+func (s stored) lookAgain(ctx context.Context, v *view, change Entry) error {
 	if held, ok, _ := v.find(change.Key); ok && change.Version > 0 && !change.newer(held) {
 		return nil
 	}
-	it, err := m.get(ctx, change.Key)
+	it, err := s.get(ctx, change.Key)
 	if err != nil {
 		return fmt.Errorf("reading %q: %w", change.Key, err)
 	}
@@ -68,11 +74,11 @@ func (m *Map) lookAgain(ctx context.Context, v *view, change Entry) error {
 
 // Read reads one key's item, consistently and past the view. A key that is not in
 // the map has an entry with no history. It costs a read unit for 4 KB.
-func (m *Map) Read(ctx context.Context, key string) (Entry, error) {
+func (s stored) Read(ctx context.Context, key string) (Entry, error) {
 	if err := usable(key); err != nil {
 		return Entry{}, err
 	}
-	it, err := m.get(ctx, key)
+	it, err := s.get(ctx, key)
 	if err != nil || it == nil {
 		return Entry{Key: key}, err
 	}
@@ -88,21 +94,21 @@ const (
 // maxSortKey is DynamoDB's bound: what is longer is no key of the map.
 const maxSortKey = 1024
 
-func (m *Map) get(ctx context.Context, key string) (it dynamo.Item, err error) {
+func (s stored) get(ctx context.Context, key string) (it dynamo.Item, err error) {
 	err = dynamo.Persist(ctx, func(ctx context.Context) error {
-		it, err = m.getOnce(ctx, key)
+		it, err = s.getOnce(ctx, key)
 		return err
 	})
 	return it, err
 }
 
-func (m *Map) getOnce(ctx context.Context, key string) (it dynamo.Item, err error) {
+func (s stored) getOnce(ctx context.Context, key string) (it dynamo.Item, err error) {
 	if len(key) > maxSortKey {
 		return nil, nil
 	}
 	err = promptly(ctx, callTime, func(ctx context.Context) error {
-		out, err := m.client.GetItem(ctx, &dynamodb.GetItemInput{
-			TableName: &m.table, Key: mapKey(key), ConsistentRead: aws.Bool(true),
+		out, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{
+			TableName: &s.table, Key: mapKey(key), ConsistentRead: aws.Bool(true),
 		}, dynamo.NoRetry)
 		if err == nil {
 			it = out.Item
@@ -113,8 +119,8 @@ func (m *Map) getOnce(ctx context.Context, key string) (it dynamo.Item, err erro
 }
 
 // patient is the client whose queries are repeated, each attempt within a while.
-func (m *Map) patient(each time.Duration) dynamo.Querier {
-	return dynamo.Persistent(prompt{m.client, each})
+func (s stored) patient(each time.Duration) dynamo.Querier {
+	return dynamo.Persistent(prompt{s.client, each})
 }
 
 // prompt is a client whose queries are cut off after a while.

@@ -43,12 +43,3 @@ const (
 	OverLimit                 // refused by the limit of the write shard's partition, of the table or an index
 	Conflicted                // refused since a transaction had the item in its hands
 )
-
-// Unwatched is a Watcher that does nothing, which a nil Watcher stands for, too.
-type Unwatched struct{}
-
-// Requested does nothing.
-func (Unwatched) Requested(Request) {}
-
-// Attempted does nothing.
-func (Unwatched) Attempted(context.Context, Attempt) {}

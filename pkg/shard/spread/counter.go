@@ -19,14 +19,15 @@ import (
 // of the count adds meanwhile are Unknown; those of the count at the begin are judged.
 //
 // It costs two strongly consistent reads of each write shard, and two of the map's item.
-func (r *Reader) Counter(ctx context.Context, name string, watch time.Duration) (Result, error) {
+func (r *Reader) Counter(ctx context.Context, name string, watch time.Duration, now time.Time) (Result, error) {
 	base := schema.BaseKey{Type: schema.Counter, Name: name}
 	fault := func(err error) error { return fmt.Errorf("watching counter %q: %w", name, err) }
 	entry, err := r.shards.Read(ctx, base.String())
 	if err != nil {
 		return Result{}, fault(err)
 	}
-	from := time.Now().UTC()
+	clock := dynamo.StartClock(now.UTC())
+	from := clock.Now()
 	before, err := r.revs(ctx, base, entry.Most())
 	if err != nil {
 		return Result{}, fault(err)
@@ -36,7 +37,7 @@ func (r *Reader) Counter(ctx context.Context, name string, watch time.Duration) 
 		return Result{}, fault(ctx.Err())
 	case <-time.After(watch):
 	}
-	to := time.Now().UTC()
+	to := clock.Now()
 	later, err := r.shards.Read(ctx, base.String())
 	if err != nil {
 		return Result{}, fault(err)
@@ -46,7 +47,7 @@ func (r *Reader) Counter(ctx context.Context, name string, watch time.Duration) 
 		return Result{}, fault(err)
 	}
 	before = append(before, make([]*big.Int, len(after)-len(before))...)
-	counts, unknown := writesBetween(before, after, time.Since(from))
+	counts, unknown := writesBetween(before, after, clock.Now().Sub(from))
 	spread := spreadOver(counts, entry.History.Newest())
 	spread.From, spread.To, spread.Unknown = from, to, unknown
 	return spread, nil

@@ -115,7 +115,7 @@ func TestSpreadOfACounter(t *testing.T) {
 	watched := make(chan outcome)
 	reads := &stagedClient{Client: d.Client, read: make(chan struct{}), raised: make(chan struct{})}
 	go func() {
-		s, err := spread.NewReader(reads, d.Names.Items, d.Shards).Counter(t.Context(), "hits", time.Millisecond)
+		s, err := spread.NewReader(reads, d.Names.Items, d.Shards).Counter(t.Context(), "hits", time.Millisecond, wingtest.Later)
 		watched <- outcome{s, err}
 	}()
 	select {

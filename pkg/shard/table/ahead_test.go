@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/wingtest"
@@ -15,40 +16,42 @@ import (
 // TestAheadOfAChange: with a count that changes, an item may not lie so far ahead
 // that the count at its time is not known yet.
 func TestAheadOfAChange(t *testing.T) {
-	sharded := table.Table{
-		Client: &shaky{}, Name: "orders", PartitionKey: "customer", SortKey: "placed", Shards: &wingtest.Steps{},
-		Layout: table.TimeBuckets{Bucket: shard.Day}, Now: func() time.Time { return wingtest.Epoch },
-	}
-	item := func(ahead time.Duration) table.Item {
-		return table.Item{"customer": wingtest.Str("a"), "placed": wingtest.Str(shard.Millis.Format(wingtest.Epoch.Add(ahead)))}
-	}
-	if err := sharded.Put(t.Context(), item(shardmap.MaxAhead)); err != nil {
-		t.Error(err)
-	}
-	if err := sharded.Put(t.Context(), item(shardmap.MaxAhead+time.Millisecond)); !errors.Is(err, shard.ErrMisused) {
-		t.Error(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		sharded := table.Table{
+			Client: &shaky{}, Name: "orders", PartitionKey: "customer", SortKey: "placed", Shards: &wingtest.Steps{},
+			Layout: table.TimeBuckets{Bucket: shard.Day},
+		}
+		item := func(ahead time.Duration) table.Item {
+			return table.Item{"customer": wingtest.Str("a"), "placed": wingtest.Str(shard.Millis.Format(wingtest.Epoch.Add(ahead)))}
+		}
+		if err := sharded.Put(t.Context(), item(shardmap.MaxAhead), wingtest.Epoch); err != nil {
+			t.Error(err)
+		}
+		if err := sharded.Put(t.Context(), item(shardmap.MaxAhead+time.Millisecond), wingtest.Epoch); !errors.Is(err, shard.ErrMisused) {
+			t.Error(err)
+		}
+	})
 }
 
 // slow is a shard map whose look-ups take eight seconds, and say what was at their begin.
-type slow struct{ clock *time.Time }
+type slow struct{}
 
-func (s slow) Lookup(context.Context, string, time.Time) (shardmap.Entry, error) {
-	*s.clock = s.clock.Add(8 * time.Second)
+func (slow) Lookup(context.Context, string, time.Time) (shardmap.Entry, error) {
+	time.Sleep(8 * time.Second)
 	return shardmap.Entry{}, nil
 }
 
 // TestAheadAtTheBegin: how far ahead an item is counts from before the look-up.
 func TestAheadAtTheBegin(t *testing.T) {
-	for _, layout := range []table.Layout{table.CalculatedSuffix{Time: table.SortTime("placed", "")}, table.TimeBuckets{Bucket: shard.Day, By: "placed"}} {
-		clock := wingtest.Epoch
-		sharded := table.Table{
-			Client: &shaky{}, Name: "orders", PartitionKey: "customer", SortKey: "placed", Layout: layout,
-			Shards: slow{&clock}, Now: func() time.Time { return clock },
+	synctest.Test(t, func(t *testing.T) {
+		for _, layout := range []table.Layout{table.CalculatedSuffix{Time: table.SortTime("placed", "")}, table.TimeBuckets{Bucket: shard.Day, By: "placed"}} {
+			sharded := table.Table{
+				Client: &shaky{}, Name: "orders", PartitionKey: "customer", SortKey: "placed", Layout: layout, Shards: slow{},
+			}
+			it := table.Item{"customer": wingtest.Str("a"), "placed": wingtest.Str(shard.Millis.Format(wingtest.Epoch.Add(9 * time.Second)))}
+			if err := sharded.Put(t.Context(), it, wingtest.Epoch); !errors.Is(err, shard.ErrMisused) {
+				t.Errorf("%T: %v", layout, err)
+			}
 		}
-		it := table.Item{"customer": wingtest.Str("a"), "placed": wingtest.Str(shard.Millis.Format(wingtest.Epoch.Add(12 * time.Second)))}
-		if err := sharded.Put(t.Context(), it); !errors.Is(err, shard.ErrMisused) {
-			t.Errorf("%T: %v", layout, err)
-		}
-	}
+	})
 }

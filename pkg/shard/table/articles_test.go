@@ -140,7 +140,7 @@ func TestArticles(t *testing.T) {
 func checkArticle(t *testing.T, a article, sharded *table.Table, s table.Span, stored map[string]table.Item) {
 	t.Helper()
 	missing := maps.Clone(stored)
-	for it, err := range sharded.Query(t.Context(), a.read, s) {
+	for it, err := range sharded.Query(t.Context(), a.read, s, wingtest.Epoch) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -150,12 +150,12 @@ func checkArticle(t *testing.T, a article, sharded *table.Table, s table.Span, s
 		if a.random {
 			continue
 		}
-		got, err := sharded.Get(t.Context(), table.Item{"customer": it["customer"], "placed": it["placed"], "id": it["id"]})
+		got, err := sharded.Get(t.Context(), table.Item{"customer": it["customer"], "placed": it["placed"], "id": it["id"]}, wingtest.Epoch)
 		if err != nil || wingtest.Text(got["id"]) != wingtest.Text(it["id"]) {
 			t.Fatalf("%v looked up singly: %v, %v", it, got, err)
 		}
 	}
-	if n, err := sharded.Count(t.Context(), a.read, s); err != nil || n != len(stored) || len(missing) > 0 {
+	if n, err := sharded.Count(t.Context(), a.read, s, wingtest.Epoch); err != nil || n != len(stored) || len(missing) > 0 {
 		t.Errorf("%d of %d items were read, %d counted, %v; not %v", len(stored)-len(missing), len(stored), n, err, slices.Sorted(maps.Keys(missing)))
 	}
 }
@@ -181,15 +181,15 @@ func TestArticlesCounter(t *testing.T) {
 		}
 	}
 	for range 5 {
-		if err := likes.Add(t.Context(), "likes", 9); err != nil {
+		if err := likes.Add(t.Context(), "likes", 9, wingtest.Epoch); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if sum, err := likes.Sum(t.Context(), true, "likes"); err != nil || sum.Int64() != 100 {
+	if sum, err := likes.Sum(t.Context(), []string{"likes"}, wingtest.Epoch); err != nil || sum.Int64() != 100 {
 		t.Errorf("%v, %v; want 100", sum, err)
 	}
 	likes.First = -1
-	if err := likes.Add(t.Context(), "likes", 1); err == nil {
+	if err := likes.Add(t.Context(), "likes", 1, wingtest.Epoch); err == nil {
 		t.Error("a negative number of a write shard is taken")
 	}
 }
@@ -235,7 +235,7 @@ func TestRangesOfAnotherPrecision(t *testing.T) {
 func keysOf(t *testing.T, sharded *table.Table, s table.Span) (keys []string) {
 	t.Helper()
 	for {
-		page, err := sharded.Page(t.Context(), "s", s)
+		page, err := sharded.Page(t.Context(), "s", s, wingtest.Epoch)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -256,7 +256,7 @@ func TestCountedFrom(t *testing.T) {
 		Shards: table.Fixed(10), Layout: table.CalculatedSuffix{},
 	}
 	item := table.Item{"pk": wingtest.Str("a"), "sk": wingtest.Str("b")}
-	if err := sharded.Put(t.Context(), item); err == nil {
+	if err := sharded.Put(t.Context(), item, wingtest.Epoch); err == nil {
 		t.Error("a negative number of a write shard is taken")
 	}
 	sharded.First, sharded.Calculate = 1, func(_ string, n int) int { return n }
@@ -265,5 +265,5 @@ func TestCountedFrom(t *testing.T) {
 			t.Error("write shard 10 of 0 to 9 is taken")
 		}
 	}()
-	_ = sharded.Put(t.Context(), item)
+	_ = sharded.Put(t.Context(), item, wingtest.Epoch)
 }

@@ -44,12 +44,13 @@ func (b TimeBuckets) fault(t *Table) error {
 func (b TimeBuckets) found() bool           { return b.By != "" }
 func (b TimeBuckets) tells(t *Table) string { return t.tells(b.By) }
 
-func (b TimeBuckets) places(ctx context.Context, t *Table, name string, it Item) ([]place.Place, error) {
-	at, err := stamped(t, b.Stamp, it)
+func (b TimeBuckets) places(ctx context.Context, r Raw, name string, it Item) ([]place.Place, error) {
+	t := r.t
+	at, err := stamped(r, b.Stamp, it)
 	if err != nil {
 		return nil, err
 	}
-	entry, err := t.lookup(ctx, name)
+	entry, err := r.lookup(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -66,8 +67,8 @@ func (b TimeBuckets) places(ctx context.Context, t *Table, name string, it Item)
 
 func (b TimeBuckets) offset(name string) time.Duration { return bucketOffset(b.Bucket, b.Offset, name) }
 
-func (b TimeBuckets) partitions(ctx context.Context, t *Table, name string, s Span) (iter.Seq[[]partition], error) {
-	entry, err := t.lookup(ctx, name)
+func (b TimeBuckets) partitions(ctx context.Context, r Raw, name string, s Span) (iter.Seq[[]partition], error) {
+	entry, err := r.lookup(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -77,8 +78,8 @@ func (b TimeBuckets) partitions(ctx context.Context, t *Table, name string, s Sp
 	}
 	return func(yield func([]partition) bool) {
 		for w := range cut.windows(s.Desc) {
-			base := name + t.keyFormat().Separator() + w.label
-			list := t.numbered(base, entry.Shards(w.from.Add(-shardmap.Margin), w.to.Add(shardmap.Margin)))
+			base := name + r.t.keyFormat().Separator() + w.label
+			list := r.t.numbered(base, entry.Shards(w.from.Add(-shardmap.Margin), w.to.Add(shardmap.Margin)))
 			for i := range list {
 				list[i].edge = w.edge(b.Stamp, s.Desc)
 			}
@@ -120,16 +121,17 @@ func (h HybridBuckets) fault(t *Table) error {
 func (HybridBuckets) found() bool         { return true }
 func (HybridBuckets) tells(*Table) string { return "" }
 
-func (h HybridBuckets) places(ctx context.Context, t *Table, name string, it Item) ([]place.Place, error) {
+func (h HybridBuckets) places(ctx context.Context, r Raw, name string, it Item) ([]place.Place, error) {
+	t := r.t
 	prefix, err := h.prefix(t, name)
 	if err != nil {
 		return nil, err
 	}
-	at, err := stamped(t, h.Stamp, it)
+	at, err := stamped(r, h.Stamp, it)
 	if err != nil {
 		return nil, err
 	}
-	entry, err := t.lookup(ctx, h.Group)
+	entry, err := r.lookup(ctx, h.Group)
 	if err != nil {
 		return nil, err
 	}
@@ -155,12 +157,13 @@ func (h HybridBuckets) key(t *Table, n int, label string) string {
 	return strconv.Itoa(t.First+n) + t.keyFormat().Separator() + label
 }
 
-func (h HybridBuckets) partitions(ctx context.Context, t *Table, name string, s Span) (iter.Seq[[]partition], error) {
+func (h HybridBuckets) partitions(ctx context.Context, r Raw, name string, s Span) (iter.Seq[[]partition], error) {
+	t := r.t
 	prefix, err := h.prefix(t, name)
 	if err != nil {
 		return nil, err
 	}
-	entry, err := t.lookup(ctx, h.Group)
+	entry, err := r.lookup(ctx, h.Group)
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +199,8 @@ func bucketOffset(b shard.Bucket, on bool, name string) time.Duration {
 }
 
 // stamped reads the time that an item's sort key begins with.
-func stamped(t *Table, s shard.Stamp, it Item) (time.Time, error) {
+func stamped(r Raw, s shard.Stamp, it Item) (time.Time, error) {
+	t := r.t
 	if _, number := it[t.SortKey].(*types.AttributeValueMemberN); number != s.Number() {
 		return time.Time{}, fmt.Errorf("%w: the type of %s does not fit the stamp %q", shard.ErrMisused, t.SortKey, string(s))
 	}
@@ -205,5 +209,5 @@ func stamped(t *Table, s shard.Stamp, it Item) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, fmt.Errorf("%w: %s: %w", shard.ErrMisused, t.SortKey, err)
 	}
-	return at, t.notAhead(at)
+	return at, r.notAhead(at)
 }

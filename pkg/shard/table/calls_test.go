@@ -73,11 +73,11 @@ func TestCallsWithAFixedCount(t *testing.T) {
 			sort := shard.Millis.Key(at, "#", fmt.Sprint(i))
 			key, place := table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str(sort)}, c.place(sort)
 			counted.reset()
-			_, getErr := sharded.Get(t.Context(), key)
+			_, getErr := sharded.Get(t.Context(), key, wingtest.Epoch)
 			_, updateErr := sharded.Update(t.Context(), key, &dynamodb.UpdateItemInput{
 				UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: table.Item{":one": wingtest.Num(1)},
-			})
-			if err := errors.Join(updateErr, sharded.Delete(t.Context(), key)); err != nil || !errors.Is(getErr, shard.ErrNotFound) {
+			}, wingtest.Epoch)
+			if err := errors.Join(updateErr, sharded.Delete(t.Context(), key, wingtest.Epoch)); err != nil || !errors.Is(getErr, shard.ErrNotFound) {
 				t.Fatal(name, err, getErr)
 			}
 			for what, got := range map[string]map[string]int{"get": counted.gets, "update": counted.updates, "delete": counted.deletes} {

@@ -81,7 +81,6 @@ func newWorld(t *testing.T, r *rapid.T, client *dynamodb.Client, sharded string,
 		Format: rapid.SampledFrom(s.formats).Draw(r, "format"), Shards: w.counts,
 		Layout: s.layout(bucket, w.name, rapid.Bool().Draw(r, "offset")),
 		First:  rapid.IntRange(0, 1).Draw(r, "first"),
-		Now:    func() time.Time { return w.clock },
 	}
 	if s.fixed {
 		w.table.Shards = table.Fixed(w.counts.History[0].Count)
@@ -129,7 +128,7 @@ func (w *world) write(r *rapid.T, n int) {
 	var refused []made
 	for _, m := range list {
 		group.Go(func() error {
-			err := w.table.Put(w.ctx, m.item)
+			err := w.table.Put(w.ctx, m.item, w.clock)
 			mu.Lock()
 			defer mu.Unlock()
 			if w.apart && errors.Is(err, shard.ErrMisused) {
@@ -137,7 +136,7 @@ func (w *world) write(r *rapid.T, n int) {
 				return nil
 			}
 			if w.items = append(w.items, m); err == nil && again {
-				err = w.table.Put(w.ctx, m.item)
+				err = w.table.Put(w.ctx, m.item, w.clock)
 			}
 			return errors.Join(err, w.decoy(m))
 		})
@@ -171,7 +170,7 @@ func (w *world) checkRefused(r *rapid.T, refused []made) {
 // decoy puts an item of another name with the same sort key.
 func (w *world) decoy(m made) error {
 	if w.hybrid() {
-		return w.table.Put(w.ctx, table.Item{"customer": wingtest.Str(w.another), "placed": m.item["placed"], "id": m.item["id"]})
+		return w.table.Put(w.ctx, table.Item{"customer": wingtest.Str(w.another), "placed": m.item["placed"], "id": m.item["id"]}, w.clock)
 	}
 	return nil
 }
@@ -213,7 +212,7 @@ func (w *world) check(r *rapid.T) {
 		slices.Reverse(want)
 	}
 	w.same(r, "streamed", w.stream(r, s), want)
-	if n, err := w.table.Count(w.ctx, w.name, s); err != nil || n != len(want) {
+	if n, err := w.table.Count(w.ctx, w.name, s, w.clock); err != nil || n != len(want) {
 		r.Fatalf("counted %d, %v, want %d", n, err, len(want))
 	}
 	s.Limit = rapid.IntRange(1, 20).Draw(r, "limit")
@@ -226,7 +225,7 @@ func (w *world) check(r *rapid.T) {
 
 func (w *world) stream(r *rapid.T, s table.Span) []table.Item {
 	var got []table.Item
-	for it, err := range w.table.Query(w.ctx, w.name, s) {
+	for it, err := range w.table.Query(w.ctx, w.name, s, w.clock) {
 		if err != nil {
 			r.Fatal(err)
 		}
@@ -238,7 +237,7 @@ func (w *world) stream(r *rapid.T, s table.Span) []table.Item {
 func (w *world) pages(r *rapid.T, s table.Span) []table.Item {
 	var got []table.Item
 	for {
-		page, err := w.table.Page(w.ctx, w.name, s)
+		page, err := w.table.Page(w.ctx, w.name, s, w.clock)
 		if err != nil || len(page.Items) > s.Limit {
 			r.Fatalf("a page of %d with limit %d, %v", len(page.Items), s.Limit, err)
 		}
@@ -263,7 +262,7 @@ func (w *world) same(r *rapid.T, how string, got []table.Item, want []made) {
 // checkOne finds an item singly, if the strategy can.
 func (w *world) checkOne(r *rapid.T, m made) {
 	key := table.Item{"customer": m.item["customer"], "placed": m.item["placed"], "id": m.item["id"]}
-	got, err := w.table.Get(w.ctx, key)
+	got, err := w.table.Get(w.ctx, key, w.clock)
 	if errors.Is(err, shard.ErrMisused) && !w.found {
 		return
 	}

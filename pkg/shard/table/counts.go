@@ -123,9 +123,7 @@ func (t *Table) changing() bool {
 // aheadOf is how far ahead the times of items may lie.
 func aheadOf(c Counts) time.Duration {
 	switch c := c.(type) {
-	case *shardmap.Map:
-		return c.Options().EventAhead
-	case *shardmap.Changer:
+	case interface{ Options() shardmap.Options }: // a map, or its changer
 		return c.Options().EventAhead
 	case Namespace:
 		return aheadOf(c.Counts)

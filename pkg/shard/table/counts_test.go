@@ -35,7 +35,7 @@ func TestFixedCountsAreSeenThrough(t *testing.T) {
 		"at least, of":    {table.AtLeast{N: 1}, table.RandomSuffix{}, true},
 	} {
 		sharded.Shards, sharded.Layout = c.shards, c.layout
-		if err := sharded.Put(t.Context(), it); errors.Is(err, shard.ErrMisused) != c.refuse || !c.refuse && err != nil {
+		if err := sharded.Put(t.Context(), it, wingtest.Epoch); errors.Is(err, shard.ErrMisused) != c.refuse || !c.refuse && err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -52,7 +52,7 @@ func TestFromAFixedCountToAMap(t *testing.T) {
 		w := &growing{d: d, name: fmt.Sprint("acme", i), clock: wingtest.Epoch, found: i > 0}
 		w.table = table.Table{
 			Client: d.Client, Name: wingtest.Theirs(t, d.Client, "S"), PartitionKey: "customer", SortKey: "placed",
-			Shards: table.Fixed(10), Layout: layout, Now: func() time.Time { return w.clock },
+			Shards: table.Fixed(10), Layout: layout,
 		}
 		w.step(t)
 		w.table.Shards = table.AtLeast{N: 10, Counts: shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})}
@@ -84,7 +84,7 @@ func (w *growing) step(t *testing.T) {
 	for range lane.Runs(6, 15) {
 		id := fmt.Sprintf("%05d", len(w.keys))
 		w.keys = append(w.keys, table.Item{"customer": wingtest.Str(w.name), "placed": wingtest.Str(shard.Millis.Key(w.clock, "#", id)), "id": wingtest.Str(id)})
-		if err := w.table.Put(t.Context(), w.keys[len(w.keys)-1]); err != nil {
+		if err := w.table.Put(t.Context(), w.keys[len(w.keys)-1], w.clock); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -92,14 +92,14 @@ func (w *growing) step(t *testing.T) {
 		if !w.found {
 			continue
 		}
-		if err := w.table.Put(t.Context(), key); err != nil {
+		if err := w.table.Put(t.Context(), key, w.clock); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.table.Get(t.Context(), key); err != nil {
+		if _, err := w.table.Get(t.Context(), key, w.clock); err != nil {
 			t.Fatalf("%T: %v", w.table.Layout, err)
 		}
 	}
-	got, err := w.table.Count(t.Context(), w.name, table.During(shard.Millis, wingtest.Epoch, w.clock.Add(time.Minute)))
+	got, err := w.table.Count(t.Context(), w.name, table.During(shard.Millis, wingtest.Epoch, w.clock.Add(time.Minute)), w.clock)
 	if err != nil || got != len(w.keys) {
 		t.Fatalf("%T: %d of %d, %v", w.table.Layout, got, len(w.keys), err)
 	}
@@ -115,7 +115,6 @@ func TestFloorOfAResetName(t *testing.T) {
 	sharded := table.Table{
 		Client: d.Client, Name: wingtest.Theirs(t, d.Client, "S"), PartitionKey: "customer", SortKey: "placed",
 		Shards: table.AtLeast{N: 10, Counts: view}, Layout: table.CalculatedSuffix{Time: table.SortTime("placed", "")},
-		Now: func() time.Time { return clock },
 	}
 	changer := wingtest.Patient(shardmap.NewChanger(d.Client, view, shardmap.ChangerOptions{}))
 	var keys []table.Item
@@ -126,13 +125,13 @@ func TestFloorOfAResetName(t *testing.T) {
 		}
 		clock = clock.Add(time.Minute)
 		for _, key := range keys {
-			if _, err := sharded.Get(t.Context(), key); err != nil {
+			if _, err := sharded.Get(t.Context(), key, clock); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for i := range 20 {
 			key := table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str(shard.Millis.Key(clock, "#", fmt.Sprint(i)))}
-			if err := sharded.Put(t.Context(), key); err != nil {
+			if err := sharded.Put(t.Context(), key, clock); err != nil {
 				t.Fatal(err)
 			}
 			keys = append(keys, key)

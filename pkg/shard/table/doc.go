@@ -7,8 +7,8 @@
 //		Client: client, Name: "orders", PartitionKey: "customer", SortKey: "placed",
 //		Shards: table.Fixed(10), Layout: table.RandomSuffix{},
 //	}
-//	err := orders.Put(ctx, item)
-//	for item, err := range orders.Query(ctx, "acme", table.Span{}) {
+//	err := orders.Put(ctx, item, now)
+//	for item, err := range orders.Query(ctx, "acme", table.Span{}, now) {
 //		...
 //	}
 //
@@ -18,7 +18,7 @@
 // other. A [Tally] is a counter. Package migrate changes layout, format or count while
 // programs run.
 //
-// A Table has a clock. It is safe for concurrent use; fields are not to be changed after the
+// A Table is safe for concurrent use; fields are not to be changed after the
 // first call. Calls for one read have at most 16 requests under way and leave no goroutine
 // behind. Errors say the operation and the key, unwrap to the SDK's, and are of the kinds of
 // package shard.

@@ -14,6 +14,9 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
+// now is the time of all that the examples do. Programs say time.Now().
+var now = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+
 // Writes go to a random one of ten partition keys. A read gathers all ten, in the order
 // of the sort keys; the items are as they were before sharding.
 func ExampleRandomSuffix() {
@@ -23,14 +26,14 @@ func ExampleRandomSuffix() {
 		Shards: table.Fixed(10), Layout: table.RandomSuffix{},
 	}
 	for _, at := range []string{"2026-01-05T12:00:02Z#b", "2026-01-05T12:00:01Z#a", "2026-01-05T12:00:03Z#c"} {
-		if err := orders.Put(ctx, table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str(at)}); err != nil {
+		if err := orders.Put(ctx, table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str(at)}, now); err != nil {
 			fmt.Println(err)
 		}
 	}
-	for item, err := range orders.Query(ctx, "acme", table.Span{Low: wingtest.Str("2026-01-05T12:00:02Z")}) {
+	for item, err := range orders.Query(ctx, "acme", table.Span{Low: wingtest.Str("2026-01-05T12:00:02Z")}, now) {
 		fmt.Println(wingtest.Text(item["customer"]), wingtest.Text(item["placed"]), err)
 	}
-	n, err := orders.Count(ctx, "acme", table.Span{})
+	n, err := orders.Count(ctx, "acme", table.Span{}, now)
 	fmt.Println(n, err)
 	// Output:
 	// acme 2026-01-05T12:00:02Z#b <nil>
@@ -48,16 +51,16 @@ func ExampleCalculatedSuffix() {
 	}
 	placed := shard.Millis.Key(time.Date(2026, 1, 5, 12, 0, 45, 490e6, time.UTC), "#", "order-1234")
 	key := table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str(placed), "id": wingtest.Str("order-1234")}
-	err := orders.Put(ctx, table.Item{"customer": key["customer"], "placed": key["placed"], "id": key["id"], "amount": wingtest.Num(40)})
+	err := orders.Put(ctx, table.Item{"customer": key["customer"], "placed": key["placed"], "id": key["id"], "amount": wingtest.Num(40)}, now)
 	fmt.Println(err)
 	_, err = orders.Update(ctx, key, &dynamodb.UpdateItemInput{
 		UpdateExpression: aws.String("ADD amount :more"), ExpressionAttributeValues: table.Item{":more": wingtest.Num(2)},
-	})
+	}, now)
 	fmt.Println(err)
-	item, err := orders.Get(ctx, key)
+	item, err := orders.Get(ctx, key, now)
 	fmt.Println(wingtest.Text(item["amount"]), err)
-	fmt.Println(orders.Delete(ctx, key))
-	_, err = orders.Get(ctx, key)
+	fmt.Println(orders.Delete(ctx, key, now))
+	_, err = orders.Get(ctx, key, now)
 	fmt.Println(errors.Is(err, shard.ErrNotFound))
 	// Output:
 	// <nil>
@@ -78,14 +81,14 @@ func ExampleTimeBuckets() {
 	noon := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	for i := range 5 {
 		at := shard.Millis.Format(noon.Add(time.Duration(i) * 40 * time.Minute))
-		if err := readings.Put(ctx, table.Item{"sensor": wingtest.Str("s-1"), "at": wingtest.Str(at)}); err != nil {
+		if err := readings.Put(ctx, table.Item{"sensor": wingtest.Str("s-1"), "at": wingtest.Str(at)}, now); err != nil {
 			fmt.Println(err)
 		}
 	}
 	span := table.During(shard.Millis, noon, noon.Add(2*time.Hour))
 	span.Limit = 2
 	for more := true; more; more = span.After != "" {
-		page, err := readings.Page(ctx, "s-1", span)
+		page, err := readings.Page(ctx, "s-1", span, now)
 		for _, item := range page.Items {
 			fmt.Print(wingtest.Text(item["at"])[11:16], " ")
 		}
@@ -106,11 +109,11 @@ func ExampleHybridBuckets() {
 	}
 	noon := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	for _, sensor := range []string{"s-1", "s-2"} {
-		if err := readings.Put(ctx, table.Item{"pk": wingtest.Str(sensor), "sk": wingtest.Str(shard.Millis.Format(noon))}); err != nil {
+		if err := readings.Put(ctx, table.Item{"pk": wingtest.Str(sensor), "sk": wingtest.Str(shard.Millis.Format(noon))}, now); err != nil {
 			fmt.Println(err)
 		}
 	}
-	for item, err := range readings.Query(ctx, "s-2", table.During(shard.Millis, noon, noon.Add(time.Hour))) {
+	for item, err := range readings.Query(ctx, "s-2", table.During(shard.Millis, noon, noon.Add(time.Hour)), now) {
 		fmt.Println(wingtest.Text(item["pk"]), wingtest.Text(item["sk"]), err)
 	}
 	stored, err := client.Scan(ctx, &dynamodb.ScanInput{TableName: aws.String("readings")})
@@ -138,7 +141,7 @@ func ExampleTable_otherFormats() {
 		Client: client, Name: "events", PartitionKey: "PK", SortKey: "SK",
 		Format: shard.HashShard, Shards: table.Fixed(10), Layout: table.RandomSuffix{},
 	}
-	for item, err := range events.Query(ctx, "BASE", table.Span{}) {
+	for item, err := range events.Query(ctx, "BASE", table.Span{}, now) {
 		fmt.Println(wingtest.Text(item["PK"]), wingtest.Text(item["SK"]), err)
 	}
 	// Output:
@@ -154,11 +157,11 @@ func ExampleTally() {
 		Value: "total", Shards: table.Fixed(20),
 	}
 	for range 10 {
-		if err := views.Add(ctx, "home", 1); err != nil {
+		if err := views.Add(ctx, "home", 1, now); err != nil {
 			fmt.Println(err)
 		}
 	}
-	fmt.Println(views.Sum(ctx, true, "home"))
+	fmt.Println(views.Sum(ctx, []string{"home"}, now))
 	// Output: 10 <nil>
 }
 
@@ -178,7 +181,7 @@ func ExampleTally_lastMinutes() {
 	for i := range 12 { // a view a minute
 		at := now.Add(-time.Duration(i) * time.Minute)
 		view := table.Item{"page": wingtest.Str("home"), "at": wingtest.Str(shard.Millis.Key(at, "#", fmt.Sprint("visit-", i)))}
-		if err := errors.Join(events.Put(ctx, view), counts.Add(ctx, minute(at), 1)); err != nil {
+		if err := errors.Join(events.Put(ctx, view, now), counts.Add(ctx, minute(at), 1, now)); err != nil {
 			fmt.Println(err)
 		}
 	}
@@ -186,8 +189,8 @@ func ExampleTally_lastMinutes() {
 	for i := range 5 {
 		last = append(last, minute(now.Add(-time.Duration(i)*time.Minute)))
 	}
-	fmt.Println(counts.Sum(ctx, false, last...))
-	fmt.Println(events.Count(ctx, "home", table.During(shard.Millis, now.Add(-5*time.Minute), now)))
+	fmt.Println(counts.EventualSum(ctx, last, now))
+	fmt.Println(events.Count(ctx, "home", table.During(shard.Millis, now.Add(-5*time.Minute), now), now))
 	// Output:
 	// 5 <nil>
 	// 5 <nil>

@@ -18,10 +18,10 @@ func ExampleAtLeast() {
 	client := wingtest.ExampleTables()
 	orders := table.Table{
 		Client: client, Name: "hotshard-items", PartitionKey: "pk", SortKey: "sk",
-		Shards: table.Fixed(10), Layout: table.TimeBuckets{Bucket: shard.Day, By: "sk"}, Now: func() time.Time { return now },
+		Shards: table.Fixed(10), Layout: table.TimeBuckets{Bucket: shard.Day, By: "sk"},
 	}
 	old := table.Item{"pk": wingtest.Str("acme"), "sk": wingtest.Str(shard.Millis.Key(now, "#", "order-1"))}
-	fmt.Println(orders.Put(ctx, old))
+	fmt.Println(orders.Put(ctx, old, now))
 
 	shards := shardmap.New(client, "hotshard-shard-map", shardmap.Options{})
 	orders.Shards = table.AtLeast{N: 10, Counts: table.Namespace{Prefix: "orders/", Counts: shards}} // deployed everywhere
@@ -29,9 +29,9 @@ func ExampleAtLeast() {
 	entry, err := wingtest.Patient(shardmap.NewChanger(client, shards, shardmap.ChangerOptions{})).Pin(ctx, "orders/acme", 40, shardmap.Note{By: "me"}, now)
 	fmt.Println(entry.History.Newest(), err)
 	now = entry.Effective().Add(time.Minute)
-	fmt.Println(orders.Put(ctx, table.Item{"pk": wingtest.Str("acme"), "sk": wingtest.Str(shard.Millis.Key(now, "#", "order-2"))}))
-	fmt.Println(orders.Count(ctx, "acme", table.During(shard.Millis, now.Add(-time.Hour), now.Add(time.Hour))))
-	_, err = orders.Get(ctx, old)
+	fmt.Println(orders.Put(ctx, table.Item{"pk": wingtest.Str("acme"), "sk": wingtest.Str(shard.Millis.Key(now, "#", "order-2"))}, now))
+	fmt.Println(orders.Count(ctx, "acme", table.During(shard.Millis, now.Add(-time.Hour), now.Add(time.Hour)), now))
+	_, err = orders.Get(ctx, old, now)
 	fmt.Println(err)
 	// Output:
 	// <nil>

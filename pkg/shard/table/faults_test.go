@@ -65,7 +65,7 @@ func TestRetriesOfRandomPuts(t *testing.T) {
 		if strings.HasPrefix(name, "calculated") {
 			sharded.Layout = table.CalculatedSuffix{}
 		}
-		if err := sharded.Put(t.Context(), table.Item{"customer": wingtest.Str("a"), "placed": wingtest.Str("b")}); err != nil {
+		if err := sharded.Put(t.Context(), table.Item{"customer": wingtest.Str("a"), "placed": wingtest.Str("b")}, wingtest.Epoch); err != nil {
 			t.Fatal(name, err)
 		}
 		slices.Sort(f.keys)
@@ -80,14 +80,14 @@ func TestErrorsSayWhat(t *testing.T) {
 	cause := &types.ResourceNotFoundException{Message: aws.String("no such table")}
 	f := &shaky{fail: []error{cause}, query: cause}
 	sharded := table.Table{Client: f, Name: "orders", PartitionKey: "customer", SortKey: "placed", Shards: table.Fixed(3), Layout: table.RandomSuffix{}}
-	_, pageErr := sharded.Page(t.Context(), "acme", table.Span{})
-	_, countErr := sharded.Count(t.Context(), "acme", table.Span{})
+	_, pageErr := sharded.Page(t.Context(), "acme", table.Span{}, wingtest.Epoch)
+	_, countErr := sharded.Count(t.Context(), "acme", table.Span{}, wingtest.Epoch)
 	var queryErr error
-	for _, err := range sharded.Query(t.Context(), "acme", table.Span{}) {
+	for _, err := range sharded.Query(t.Context(), "acme", table.Span{}, wingtest.Epoch) {
 		queryErr = err
 	}
 	for what, err := range map[string]error{
-		"putting":        sharded.Put(t.Context(), table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str("b")}),
+		"putting":        sharded.Put(t.Context(), table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str("b")}, wingtest.Epoch),
 		"reading a page": pageErr, "counting": countErr, "reading a range": queryErr,
 	} {
 		found, ok := errors.AsType[*types.ResourceNotFoundException](err)

@@ -17,7 +17,7 @@ import (
 
 // gather reads a range of a name's items from all the partitions that hold it.
 type gather struct {
-	t     *Table
+	Raw
 	name  string
 	span  Span
 	after *place.Position // exclusive
@@ -34,11 +34,11 @@ type Stored struct {
 	Sort types.AttributeValue // as stored
 }
 
-func (t *Table) gather(name string, s Span) (*gather, error) {
-	if err := t.Check(); err != nil {
+func (r Raw) gather(name string, s Span) (*gather, error) {
+	if err := r.t.Check(); err != nil {
 		return nil, err
 	}
-	g := &gather{t: t, name: name, span: s}
+	g := &gather{Raw: r, name: name, span: s}
 	if s.After == "" {
 		return g, nil
 	}
@@ -72,7 +72,7 @@ func (g *gather) all(ctx context.Context) iter.Seq2[Stored, error] {
 		if g.span.empty() {
 			return
 		}
-		groups, err := g.t.Layout.partitions(ctx, g.t, g.name, g.span)
+		groups, err := g.t.Layout.partitions(ctx, g.Raw, g.name, g.span)
 		if err != nil {
 			yield(Stored{}, err)
 			return
@@ -168,7 +168,7 @@ func (g *gather) stream(p partition, n, order int) *dynamo.Stream {
 		input.Limit = aws.Int32(dynamo.PageSize(g.span.Limit, n))
 	}
 	g.condition(input, p)
-	s := &dynamo.Stream{Client: g.t.Client, Input: input, Sort: g.t.SortKey, By: g.t.Layout.tells(g.t), Order: order}
+	s := &dynamo.Stream{Client: g.t.Client, Input: input, Sort: g.t.SortKey, By: g.TellsBy(), Order: order}
 	if g.after != nil {
 		s.Drop = func(it dynamo.Item) bool { return g.passed(g.place(p, it)) }
 	}
@@ -208,7 +208,7 @@ func prefixed(prefix string, bound types.AttributeValue) types.AttributeValue {
 
 // place is an item's position as callers know it.
 func (g *gather) place(p partition, it dynamo.Item) place.Position {
-	at := place.Position{Sort: it[g.t.SortKey], By: dynamo.Apart(it, g.t.Layout.tells(g.t)), Shard: p.shard}
+	at := place.Position{Sort: it[g.t.SortKey], By: dynamo.Apart(it, g.TellsBy()), Shard: p.shard}
 	if p.prefix != "" {
 		at.Sort = dynamo.String(strings.TrimPrefix(dynamo.Text(it, g.t.SortKey), p.prefix))
 	}
@@ -230,7 +230,7 @@ func (g *gather) passed(at place.Position) bool {
 // a table gave that told items with equal sort keys apart, where this one does not.
 func (g *gather) passedByAnother(at place.Position) bool {
 	by := g.after.By
-	return by != "" && by != place.BehindAll && g.t.Layout.tells(g.t) == "" && dynamo.CompareValues(at.Sort, g.after.Sort) == 0
+	return by != "" && by != place.BehindAll && g.TellsBy() == "" && dynamo.CompareValues(at.Sort, g.after.Sort) == 0
 }
 
 // sighting is a stored item with the keys that callers know, and where it was.
@@ -253,31 +253,31 @@ func (g *gather) leaves(ctx context.Context, last *place.Position, s Stored) (bo
 			return true, err
 		}
 	}
-	return g.t.Layout.found() && last != nil && last.By == s.At.By && dynamo.CompareValues(last.Sort, s.At.Sort) == 0, nil
+	return g.Finds() && last != nil && last.By == s.At.By && dynamo.CompareValues(last.Sort, s.At.Sort) == 0, nil
 }
 
 // found tells whether a look-up by the layout finds an item where it was read. Only near a
 // change of the shard count that takes reads: there it may be on another place than the
 // first, and counts if it is not on that, too.
 func (g *gather) found(ctx context.Context, s Stored) (bool, error) {
-	places, err := g.t.Layout.places(ctx, g.t, g.name, s.Item)
+	places, err := g.Places(ctx, g.name, s.Item)
 	read := place.Place{PK: s.PK, Sort: s.Sort}
 	if err != nil || read.Equal(places[0]) || !slices.ContainsFunc(places, read.Equal) {
 		return err == nil && read.Equal(places[0]), err
 	}
-	at, it, err := g.t.look(ctx, places, g.t.identity(s.Item))
+	at, it, err := g.Look(ctx, places, g.Identity(s.Item))
 	return it != nil && read.Equal(at), err
 }
 
 // cursor is the position after an item.
 func (g *gather) cursor(at place.Position) string {
-	if !g.t.Layout.found() {
+	if !g.Finds() {
 		return at.String()
 	}
 	at.Shard = math.MaxInt // the same on another write shard is no other item
 	if g.span.Desc {
 		at.Shard = -1
-	} else if g.t.Layout.tells(g.t) == "" {
+	} else if g.TellsBy() == "" {
 		at.By = place.BehindAll // nor is another with the sort key
 	}
 	return at.String()

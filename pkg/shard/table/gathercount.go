@@ -18,7 +18,7 @@ func (g *gather) count(ctx context.Context) (int, error) {
 	if g.span.empty() {
 		return 0, nil
 	}
-	groups, err := g.t.Layout.partitions(ctx, g.t, g.name, g.span)
+	groups, err := g.t.Layout.partitions(ctx, g.Raw, g.name, g.span)
 	if err != nil {
 		return 0, err
 	}

@@ -47,7 +47,7 @@ func checkPages(t *testing.T, sharded *table.Table, s table.Span, want []string)
 		var got []string
 		s.Limit, s.After = 3, ""
 		for more := true; more; more = s.After != "" {
-			page, err := sharded.Page(t.Context(), "acme", s)
+			page, err := sharded.Page(t.Context(), "acme", s, wingtest.Epoch)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -69,13 +69,13 @@ func checkPages(t *testing.T, sharded *table.Table, s table.Span, want []string)
 // in whose place another one is.
 func checkKey(t *testing.T, sharded *table.Table, n int, there bool) {
 	t.Helper()
-	it, err := sharded.Get(t.Context(), wingtest.Order(n))
+	it, err := sharded.Get(t.Context(), wingtest.Order(n), wingtest.Epoch)
 	if there != (err == nil) || !there && !errors.Is(err, shard.ErrNotFound) || there && wingtest.Text(it["n"]) != fmt.Sprint(n) {
 		t.Fatalf("order %d: %v, %v", n, it, err)
 	}
 	out, err := sharded.Update(t.Context(), wingtest.Order(n), &dynamodb.UpdateItemInput{
 		UpdateExpression: aws.String("ADD n :more"), ExpressionAttributeValues: table.Item{":more": wingtest.Num(100)}, ReturnValues: types.ReturnValueAllNew,
-	})
+	}, wingtest.Epoch)
 	switch {
 	case there && (err != nil || wingtest.Text(out.Attributes["n"]) != fmt.Sprint(n+100)):
 		t.Fatalf("order %d: %v, %v", n, out, err)
@@ -84,10 +84,10 @@ func checkKey(t *testing.T, sharded *table.Table, n int, there bool) {
 	case !there && err == nil && wingtest.Text(out.Attributes["n"]) != "100": // made, where none is any more
 		t.Fatalf("order %d was made as %v", n, out.Attributes)
 	}
-	if err := sharded.Delete(t.Context(), wingtest.Order(n)); err != nil {
+	if err := sharded.Delete(t.Context(), wingtest.Order(n), wingtest.Epoch); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sharded.Get(t.Context(), wingtest.Order(n)); !errors.Is(err, shard.ErrNotFound) {
+	if _, err := sharded.Get(t.Context(), wingtest.Order(n), wingtest.Epoch); !errors.Is(err, shard.ErrNotFound) {
 		t.Fatal(err)
 	}
 }
@@ -111,11 +111,11 @@ func TestUpdatesThatMakeItems(t *testing.T) {
 		key := wingtest.Order(i)
 		key["placed"] = wingtest.Str(fmt.Sprint(i))
 		for range 2 {
-			if _, err := sharded.Update(t.Context(), key, &in); err != nil {
+			if _, err := sharded.Update(t.Context(), key, &in, wingtest.Epoch); err != nil {
 				t.Fatalf("%s: %v", aws.ToString(in.UpdateExpression), err)
 			}
 		}
-		if it, err := sharded.Get(t.Context(), key); err != nil || wingtest.Text(it["id"]) != wingtest.Text(key["id"]) {
+		if it, err := sharded.Get(t.Context(), key, wingtest.Epoch); err != nil || wingtest.Text(it["id"]) != wingtest.Text(key["id"]) {
 			t.Errorf("%s: made %v, %v", aws.ToString(in.UpdateExpression), it, err)
 		}
 	}
@@ -131,19 +131,19 @@ func TestDeletingByChance(t *testing.T) {
 			return table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str(shard.Millis.Key(wingtest.Epoch, "#", fmt.Sprint(i)))}
 		}
 		for i := range 20 {
-			if err := sharded.Put(t.Context(), key(i)); err != nil {
+			if err := sharded.Put(t.Context(), key(i), wingtest.Epoch); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for range 2 { // the second finds nothing
-			if err := sharded.Delete(t.Context(), key(7)); err != nil {
+			if err := sharded.Delete(t.Context(), key(7), wingtest.Epoch); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if n, err := sharded.Count(t.Context(), "acme", day); err != nil || n != 19 {
+		if n, err := sharded.Count(t.Context(), "acme", day, wingtest.Epoch); err != nil || n != 19 {
 			t.Fatalf("%T: %d, %v", layout, n, err)
 		}
-		_, err := sharded.Get(t.Context(), key(1))
+		_, err := sharded.Get(t.Context(), key(1), wingtest.Epoch)
 		if !errors.Is(err, shard.ErrMisused) || strings.Contains(err.Error(), "By") {
 			t.Error(err)
 		}
@@ -156,12 +156,12 @@ func TestErrorsOfKeysSayWhat(t *testing.T) {
 		Client: &shaky{}, Name: "orders", PartitionKey: "customer", SortKey: "placed", Shards: table.Fixed(3), Layout: table.CalculatedSuffix{By: "at"},
 	}
 	key := table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str("x")}
-	_, getErr := sharded.Get(t.Context(), key)
-	_, updateErr := sharded.Update(t.Context(), key, &dynamodb.UpdateItemInput{})
-	_, pageErr := sharded.Page(t.Context(), "acme", table.Span{After: "x"})
+	_, getErr := sharded.Get(t.Context(), key, wingtest.Epoch)
+	_, updateErr := sharded.Update(t.Context(), key, &dynamodb.UpdateItemInput{}, wingtest.Epoch)
+	_, pageErr := sharded.Page(t.Context(), "acme", table.Span{After: "x"}, wingtest.Epoch)
 	for operation, err := range map[string]error{
-		"reading an item": getErr, "updating an item": updateErr, "deleting an item": sharded.Delete(t.Context(), key),
-		"putting an item": sharded.Put(t.Context(), key), "reading a page": pageErr,
+		"reading an item": getErr, "updating an item": updateErr, "deleting an item": sharded.Delete(t.Context(), key, wingtest.Epoch),
+		"putting an item": sharded.Put(t.Context(), key, wingtest.Epoch), "reading a page": pageErr,
 	} {
 		if operation != "reading a page" && !strings.Contains(err.Error(), `placed "x"`) {
 			t.Errorf("%s: which item? %v", operation, err)

@@ -23,7 +23,7 @@ type Layout interface {
 	fault(t *Table) error
 	// places returns where an item goes, and after it where else it may be when
 	// shard counts change; a random place is another one at each call.
-	places(ctx context.Context, t *Table, name string, it Item) ([]place.Place, error)
+	places(ctx context.Context, r Raw, name string, it Item) ([]place.Place, error)
 	// found tells whether places depends on the item alone, so that it is found again,
 	// and a repeated put is the same item.
 	found() bool
@@ -32,7 +32,7 @@ type Layout interface {
 	tells(t *Table) string
 	// partitions returns groups of partitions that hold a range, in the range's
 	// order from group to group; within a group they are to be merged.
-	partitions(ctx context.Context, t *Table, name string, s Span) (iter.Seq[[]partition], error)
+	partitions(ctx context.Context, r Raw, name string, s Span) (iter.Seq[[]partition], error)
 }
 
 // partition is one partition key of a range.
@@ -58,11 +58,11 @@ func (Unsharded) fault(t *Table) error {
 	return nil
 }
 
-func (Unsharded) places(_ context.Context, t *Table, name string, it Item) ([]place.Place, error) {
-	return []place.Place{{PK: name, Sort: it[t.SortKey]}}, nil
+func (Unsharded) places(_ context.Context, r Raw, name string, it Item) ([]place.Place, error) {
+	return []place.Place{{PK: name, Sort: it[r.t.SortKey]}}, nil
 }
 
-func (Unsharded) partitions(_ context.Context, _ *Table, name string, _ Span) (iter.Seq[[]partition], error) {
+func (Unsharded) partitions(_ context.Context, _ Raw, name string, _ Span) (iter.Seq[[]partition], error) {
 	return func(yield func([]partition) bool) { yield([]partition{{pk: name}}) }, nil
 }
 
@@ -80,26 +80,22 @@ func (RandomSuffix) found() bool { return false }
 
 func (RandomSuffix) tells(*Table) string { return "" }
 
-func (RandomSuffix) places(ctx context.Context, t *Table, name string, it Item) ([]place.Place, error) {
-	entry, err := t.lookup(ctx, name)
+func (RandomSuffix) places(ctx context.Context, r Raw, name string, it Item) ([]place.Place, error) {
+	entry, err := r.lookup(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	n := shard.Random(entry.History.At(t.clock()))
-	return []place.Place{{PK: t.join(name, n), Sort: it[t.SortKey]}}, nil
+	n := shard.Random(entry.History.At(r.Now()))
+	return []place.Place{{PK: r.t.join(name, n), Sort: it[r.t.SortKey]}}, nil
 }
 
-func (RandomSuffix) partitions(ctx context.Context, t *Table, name string, _ Span) (iter.Seq[[]partition], error) {
-	return t.suffixes(ctx, name)
-}
-
-// suffixes is one group of all write shards that a name ever had.
-func (t *Table) suffixes(ctx context.Context, name string) (iter.Seq[[]partition], error) {
-	entry, err := t.lookup(ctx, name)
+// partitions is one group of all write shards that the name ever had.
+func (RandomSuffix) partitions(ctx context.Context, r Raw, name string, _ Span) (iter.Seq[[]partition], error) {
+	entry, err := r.lookup(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	all := t.numbered(name, entry.Most())
+	all := r.t.numbered(name, entry.Most())
 	return func(yield func([]partition) bool) { yield(all) }, nil
 }
 
@@ -152,26 +148,26 @@ func (c CalculatedSuffix) by(t *Table) string {
 	return c.By
 }
 
-func (c CalculatedSuffix) places(ctx context.Context, t *Table, name string, it Item) ([]place.Place, error) {
-	by, err := t.by(it, c.by(t))
+func (c CalculatedSuffix) places(ctx context.Context, r Raw, name string, it Item) ([]place.Place, error) {
+	by, err := r.t.by(it, c.by(r.t))
 	if err != nil {
 		return nil, err
 	}
-	at, err := c.time(t, it, by)
+	at, err := c.time(r, it, by)
 	if err != nil {
 		return nil, err
 	}
-	entry, err := t.lookup(ctx, name)
+	entry, err := r.lookup(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	return t.calculated(name, it[t.SortKey], entry, by, at), nil
+	return r.t.calculated(name, it[r.t.SortKey], entry, by, at), nil
 }
 
 // time is the item's own, or the zero time. It is looked at before the counts are:
 // what is as far ahead as allowed when a look-up ends may have been further when it
 // began, and the counts are those of its begin.
-func (c CalculatedSuffix) time(t *Table, it Item, by string) (time.Time, error) {
+func (c CalculatedSuffix) time(r Raw, it Item, by string) (time.Time, error) {
 	if c.Time == nil {
 		return time.Time{}, nil
 	}
@@ -179,7 +175,7 @@ func (c CalculatedSuffix) time(t *Table, it Item, by string) (time.Time, error) 
 	if err != nil {
 		return at, fmt.Errorf("%w: the time of item %q: %w", shard.ErrMisused, by, err)
 	}
-	return at, t.notAhead(at)
+	return at, r.notAhead(at)
 }
 
 // by is the value that an item's write shard is calculated from.
@@ -202,16 +198,8 @@ func (t *Table) calculated(base string, sort types.AttributeValue, entry shardma
 	return list
 }
 
-// notAhead refuses an item's time for which the shard count may change yet.
-func (t *Table) notAhead(at time.Time) error {
-	if ahead := aheadOf(t.Shards); t.changing() && at.After(t.clock().Add(ahead)) {
-		return fmt.Errorf("%w: an item's time %s is over %s ahead, and its shard count may change before", shard.ErrMisused, at, ahead)
-	}
-	return nil
-}
-
-func (c CalculatedSuffix) partitions(ctx context.Context, t *Table, name string, _ Span) (iter.Seq[[]partition], error) {
-	return t.suffixes(ctx, name)
+func (CalculatedSuffix) partitions(ctx context.Context, r Raw, name string, s Span) (iter.Seq[[]partition], error) {
+	return RandomSuffix{}.partitions(ctx, r, name, s)
 }
 
 // SortTime is a CalculatedSuffix.Time for sort keys that begin with a stamp.
@@ -234,4 +222,20 @@ func AttributeTime(name string) func(Item) (time.Time, error) {
 		}
 		return time.Unix(seconds, 0), nil
 	}
+}
+
+// tells is what Layout.tells returns for an item's write shard calculated by an attribute.
+func (t *Table) tells(by string) string {
+	if by == t.SortKey {
+		return ""
+	}
+	return by
+}
+
+// byFault is what is wrong with the attribute that write shards are calculated from.
+func (t *Table) byFault(by string) error {
+	if by == t.PartitionKey {
+		return fmt.Errorf("attribute %s (By) is the partition key: all items of a name would be on one write shard", by)
+	}
+	return nil
 }

@@ -35,14 +35,14 @@ func TestSpellingsOfANumberAreOne(t *testing.T) {
 		for _, s := range []string{
 			fmt.Sprintf("%de%d", digits, places), fmt.Sprintf("%d.000E%+04d", digits, places), fmt.Sprintf("%d00e%d", digits, places-2),
 		} {
-			if err := sharded.Put(t.Context(), table.Item{"customer": wingtest.Str(name), "placed": numeral(s)}); err != nil {
+			if err := sharded.Put(t.Context(), table.Item{"customer": wingtest.Str(name), "placed": numeral(s)}, wingtest.Epoch); err != nil {
 				r.Fatal(s, err)
 			}
 		}
 		checkOneShard(r, db, sharded, name)
 	})
 	for _, s := range []string{"x", "", "1/2", "0x10", "1_0", " 1", "Inf", "1e9999999999", "1e-9999999999"} {
-		if err := sharded.Put(t.Context(), table.Item{"customer": wingtest.Str("bad"), "placed": numeral(s)}); !errors.Is(err, shard.ErrMisused) {
+		if err := sharded.Put(t.Context(), table.Item{"customer": wingtest.Str("bad"), "placed": numeral(s)}, wingtest.Epoch); !errors.Is(err, shard.ErrMisused) {
 			t.Errorf("%q: %v", s, err)
 		}
 	}
@@ -51,13 +51,13 @@ func TestSpellingsOfANumberAreOne(t *testing.T) {
 // checkOneShard finds a name's one item where the digits that the engine gives put it.
 func checkOneShard(r *rapid.T, db *dynamodb.Client, sharded *table.Table, name string) {
 	var items []table.Item
-	for it, err := range sharded.Query(r.Context(), name, table.Span{}) {
+	for it, err := range sharded.Query(r.Context(), name, table.Span{}, wingtest.Epoch) {
 		if err != nil {
 			r.Fatal(err)
 		}
 		items = append(items, it)
 	}
-	if n, err := sharded.Count(r.Context(), name, table.Span{}); err != nil || n != 1 || len(items) != 1 {
+	if n, err := sharded.Count(r.Context(), name, table.Span{}, wingtest.Epoch); err != nil || n != 1 || len(items) != 1 {
 		r.Fatalf("%d items are %d: %v", n, len(items), err)
 	}
 	pk := shard.Hash.Join(name, shard.Calculated(wingtest.Text(items[0]["placed"]), 16))
@@ -68,7 +68,7 @@ func checkOneShard(r *rapid.T, db *dynamodb.Client, sharded *table.Table, name s
 		r.Fatalf("%s holds %v, %v", pk, out, err)
 	}
 	key := table.Item{"customer": wingtest.Str(name), "placed": items[0]["placed"]}
-	if _, err := sharded.Get(r.Context(), key); err != nil {
+	if _, err := sharded.Get(r.Context(), key, wingtest.Epoch); err != nil {
 		r.Fatal(err)
 	}
 }
@@ -82,11 +82,11 @@ func TestNumbersWithExponentsAreTimes(t *testing.T) {
 		Layout: table.TimeBuckets{Bucket: shard.Hour, Stamp: shard.UnixSeconds, By: "placed"},
 	}
 	for _, s := range []string{"1700000000", "1.7e9", "1700000000.0"} {
-		if err := sharded.Put(t.Context(), table.Item{"customer": wingtest.Str("a"), "placed": numeral(s)}); err != nil {
+		if err := sharded.Put(t.Context(), table.Item{"customer": wingtest.Str("a"), "placed": numeral(s)}, wingtest.Epoch); err != nil {
 			t.Fatal(err)
 		}
 	}
-	n, err := sharded.Count(t.Context(), "a", table.Span{Low: numeral("1.6999e9"), High: numeral("1.7001e9")})
+	n, err := sharded.Count(t.Context(), "a", table.Span{Low: numeral("1.6999e9"), High: numeral("1.7001e9")}, wingtest.Epoch)
 	if err != nil || n != 1 {
 		t.Fatal(n, err)
 	}

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"math"
@@ -61,19 +62,12 @@ func cutSpan(b shard.Bucket, stamp shard.Stamp, offset time.Duration, s Span) (c
 	from, _, err1 := boundTime(stamp, s.Low)
 	to, open, err2 := boundTime(stamp, s.High)
 	if err1 != nil || err2 != nil {
-		return cut{}, fmt.Errorf("%w: a range over time buckets needs both ends, as During makes them: %w", shard.ErrMisused, firstError(err1, err2))
+		return cut{}, fmt.Errorf("%w: a range over time buckets needs both ends, as During makes them: %w", shard.ErrMisused, cmp.Or(err1, err2))
 	}
 	if open {
 		to = to.Add(-1)
 	}
 	return cut{b, offset, from, to}, nil
-}
-
-func firstError(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 func boundTime(stamp shard.Stamp, bound types.AttributeValue) (at time.Time, open bool, err error) {

@@ -1,16 +1,13 @@
 package table
 
 import (
-	"context"
+	"cmp"
 	"fmt"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/place"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // Item is an item of DynamoDB, as the SDK has it.
@@ -26,7 +23,7 @@ type Client interface {
 }
 
 // Table is a caller's own table whose items are spread over write shards. All of
-// it must be set but for Format, First, Calculate and Now.
+// it must be set but for Format, First and Calculate.
 //
 // Items keep the shape that they have without sharding: the partition key attribute
 // holds the plain name, say "acme". Put adds the write shard on the way to DynamoDB,
@@ -42,12 +39,11 @@ type Client interface {
 type Table struct {
 	Client       Client
 	Name         string
-	PartitionKey string           // the attribute's name; its type is S
-	SortKey      string           // the attribute's name; its type is S, N or B
-	Format       shard.Format     // default [shard.Hash]
-	Shards       Counts           // how many write shards a name has
-	Layout       Layout           // which of them an item goes to
-	Now          func() time.Time // default time.Now
+	PartitionKey string       // the attribute's name; its type is S
+	SortKey      string       // the attribute's name; its type is S, N or B
+	Format       shard.Format // default [shard.Hash]
+	Shards       Counts       // how many write shards a name has
+	Layout       Layout       // which of them an item goes to
 
 	// First is the number of the first write shard, default 0: with 1 and Fixed(10) they
 	// are acme#1 to acme#10. With 0 where they are counted from 1, or the other way round,
@@ -86,17 +82,14 @@ func (t *Table) Check() error {
 	case t.Layout == nil:
 		return fmt.Errorf("%w: table %s: Layout is nil: say RandomSuffix{}, for one", shard.ErrMisused, t.Name)
 	}
-	if err := firstError(t.keyFormat().Valid(), t.Layout.fault(t)); err != nil {
+	if err := cmp.Or(t.keyFormat().Valid(), t.Layout.fault(t)); err != nil {
 		return fmt.Errorf("%w: table %s: %w", shard.ErrMisused, t.Name, err)
 	}
 	return nil
 }
 
 func (t *Table) keyFormat() shard.Format {
-	if t.Format == "" {
-		return shard.Hash
-	}
-	return t.Format
+	return cmp.Or(t.Format, shard.Hash)
 }
 
 // join is the partition key of a write shard, counted from 0.
@@ -114,40 +107,15 @@ func (t *Table) calculate(value string, n int) int {
 	return at
 }
 
-func (t *Table) clock() time.Time {
-	if t.Now == nil {
-		return time.Now()
-	}
-	return t.Now()
-}
-
-func (t *Table) lookup(ctx context.Context, key string) (shardmap.Entry, error) {
-	entry, err := t.Shards.Lookup(ctx, key, t.clock())
-	if err != nil {
-		return shardmap.Entry{}, fmt.Errorf("looking up the shard count of %q: %w", key, err)
-	}
-	return entry, nil
-}
-
-// nameOf is an item's partition key without a write shard.
-func (t *Table) nameOf(it Item) (string, error) {
-	name, ok := it[t.PartitionKey].(*types.AttributeValueMemberS)
-	if !ok {
-		return "", fmt.Errorf("%w: table %s: the item's %s is no text: it must hold the name, without a write shard", shard.ErrMisused, t.Name, t.PartitionKey)
-	}
-	if it[t.SortKey] == nil {
-		return "", fmt.Errorf("%w: table %s: an item of %q has no %s", shard.ErrMisused, t.Name, name.Value, t.SortKey)
-	}
-	return name.Value, nil
-}
-
-func (t *Table) key(p place.Place) Item {
-	return Item{t.PartitionKey: dynamo.String(p.PK), t.SortKey: p.Sort}
-}
-
 // describe says which operation failed, on what.
 func (t *Table) describe(operation, pk string, err error) error {
 	return fmt.Errorf("%s %q of table %s: %w", operation, pk, t.Name, err)
+}
+
+// seen gives a stored item the keys that callers know.
+func (t *Table) seen(it Item, name string, key Item) Item {
+	it[t.PartitionKey], it[t.SortKey] = dynamo.String(name), key[t.SortKey]
+	return it
 }
 
 // reading is the table with its ranges read another way.

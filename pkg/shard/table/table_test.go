@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/big"
 	"slices"
 	"strings"
 	"testing"
@@ -52,7 +53,7 @@ func TestTablesAreRefused(t *testing.T) {
 	} {
 		sharded := whole
 		spoil(&sharded)
-		err := sharded.Put(t.Context(), table.Item{"customer": wingtest.Str("a#b"), "placed": wingtest.Str("2026-01-05T12:00:00.000Z")})
+		err := sharded.Put(t.Context(), table.Item{"customer": wingtest.Str("a#b"), "placed": wingtest.Str("2026-01-05T12:00:00.000Z")}, wingtest.Epoch)
 		if !errors.Is(err, shard.ErrMisused) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -60,15 +61,15 @@ func TestTablesAreRefused(t *testing.T) {
 	for name, it := range map[string]table.Item{
 		"nothing": {}, "no name": {"placed": wingtest.Str("x")}, "no sort key": {"customer": wingtest.Str("x")}, "a number": {"customer": wingtest.Num(1), "placed": wingtest.Str("x")},
 	} {
-		if err := whole.Put(t.Context(), it); !errors.Is(err, shard.ErrMisused) {
+		if err := whole.Put(t.Context(), it, wingtest.Epoch); !errors.Is(err, shard.ErrMisused) {
 			t.Errorf("an item with %s: %v", name, err)
 		}
 	}
-	if _, err := whole.Get(t.Context(), table.Item{"customer": wingtest.Str("x"), "placed": wingtest.Str("y")}); !errors.Is(err, shard.ErrMisused) {
+	if _, err := whole.Get(t.Context(), table.Item{"customer": wingtest.Str("x"), "placed": wingtest.Str("y")}, wingtest.Epoch); !errors.Is(err, shard.ErrMisused) {
 		t.Errorf("a point read of random suffixes: %v", err)
 	}
 	for _, after := range []string{"x", "1:S", "x:S:a", "1:Q:a", "1:N:1e999999"} {
-		if _, err := whole.Page(t.Context(), "x", table.Span{After: after}); !errors.Is(err, shard.ErrMisused) {
+		if _, err := whole.Page(t.Context(), "x", table.Span{After: after}, wingtest.Epoch); !errors.Is(err, shard.ErrMisused) {
 			t.Errorf("after %q: %v", after, err)
 		}
 	}
@@ -87,7 +88,7 @@ func TestPagesOverManyBuckets(t *testing.T) {
 		for i := range 3 {
 			sort := shard.Seconds.Key(wingtest.Epoch.Add(time.Duration(i)*apart*time.Minute), "#", "x")
 			want = append(want, sort)
-			if err := sharded.Put(t.Context(), table.Item{"customer": wingtest.Str("a"), "placed": wingtest.Str(sort)}); err != nil {
+			if err := sharded.Put(t.Context(), table.Item{"customer": wingtest.Str("a"), "placed": wingtest.Str(sort)}, wingtest.Epoch); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -102,7 +103,7 @@ func TestPagesOverManyBuckets(t *testing.T) {
 			for more := true; more; more = s.After != "" {
 				pages++
 				counted.Made.Store(0)
-				page, err := sharded.Page(t.Context(), "a", s)
+				page, err := sharded.Page(t.Context(), "a", s, wingtest.Epoch)
 				if err != nil || counted.Made.Load() > table.MaxQueries {
 					t.Fatalf("%d queries, %v", counted.Made.Load(), err)
 				}
@@ -128,13 +129,13 @@ func TestLargeStreams(t *testing.T) {
 	sharded := wingtest.Orders(t, db, db, table.CalculatedSuffix{}, 3)
 	filler := wingtest.Str(strings.Repeat("x", 100_000))
 	for i := range 90 { // 3 MB a write shard, three pages each
-		if err := sharded.Put(t.Context(), table.Item{"customer": wingtest.Str("a"), "placed": wingtest.Str(fmt.Sprintf("%03d", i)), "filler": filler}); err != nil {
+		if err := sharded.Put(t.Context(), table.Item{"customer": wingtest.Str("a"), "placed": wingtest.Str(fmt.Sprintf("%03d", i)), "filler": filler}, wingtest.Epoch); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, desc := range []bool{false, true} {
 		n := 0
-		for it, err := range sharded.Query(t.Context(), "a", table.Span{Desc: desc}) {
+		for it, err := range sharded.Query(t.Context(), "a", table.Span{Desc: desc}, wingtest.Epoch) {
 			want := n
 			if desc {
 				want = 89 - n
@@ -148,7 +149,7 @@ func TestLargeStreams(t *testing.T) {
 			t.Fatalf("%d items", n)
 		}
 	}
-	for range sharded.Query(t.Context(), "a", table.Span{}) {
+	for range sharded.Query(t.Context(), "a", table.Span{}, wingtest.Epoch) {
 		break // leaves nothing running: TestMain looks
 	}
 }
@@ -158,7 +159,7 @@ func TestCanceledStreams(t *testing.T) {
 	db := enginetest.Client(t)
 	sharded := wingtest.Orders(t, db, db, table.RandomSuffix{}, 10)
 	for i := range 20 {
-		if err := sharded.Put(t.Context(), table.Item{"customer": wingtest.Str("a"), "placed": wingtest.Str(fmt.Sprint(i))}); err != nil {
+		if err := sharded.Put(t.Context(), table.Item{"customer": wingtest.Str("a"), "placed": wingtest.Str(fmt.Sprint(i))}, wingtest.Epoch); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -166,7 +167,7 @@ func TestCanceledStreams(t *testing.T) {
 	defer cancel()
 	seen := 0
 	var last error
-	for _, err := range sharded.Query(ctx, "a", table.Span{}) {
+	for _, err := range sharded.Query(ctx, "a", table.Span{}, wingtest.Epoch) {
 		if seen, last = seen+1, err; seen == 5 {
 			cancel()
 		}
@@ -176,7 +177,7 @@ func TestCanceledStreams(t *testing.T) {
 	}
 	late, cancelLate := context.WithTimeout(t.Context(), 0)
 	defer cancelLate()
-	for _, err := range sharded.Query(late, "a", table.Span{}) {
+	for _, err := range sharded.Query(late, "a", table.Span{}, wingtest.Epoch) {
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
@@ -188,7 +189,7 @@ func TestFailedConditionsGiveItems(t *testing.T) {
 	db := enginetest.Client(t)
 	for _, layout := range []table.Layout{table.HybridBuckets{Bucket: shard.Day}, table.CalculatedSuffix{By: "id"}} {
 		sharded := wingtest.Orders(t, db, db, layout, 10)
-		if err := sharded.Put(t.Context(), wingtest.Order(1)); err != nil {
+		if err := sharded.Put(t.Context(), wingtest.Order(1), wingtest.Epoch); err != nil {
 			t.Fatal(err)
 		}
 		for give, want := range map[types.ReturnValuesOnConditionCheckFailure]string{"": "", "NONE": "", "ALL_OLD": "acme " + wingtest.Text(wingtest.Order(1)["placed"])} {
@@ -196,13 +197,13 @@ func TestFailedConditionsGiveItems(t *testing.T) {
 				UpdateExpression: aws.String("SET n = :one"), ConditionExpression: aws.String("attribute_exists(nothing)"),
 				ExpressionAttributeValues: table.Item{":one": wingtest.Num(1)}, ReturnValuesOnConditionCheckFailure: give,
 			}
-			_, err := sharded.Update(t.Context(), wingtest.Order(1), in)
+			_, err := sharded.Update(t.Context(), wingtest.Order(1), in, wingtest.Epoch)
 			failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err)
 			if !ok || strings.TrimSpace(wingtest.Text(failed.Item["customer"])+" "+wingtest.Text(failed.Item["placed"])) != want {
 				t.Errorf("%T, %q: %v, %v", layout, give, failed, err)
 			}
 			m := migrate.Migration{Client: db, From: sharded, To: wingtest.Orders(t, db, db, table.CalculatedSuffix{}, 3), Phase: migrate.WriteBoth}
-			if err := m.Update(t.Context(), wingtest.Order(1), in); errors.Is(err, shard.ErrMisused) != (give != "") {
+			if err := m.Update(t.Context(), wingtest.Order(1), in, wingtest.Epoch); errors.Is(err, shard.ErrMisused) != (give != "") {
 				t.Errorf("%T, %q: %v", layout, give, err)
 			}
 		}
@@ -216,17 +217,17 @@ func TestUpdateAndDelete(t *testing.T) {
 	key := table.Item{"customer": wingtest.Str("a"), "placed": wingtest.Str("2026-01-05T12:00:00.000Z"), "id": wingtest.Str("x")}
 	out, err := sharded.Update(t.Context(), key, &dynamodb.UpdateItemInput{
 		UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: table.Item{":one": wingtest.Num(1)}, ReturnValues: types.ReturnValueAllNew,
-	})
+	}, wingtest.Epoch)
 	if err != nil || wingtest.Text(out.Attributes["n"]) != "1" || wingtest.Text(out.Attributes["customer"]) != "a" {
 		t.Fatalf("%v, %v", out, err)
 	}
-	if _, err := sharded.Update(t.Context(), key, &dynamodb.UpdateItemInput{TableName: aws.String("x")}); !errors.Is(err, shard.ErrMisused) {
+	if _, err := sharded.Update(t.Context(), key, &dynamodb.UpdateItemInput{TableName: aws.String("x")}, wingtest.Epoch); !errors.Is(err, shard.ErrMisused) {
 		t.Error(err)
 	}
-	if err := sharded.Delete(t.Context(), key); err != nil {
+	if err := sharded.Delete(t.Context(), key, wingtest.Epoch); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sharded.Get(t.Context(), key); !errors.Is(err, shard.ErrNotFound) {
+	if _, err := sharded.Get(t.Context(), key, wingtest.Epoch); !errors.Is(err, shard.ErrNotFound) {
 		t.Fatal(err)
 	}
 }
@@ -238,15 +239,15 @@ func TestTallies(t *testing.T) {
 		Value: "views", Format: shard.HashShard, Shards: table.Fixed(8),
 	}
 	for i := range 50 {
-		if err := tally.Add(t.Context(), "home", int64(i-10)); err != nil {
+		if err := tally.Add(t.Context(), "home", int64(i-10), wingtest.Epoch); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := tally.Add(t.Context(), "away", 7); err != nil {
+	if err := tally.Add(t.Context(), "away", 7, wingtest.Epoch); err != nil {
 		t.Fatal(err)
 	}
-	for _, consistent := range []bool{true, false} {
-		sum, err := tally.Sum(t.Context(), consistent, "home", "away", "home", "never")
+	for _, read := range []func(context.Context, []string, time.Time) (*big.Int, error){tally.Sum, tally.EventualSum} {
+		sum, err := read(t.Context(), []string{"home", "away", "home", "never"}, wingtest.Epoch)
 		if err != nil || sum.Int64() != 732 {
 			t.Fatalf("%v, %v", sum, err)
 		}
@@ -254,12 +255,12 @@ func TestTallies(t *testing.T) {
 	for name, bad := range map[string]table.Tally{"zero": {}, "half a sort key": {
 		Client: db, Table: "t", PartitionKey: "p", Value: "v", Shards: table.Fixed(1), SortKey: "s",
 	}, "only digits": {Client: db, Table: "t", PartitionKey: "p", Value: "v", Shards: table.Fixed(1), Format: "1"}} {
-		if err := bad.Add(t.Context(), "x", 1); !errors.Is(err, shard.ErrMisused) {
+		if err := bad.Add(t.Context(), "x", 1, wingtest.Epoch); !errors.Is(err, shard.ErrMisused) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	tally.Shards = table.Fixed(0)
-	if _, err := tally.Sum(t.Context(), true, "home"); !errors.Is(err, shard.ErrMisused) {
+	if _, err := tally.Sum(t.Context(), []string{"home"}, wingtest.Epoch); !errors.Is(err, shard.ErrMisused) {
 		t.Error(err)
 	}
 }
@@ -278,7 +279,7 @@ func TestManyProgramsShareOneMap(t *testing.T) {
 		maps = append(maps, m)
 		programs = append(programs, &table.Table{
 			Client: d.Client, Name: name, PartitionKey: "customer", SortKey: "placed",
-			Shards: table.Namespace{Prefix: "orders/", Counts: m}, Layout: table.RandomSuffix{}, Now: func() time.Time { return clock },
+			Shards: table.Namespace{Prefix: "orders/", Counts: m}, Layout: table.RandomSuffix{},
 		})
 	}
 	changer := wingtest.Patient(shardmap.NewChanger(d.Client, maps[0], shardmap.ChangerOptions{}))
@@ -292,13 +293,13 @@ func TestManyProgramsShareOneMap(t *testing.T) {
 			clock = clock.Add(30 * time.Second / time.Duration(steps))
 			for _, p := range programs {
 				sort := fmt.Sprintf("%d-%05d", round, written)
-				if err := p.Put(t.Context(), table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str(sort)}); err != nil {
+				if err := p.Put(t.Context(), table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str(sort)}, clock); err != nil {
 					t.Fatal(err)
 				}
 				written++
 			}
 			for i, p := range programs {
-				if n, err := p.Count(t.Context(), "acme", table.Span{}); err != nil || n != written {
+				if n, err := p.Count(t.Context(), "acme", table.Span{}, clock); err != nil || n != written {
 					t.Fatalf("program %d counts %d, %v, want %d", i, n, err, written)
 				}
 			}

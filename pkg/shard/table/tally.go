@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/big"
@@ -41,7 +42,6 @@ type Tally struct {
 	Format       shard.Format         // default [shard.Hash]
 	First        int                  // the number of the first write shard, as in a Table
 	Shards       Counts
-	Now          func() time.Time // default time.Now
 }
 
 func (c *Tally) fault() error {
@@ -53,7 +53,7 @@ func (c *Tally) fault() error {
 	case (c.SortKey == "") != (c.Sort == nil):
 		return fmt.Errorf("%w: a Tally needs both SortKey and Sort, or neither", shard.ErrMisused)
 	}
-	if err := c.format().Valid(); err != nil {
+	if err := cmp.Or(c.Format, shard.Hash).Valid(); err != nil {
 		return fmt.Errorf("%w: a Tally of table %s: %w", shard.ErrMisused, c.Table, err)
 	}
 	return nil
@@ -62,18 +62,18 @@ func (c *Tally) fault() error {
 // Add adds delta, which may be negative, on a random write shard; when that is
 // throttled it goes on to another. An attempt whose answer is lost is repeated, so
 // the delta may count once more for each lost answer; one that timed out is not.
-func (c *Tally) Add(ctx context.Context, name string, delta int64) error {
+func (c *Tally) Add(ctx context.Context, name string, delta int64, now time.Time) error {
 	if err := c.fault(); err != nil {
 		return err
 	}
-	n := -1
+	n, clock := -1, dynamo.StartClock(now)
 	err := dynamo.PersistSum(ctx, func(ctx context.Context) error {
-		now := c.now()
-		entry, err := c.Shards.Lookup(ctx, name, now)
+		at := clock.Now()
+		entry, err := c.Shards.Lookup(ctx, name, at)
 		if err != nil {
 			return err
 		}
-		n = shard.Another(entry.History.At(now), n)
+		n = shard.Another(entry.History.At(at), n)
 		_, err = c.Client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 			TableName: &c.Table, Key: c.key(name, n),
 			UpdateExpression:          aws.String("ADD #value :delta"),
@@ -88,15 +88,25 @@ func (c *Tally) Add(ctx context.Context, name string, delta int64) error {
 	return nil
 }
 
-// Sum adds up all write shards of the names, strongly consistent or, for half the
-// read units, eventually. Names never counted are 0, and a name given twice counts once.
-func (c *Tally) Sum(ctx context.Context, consistent bool, names ...string) (*big.Int, error) {
+// Sum adds up all write shards of the names, strongly consistent, at a read unit each. Names
+// never counted are 0, and a name given twice counts once.
+func (c *Tally) Sum(ctx context.Context, names []string, now time.Time) (*big.Int, error) {
+	return c.sum(ctx, names, now, true)
+}
+
+// EventualSum is Sum by eventually consistent reads, at half the read units: what was added
+// within about a second may be missing.
+func (c *Tally) EventualSum(ctx context.Context, names []string, now time.Time) (*big.Int, error) {
+	return c.sum(ctx, names, now, false)
+}
+
+func (c *Tally) sum(ctx context.Context, names []string, now time.Time, consistent bool) (*big.Int, error) {
 	if err := c.fault(); err != nil {
 		return nil, err
 	}
 	var keys []dynamo.Item
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
-		entry, err := c.Shards.Lookup(ctx, name, c.now())
+		entry, err := c.Shards.Lookup(ctx, name, now)
 		if err != nil {
 			return nil, fmt.Errorf("summing %q of table %s: %w", name, c.Table, err)
 		}
@@ -119,22 +129,8 @@ func (c *Tally) Sum(ctx context.Context, consistent bool, names ...string) (*big
 	return sum, nil
 }
 
-func (c *Tally) now() time.Time {
-	if c.Now == nil {
-		return time.Now()
-	}
-	return c.Now()
-}
-
-func (c *Tally) format() shard.Format {
-	if c.Format == "" {
-		return shard.Hash
-	}
-	return c.Format
-}
-
 func (c *Tally) key(name string, n int) dynamo.Item {
-	key := dynamo.Item{c.PartitionKey: dynamo.String(c.format().Join(name, c.First+n))}
+	key := dynamo.Item{c.PartitionKey: dynamo.String(cmp.Or(c.Format, shard.Hash).Join(name, c.First+n))}
 	if c.SortKey != "" {
 		key[c.SortKey] = c.Sort
 	}

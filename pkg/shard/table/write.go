@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -19,11 +19,12 @@ import (
 //
 // A put that is throttled under a RandomSuffix goes on to another write shard, unless
 // an attempt before may have been applied.
-func (t *Table) Put(ctx context.Context, it Item) error {
+func (t *Table) Put(ctx context.Context, it Item, now time.Time) error {
 	if err := t.Check(); err != nil {
 		return err
 	}
-	name, err := t.nameOf(it)
+	r := t.Raw(now)
+	name, err := r.NameOf(it)
 	if err != nil {
 		return err
 	}
@@ -31,13 +32,13 @@ func (t *Table) Put(ctx context.Context, it Item) error {
 	unsure := false // whether an attempt may have been applied
 	err = dynamo.Persist(ctx, func(ctx context.Context) (err error) {
 		if at == nil {
-			if at, err = t.Layout.places(ctx, t, name, it); err != nil {
+			if at, err = r.Places(ctx, name, it); err != nil {
 				return err
 			}
 		}
-		err = t.putAt(ctx, it, at[0])
+		err = r.putAt(ctx, it, at[0])
 		unsure = unsure || err != nil && !dynamo.IsThrottle(err)
-		if dynamo.IsThrottle(err) && !unsure && !t.Layout.found() {
+		if dynamo.IsThrottle(err) && !unsure && !r.Finds() {
 			at = nil
 		}
 		return err
@@ -49,34 +50,13 @@ func (t *Table) Put(ctx context.Context, it Item) error {
 }
 
 // putAt attempts to put an item at a place that no other has.
-func (t *Table) putAt(ctx context.Context, it Item, at place.Place) error {
-	id := t.identity(it)
-	_, err := t.Client.PutItem(ctx, dynamo.PutInput(t.put(it, at, id)), dynamo.NoRetry)
+func (r Raw) putAt(ctx context.Context, it Item, at place.Place) error {
+	id := r.Identity(it)
+	_, err := r.t.Client.PutItem(ctx, dynamo.PutInput(r.Put(it, at, id)), dynamo.NoRetry)
 	if _, failed := dynamo.ConditionFailed(err); failed {
 		return id.Taken()
 	}
 	return err
-}
-
-// put is the write of an item, with the keys that DynamoDB has, to a place that no other
-// item has.
-func (t *Table) put(it Item, at place.Place, id place.Identity) *types.Put {
-	stored := maps.Clone(it)
-	maps.Copy(stored, t.key(at))
-	g := id.Free(t.PartitionKey)
-	return &types.Put{
-		TableName: &t.Name, Item: stored,
-		ConditionExpression: g.Condition, ExpressionAttributeNames: g.Names, ExpressionAttributeValues: g.Values,
-	}
-}
-
-// deletion is the write that deletes an item from a place, and no other one.
-func (t *Table) deletion(at place.Place, id place.Identity) *types.Delete {
-	g := id.Free(t.PartitionKey)
-	return &types.Delete{
-		TableName: &t.Name, Key: t.key(at),
-		ConditionExpression: g.Condition, ExpressionAttributeNames: g.Names, ExpressionAttributeValues: g.Values,
-	}
 }
 
 // Update updates one item, whose key is as for Get. The input says how; TableName and
@@ -86,13 +66,14 @@ func (t *Table) deletion(at place.Place, id place.Identity) *types.Delete {
 //
 // An attempt whose answer is lost is repeated, unless it timed out, so the update may
 // apply twice: an ADD that must not needs a condition.
-func (t *Table) Update(ctx context.Context, key Item, in *dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutput, error) {
+func (t *Table) Update(ctx context.Context, key Item, in *dynamodb.UpdateItemInput, now time.Time) (*dynamodb.UpdateItemOutput, error) {
 	const operation = "updating an item of"
-	name, places, err := t.find(ctx, operation, key)
+	r := t.Raw(now)
+	name, places, err := r.Find(ctx, operation, key)
 	if err != nil {
 		return nil, err
 	}
-	out, err := t.updateAt(ctx, key, places, in)
+	out, err := r.update(ctx, key, places, in)
 	if failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok && failed.Item != nil {
 		t.seen(failed.Item, name, key)
 	}
@@ -105,21 +86,21 @@ func (t *Table) Update(ctx context.Context, key Item, in *dynamodb.UpdateItemInp
 	return out, nil
 }
 
-func (t *Table) updateAt(ctx context.Context, key Item, places []place.Place, in *dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutput, error) {
+func (r Raw) update(ctx context.Context, key Item, places []place.Place, in *dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutput, error) {
 	if in.TableName != nil || in.Key != nil {
 		return nil, fmt.Errorf("%w: the input has a TableName or a Key", shard.ErrMisused)
 	}
-	id := t.identity(key)
-	at, err := t.target(ctx, places, id)
+	id := r.Identity(key)
+	at, err := r.Target(ctx, places, id)
 	if err != nil {
 		return nil, err
 	}
 	filled := *in
-	filled.TableName, filled.Key = &t.Name, t.key(at)
-	id.Claim(&filled, t.PartitionKey)
+	filled.TableName, filled.Key = &r.t.Name, r.Key(at)
+	id.Claim(&filled, r.t.PartitionKey)
 	var out *dynamodb.UpdateItemOutput
 	err = dynamo.PersistSum(ctx, func(ctx context.Context) (err error) {
-		out, err = t.Client.UpdateItem(ctx, &filled, dynamo.NoRetry)
+		out, err = r.t.Client.UpdateItem(ctx, &filled, dynamo.NoRetry)
 		return err
 	})
 	if failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok && len(id) > 0 {
@@ -133,34 +114,23 @@ func (t *Table) updateAt(ctx context.Context, key Item, places []place.Place, in
 	return out, err
 }
 
-// target is the place of an item that is there, or else where it belongs.
-func (t *Table) target(ctx context.Context, places []place.Place, id place.Identity) (place.Place, error) {
-	if len(places) == 1 {
-		return places[0], nil
-	}
-	at, it, err := t.look(ctx, places, id)
-	if err != nil || it != nil {
-		return at, err
-	}
-	return places[0], nil
-}
-
 // Delete deletes the item of a key as for Get, if it is there. Where write shards are
 // drawn by chance, it reads the one sort key from all of them, and deletes what it finds.
-func (t *Table) Delete(ctx context.Context, key Item) error {
+func (t *Table) Delete(ctx context.Context, key Item, now time.Time) error {
 	const operation = "deleting an item of"
 	if err := t.Check(); err != nil {
 		return err
 	}
-	if !t.Layout.found() {
-		return t.deleteAll(ctx, key)
+	r := t.Raw(now)
+	if !r.Finds() {
+		return r.deleteAll(ctx, operation, key)
 	}
-	name, places, err := t.find(ctx, operation, key)
+	name, places, err := r.Find(ctx, operation, key)
 	if err != nil {
 		return err
 	}
 	for _, p := range places {
-		if err := t.removeAt(ctx, p, t.identity(key)); err != nil {
+		if err := r.RemoveAt(ctx, p, r.Identity(key)); err != nil {
 			return t.describe(operation, name, err)
 		}
 	}
@@ -168,32 +138,19 @@ func (t *Table) Delete(ctx context.Context, key Item) error {
 }
 
 // deleteAll deletes all items with a key's sort key.
-func (t *Table) deleteAll(ctx context.Context, key Item) error {
-	const operation = "deleting an item of"
-	name, err := t.nameOf(key)
+func (r Raw) deleteAll(ctx context.Context, operation string, key Item) error {
+	name, err := r.NameOf(key)
 	if err != nil {
 		return err
 	}
-	for found, err := range t.scan(ctx, name, Span{Low: key[t.SortKey], High: key[t.SortKey], Consistent: true}) {
+	sort := key[r.t.SortKey]
+	for found, err := range r.Scan(ctx, name, Span{Low: sort, High: sort, Consistent: true}) {
 		if err == nil {
-			err = t.removeAt(ctx, place.Place{PK: found.PK, Sort: found.Sort}, nil)
+			err = r.RemoveAt(ctx, place.Place{PK: found.PK, Sort: found.Sort}, nil)
 		}
 		if err != nil {
-			return t.describe(operation, name, err)
+			return r.t.describe(operation, name, err)
 		}
 	}
 	return nil
-}
-
-// removeAt deletes an item from a place; another item there stays.
-func (t *Table) removeAt(ctx context.Context, p place.Place, id place.Identity) error {
-	in := dynamo.DeleteInput(t.deletion(p, id))
-	err := dynamo.Persist(ctx, func(ctx context.Context) error {
-		_, err := t.Client.DeleteItem(ctx, in, dynamo.NoRetry)
-		return err
-	})
-	if _, another := dynamo.ConditionFailed(err); another {
-		return nil
-	}
-	return err
 }
