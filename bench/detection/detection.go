@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/bench/rig"
+	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/internal/heat/count"
 	"github.com/hotshard/hotshard/internal/hotkey"
 	"github.com/hotshard/hotshard/internal/local/eventsource"
@@ -69,7 +70,7 @@ var log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: sl
 // detector makes one behind the stream of the items.
 func detector(ctx context.Context, t *rig.Tables, w *watch, batching time.Duration) (*eventsource.Mapping, error) {
 	settings, err := rig.Settings[hotkey.Settings](t, "HOTSHARD_SOURCE="+string(hotkey.Existing), "HOTSHARD_SOURCE_TABLE="+t.Names.Items,
-		"HOTSHARD_CONTROL="+string(hotkey.Off), fmt.Sprint("HOTSHARD_WINDOW=", window), fmt.Sprint("HOTSHARD_PARTITION_WCU=", partitionWCU), fmt.Sprint("HOTSHARD_THRESHOLD=", threshold))
+		"HOTSHARD_CONTROL="+string(growth.Off), fmt.Sprint("HOTSHARD_WINDOW=", window), fmt.Sprint("HOTSHARD_PARTITION_WCU=", partitionWCU), fmt.Sprint("HOTSHARD_THRESHOLD=", threshold))
 	if err != nil {
 		return nil, err
 	}

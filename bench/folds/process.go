@@ -10,6 +10,7 @@ import (
 	"github.com/aws/smithy-go/middleware"
 
 	"github.com/hotshard/hotshard/bench/rig"
+	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/ingest"
 	"github.com/hotshard/hotshard/internal/rollup"
@@ -138,7 +139,7 @@ func (p *process) applied(ctx context.Context, call any, lost bool) {
 // settingsOf reads a function's settings as the function does. Shard counts are
 // changed by the harness alone.
 func settingsOf[T any](s *system) (T, error) {
-	return rig.Settings[T](s.Tables, "HOTSHARD_CONTROL="+string(ingest.Off), "HOTSHARD_ROLLUP_RULES="+rules)
+	return rig.Settings[T](s.Tables, "HOTSHARD_CONTROL="+string(growth.Off), "HOTSHARD_ROLLUP_RULES="+rules)
 }
 
 func (s *system) startIngest() (*process, error) {

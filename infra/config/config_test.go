@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/internal/hotkey"
-	"github.com/hotshard/hotshard/internal/ingest"
 )
 
 func TestDefaults(t *testing.T) {
@@ -16,7 +16,7 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Names().Items != "hotshard-items" || c.Attached() || c.SourceName() != "hotshard-items" || c.Hotkeys.Window != 10*time.Second || c.Ingest.Control != ingest.Act {
+	if c.Names().Items != "hotshard-items" || c.Attached() || c.SourceName() != "hotshard-items" || c.Hotkeys.Window != 10*time.Second || c.Ingest.Control != growth.Act {
 		t.Errorf("got %+v", c)
 	}
 	if got := c.Environment("ingest")["HOTSHARD_WRITE_DEADLINE"]; got != "2s" {
@@ -32,8 +32,8 @@ func TestSettingsReachFunctions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Hotkeys.Window != 20*time.Second || c.Hotkeys.Threshold != 0.5 || c.Hotkeys.Control != hotkey.Observe ||
-		c.Ingest.Control != ingest.Observe || c.Hotkeys.TopK != 500 || c.PITR || c.Environment("aggregator")["HOTSHARD_ROLLUP_RULES"] != `[{"every":"1d"}]` ||
+	if c.Hotkeys.Window != 20*time.Second || c.Hotkeys.Threshold != 0.5 || c.Hotkeys.Control != growth.Observe ||
+		c.Ingest.Control != growth.Observe || c.Hotkeys.TopK != 500 || c.PITR || c.Environment("aggregator")["HOTSHARD_ROLLUP_RULES"] != `[{"every":"1d"}]` ||
 		c.Query.ItemsTable != "a-items" {
 		t.Errorf("got %+v", c)
 	}

@@ -2,7 +2,7 @@ package stack
 
 import (
 	"github.com/hotshard/hotshard/infra/grants"
-	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/internal/keyname"
 )
 
 // hotRate is from how many write units a second on a key is hot.
@@ -24,7 +24,7 @@ func (d *deployment) keyAlarms() []alarm {
 		name: "hot-keys", section: "hot-keys", metric: d.byKey(), from: d.hotRate(), periods: 1, series: true,
 		text: "A partition key takes more writes than its share of a partition. The alarm's contributors are the keys. " + next,
 	}
-	if d.config.Hotkeys.MetricKeys == 0 || d.config.Hotkeys.MetricNames == heat.Unnamed {
+	if d.config.Hotkeys.MetricKeys == 0 || d.config.Hotkeys.MetricNames == keyname.Unnamed {
 		hot.metric, hot.from, hot.series = d.own("HotKeys", maximum), 1, false
 		hot.text = "A partition key takes more writes than its share of a partition. Metrics by key are off: " +
 			"its name is in the log of hotkeys and " + where + "."

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hotshard/hotshard/infra/grants"
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/httpapi/docs"
 	"github.com/hotshard/hotshard/internal/ingest"
 	"github.com/hotshard/hotshard/internal/query"
 )
@@ -65,7 +66,7 @@ func (o operation) audience() httpapi.Audience {
 // operations reads the OpenAPI document: by path and method.
 func operations(routes httpapi.Routes) (map[string]map[string]operation, error) {
 	answer := httptest.NewRecorder()
-	handler := httpapi.WithDocs(httpapi.New(slog.New(slog.DiscardHandler), routes), routes)
+	handler := docs.With(httpapi.New(slog.New(slog.DiscardHandler), routes), routes)
 	handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/openapi.json", nil))
 	var document struct {
 		Paths map[string]map[string]operation

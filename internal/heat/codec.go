@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/dynamo/record"
+	"github.com/hotshard/hotshard/internal/packed"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -53,12 +54,11 @@ const (
 // KB, of indexes [MaxIndexKeys] in 50 KB.
 func (it *Item) Stored(expires time.Time) map[string]types.AttributeValue {
 	pk, sk := it.key()
-	return it.attributes(pk, sk, whole, expires)
+	kept := it.trimmed(cut{MaxKeys, math.Inf(1), maxBytes}, cut{MaxIndexKeys, math.Inf(1), maxIndexBytes})
+	return kept.attributes(pk, sk, expires)
 }
 
-func (it *Item) attributes(pk, sk string, c cuts, expires time.Time) map[string]types.AttributeValue {
-	keys, rest := it.trim(false, c[0])
-	ofIndex, indexRest := it.trim(true, c[1])
+func (it *Item) attributes(pk, sk string, expires time.Time) map[string]types.AttributeValue {
 	return record.Item(stored{
 		Key:        record.Key{PK: pk, SK: sk},
 		Version:    version,
@@ -73,9 +73,9 @@ func (it *Item) attributes(pk, sk string, c cuts, expires time.Time) map[string]
 		IndexUnits: packUnits(it.IndexUnits),
 		Limit:      uint64(math.Round(it.Limit * 100)),
 		Hot:        uint64(math.Round(it.HotRate * 100)),
-		Keys:       it.pack(append(keys, ofIndex...)),
-		Rest:       rest,
-		IndexRest:  indexRest,
+		Keys:       it.pack(),
+		Rest:       it.Rest,
+		IndexRest:  it.IndexRest,
 		Incomplete: it.Incomplete,
 		Expires:    expires.Unix(),
 	})
@@ -85,12 +85,10 @@ func (it *Item) attributes(pk, sk string, c cuts, expires time.Time) map[string]
 // writes, peak; the peak's second from the window's start; of a folded item's key top, its
 // error, and the milliseconds from the item's start to that of the top's window. All numbers
 // are varints, texts have their length before them.
-func (it *Item) pack(keys []Key) []byte {
+func (it *Item) pack() []byte {
 	b := []byte{} // never nil: DynamoDB refuses that
-	for _, k := range keys {
-		for _, s := range []string{k.Index, k.Key} {
-			b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
-		}
+	for _, k := range it.Keys {
+		b = packed.AppendText(packed.AppendText(b, k.Index), k.Key)
 		for _, n := range []uint64{k.Units, k.Err, k.Writes, k.Peak} {
 			b = binary.AppendUvarint(b, n)
 		}
@@ -106,8 +104,7 @@ func (it *Item) pack(keys []Key) []byte {
 // packUnits writes each index, in order, and its units: nil for none.
 func packUnits(units map[string]uint64) (b []byte) {
 	for _, index := range slices.Sorted(maps.Keys(units)) {
-		b = append(binary.AppendUvarint(b, uint64(len(index))), index...)
-		b = binary.AppendUvarint(b, units[index])
+		b = binary.AppendUvarint(packed.AppendText(b, index), units[index])
 	}
 	return b
 }
@@ -178,77 +175,37 @@ func sortKey(attributes map[string]types.AttributeValue) string {
 	return sk.Value
 }
 
-func unpackUnits(packed []byte) (map[string]uint64, error) {
-	if packed == nil {
+func unpackUnits(b []byte) (map[string]uint64, error) {
+	if b == nil {
 		return nil, nil
 	}
 	units := make(map[string]uint64)
-	for r := (unpacker{b: packed}); len(r.b) > 0; {
-		index := r.text()
-		units[index] = r.uint()
-		if r.failed {
+	for r := (packed.Reader{Left: b}); len(r.Left) > 0; {
+		index := r.Text()
+		units[index] = r.Uint()
+		if r.Damaged {
 			return nil, errors.New("attribute index_units is damaged")
 		}
 	}
 	return units, nil
 }
 
-func unpackKeys(packed []byte, start time.Time, folded bool) (keys []Key, err error) {
-	for r := (unpacker{b: packed}); len(r.b) > 0; {
-		left := len(r.b)
-		k := Key{Index: r.text(), Key: r.text(), Units: r.uint(), Err: r.uint(), Writes: r.uint(), Peak: r.uint()}
-		k.PeakAt = time.Unix(start.Unix()+r.int(), 0).UTC()
+func unpackKeys(b []byte, start time.Time, folded bool) (keys []Key, err error) {
+	for r := (packed.Reader{Left: b}); len(r.Left) > 0; {
+		left := len(r.Left)
+		k := Key{Index: r.Text(), Key: r.Text(), Units: r.Uint(), Err: r.Uint(), Writes: r.Uint(), Peak: r.Uint()}
+		k.PeakAt = time.Unix(start.Unix()+r.Int(), 0).UTC()
 		if folded {
-			k.Top, k.TopErr = r.uint(), r.uint()
-			k.TopAt = time.UnixMilli(start.UnixMilli() + r.int()).UTC()
+			k.Top, k.TopErr = r.Uint(), r.Uint()
+			k.TopAt = time.UnixMilli(start.UnixMilli() + r.Int()).UTC()
 		}
-		if r.failed || k.Key == "" {
+		if r.Damaged || k.Key == "" {
 			return nil, errors.New("attribute keys is damaged")
 		}
 		if keys == nil { // the others are about as long as the first
-			keys = make([]Key, 0, len(packed)/(left-len(r.b))+2)
+			keys = make([]Key, 0, len(b)/(left-len(r.Left))+2)
 		}
 		keys = append(keys, k)
 	}
 	return keys, nil
-}
-
-// unpacker reads what pack wrote. After a failed read there is nothing left to read.
-type unpacker struct {
-	b      []byte
-	failed bool
-}
-
-func (u *unpacker) take(n int) []byte {
-	if n < 0 || n > len(u.b) {
-		u.b, u.failed = nil, true
-		return nil
-	}
-	taken := u.b[:n]
-	u.b = u.b[n:]
-	return taken
-}
-
-func (u *unpacker) uint() uint64 {
-	v, n := binary.Uvarint(u.b)
-	u.skip(n)
-	return v
-}
-
-func (u *unpacker) int() int64 {
-	v, n := binary.Varint(u.b)
-	u.skip(n)
-	return v
-}
-
-// skip passes over a varint, of which none has no bytes.
-func (u *unpacker) skip(n int) {
-	if n <= 0 {
-		n = -1
-	}
-	u.take(n)
-}
-
-func (u *unpacker) text() string {
-	return string(u.take(int(min(u.uint(), uint64(len(u.b)+1)))))
 }

@@ -179,6 +179,16 @@ func baseOf(table, index, key string) (base schema.BaseKey, ok bool) {
 // its indexes, is a write shard of; ok is false for one that is none.
 func (r *Row) Base() (base schema.BaseKey, ok bool) { return baseOf(r.Table, r.Index, r.Key) }
 
+// MetricName is what the row's metrics and log lines call it: its base key, or the
+// partition key itself if it has none.
+func (r *Row) MetricName() string {
+	base, ok := r.Base()
+	if !ok {
+		return r.Key
+	}
+	return base.String()
+}
+
 // past tells whether the row is of an entity's day that was over when the row was
 // first seen.
 func (r *Row) past() bool {

@@ -26,7 +26,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"math"
 	"slices"
 	"time"
 
@@ -128,16 +127,20 @@ const (
 // are cut by whole seconds, so a bit less may be seen of a partition that takes no more.
 const atLimit = 0.95
 
-// status is the verdict on a key with a certified rate in the item's window.
-func (it *Item) status(rate float64) Status {
+// Verdict is that on a key with a certified rate, where a partition takes limit and keys are
+// hot from hotRate on, all in write units a second.
+func Verdict(rate, limit, hotRate float64) Status {
 	switch {
-	case rate >= atLimit*it.Limit && rate >= it.HotRate:
+	case rate >= atLimit*limit && rate >= hotRate:
 		return Saturated
-	case rate >= it.HotRate:
+	case rate >= hotRate:
 		return Hot
 	}
 	return Warm
 }
+
+// status is the verdict on a key with a certified rate in the item's window.
+func (it *Item) status(rate float64) Status { return Verdict(rate, it.Limit, it.HotRate) }
 
 // String returns the status as callers see it.
 func (s Status) String() string {
@@ -209,13 +212,7 @@ func SortBounds(from, to time.Time) (low, high string) {
 
 // bound is less than the sort key of every window that starts at t or later, and
 // greater than that of every earlier one: those have more text after the time.
-func bound(t time.Time) string {
-	whole := t.UTC().Truncate(time.Millisecond)
-	if whole.Before(t) {
-		whole = whole.Add(time.Millisecond)
-	}
-	return whole.Format(schema.TimeLayout)
-}
+func bound(t time.Time) string { return schema.CeilMilli(t).Format(schema.TimeLayout) }
 
 // Bounds of a window's item. Keys of indexes have bounds of their own, since they are
 // as many for each of a board's periods.
@@ -234,10 +231,13 @@ type cut struct {
 	bytes int
 }
 
-// cuts are that of the table's keys and that of its indexes'.
-type cuts [2]cut
-
-var whole = cuts{{MaxKeys, math.Inf(1), maxBytes}, {MaxIndexKeys, math.Inf(1), maxIndexBytes}}
+// trimmed is the item with the heaviest keys of the table, and of its indexes, alone.
+func (it Item) trimmed(table, indexes cut) Item {
+	keys, rest := it.trim(false, table)
+	ofIndexes, indexRest := it.trim(true, indexes)
+	it.Keys, it.Rest, it.IndexRest = append(keys, ofIndexes...), rest, indexRest
+	return it
+}
 
 // rest is the most that a key that is not listed can weigh.
 func (it *Item) rest(ofIndex bool) uint64 {

@@ -2,7 +2,6 @@ package heat
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -56,11 +55,6 @@ func (l Layer) key(it *Item) (pk, sk string) {
 	return pk, bound(it.Start) + "#" + it.Table + "#" + strconv.FormatInt(it.Base.Milliseconds(), 10)
 }
 
-// cuts keep the heaviest keys, and all that were hot.
-func (l Layer) cuts(it *Item) cuts {
-	return cuts{{layers[l].keys, it.HotRate, maxBytes}, {layers[l].keys, it.HotRate, maxIndexBytes}}
-}
-
 // Fold makes the layer's items of what lies in one of its times, which starts at start: one
 // for each of [Kinds]. With ByWindow that is a window.
 func (l Layer) Fold(items []Item, start time.Time) (folded []Item) {
@@ -79,16 +73,14 @@ func (l Layer) Fold(items []Item, start time.Time) (folded []Item) {
 // those that were hot, as many as fit in about 100 KB; and as many of indexes, in 50 KB.
 func (l Layer) Stored(it *Item, expires time.Time) map[string]types.AttributeValue {
 	pk, sk := l.key(it)
-	return it.attributes(pk, sk, l.cuts(it), expires)
+	kept := it.Heaviest(layers[l].keys)
+	return kept.attributes(pk, sk, expires)
 }
 
 // Heaviest returns a folded item with so many of the table's heaviest keys, and as many of
 // its indexes', and besides those that were hot, as many as fit in what is stored of one.
 func (it Item) Heaviest(keys int) Item {
-	table, rest := it.trim(false, cut{keys, it.HotRate, maxBytes})
-	ofIndexes, indexRest := it.trim(true, cut{keys, it.HotRate, maxIndexBytes})
-	it.Keys, it.Rest, it.IndexRest = append(slices.Clip(table), ofIndexes...), rest, indexRest
-	return it
+	return it.trimmed(cut{keys, it.HotRate, maxBytes}, cut{keys, it.HotRate, maxIndexBytes})
 }
 
 // Progress says which windows are in the layers: all that start at From or later and before

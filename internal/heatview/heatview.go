@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/internal/keyname"
 	"github.com/hotshard/hotshard/internal/query"
 )
 
@@ -85,7 +86,7 @@ func (o *Options) keep(rows []heat.Row) (kept []heat.Row) {
 // named is how a key is shown.
 func (o *Options) named(key string) string {
 	if o.Hash {
-		return heat.Pseudonym(key)
+		return keyname.Pseudonym(key)
 	}
 	return key
 }

@@ -15,6 +15,7 @@ import (
 	pretty "github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/internal/keyname"
 	"github.com/hotshard/hotshard/internal/live"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 )
@@ -169,7 +170,7 @@ func TestLines(t *testing.T) {
 	}{
 		{Options{Table: "orders", JSON: true}, `{"start":"2126-01-15T12:00:00.000Z","window":"10s","keys":[{"key":"user#7","status":"hot","write_units_per_second":751.2,"error":0,"share":0.7512},{"key":"Rome","index":"by_city","status":"warm","write_units_per_second":30,"error":0,"share":0.03},{"key":"other","status":"warm","write_units_per_second":1,"error":0,"share":0.001}],"coverage":0.93}` + "\n"},
 		{Options{Table: "orders", JSON: true, Index: "by_city"}, `{"start":"2126-01-15T12:00:00.000Z","window":"10s","keys":[{"key":"Rome","index":"by_city","status":"warm","write_units_per_second":30,"error":0,"share":0.03}],"coverage":0.93}` + "\n"},
-		{Options{Table: "orders", JSON: true, Prefix: "use", Hash: true}, `{"start":"2126-01-15T12:00:00.000Z","window":"10s","keys":[{"key":"` + heat.Pseudonym("user#7") + `","status":"hot","write_units_per_second":751.2,"error":0,"share":0.7512}],"coverage":0.93}` + "\n"},
+		{Options{Table: "orders", JSON: true, Prefix: "use", Hash: true}, `{"start":"2126-01-15T12:00:00.000Z","window":"10s","keys":[{"key":"` + keyname.Pseudonym("user#7") + `","status":"hot","write_units_per_second":751.2,"error":0,"share":0.7512}],"coverage":0.93}` + "\n"},
 	} {
 		var out bytes.Buffer
 		if err := c.options.write(&out, c.options.line(w)); err != nil || out.String() != c.want {

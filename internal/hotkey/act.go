@@ -2,28 +2,14 @@ package hotkey
 
 import (
 	"context"
-	"errors"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/ddbstream"
 	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/internal/heat"
-	"github.com/hotshard/hotshard/internal/heat/windows"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
-
-// Shards is what the controller needs of the shard map; a [*shardmap.Changer] has it.
-type Shards interface {
-	Lookup(ctx context.Context, key string, now time.Time) (shardmap.Entry, error)
-	Entries(ctx context.Context) ([]shardmap.Entry, error)
-	Partitions() int
-	GrowFrom(ctx context.Context, seen shardmap.Entry, count int, note shardmap.Note, now time.Time) (shardmap.Entry, error)
-	ShrinkFrom(ctx context.Context, seen shardmap.Entry, count int, note shardmap.Note, now time.Time) (shardmap.Entry, error)
-	NotePartitions(ctx context.Context, n int, now time.Time) error
-}
 
 const (
 	// answerTime bounds how long decisions may keep a batch waiting. What there was no
@@ -35,20 +21,16 @@ const (
 	reportTime = 3 * time.Second
 )
 
-// controller decides on shard counts, and changes them as far as its setting allows.
+// controller has the keys grow that are hot.
 type controller struct {
-	settings   Settings
-	shards     Shards // nil for a table that is not hotshard's own
-	reader     windows.Reader
-	partitions func(ctx context.Context, streamARN string) (int, error) // nil where nobody can tell
-	counted    pause                                                    // between two counts of them
-	once       once
+	*changer
+	heat *table
 }
 
 // act decides on the keys that windows show to be hot, and has them grow. Nothing that
 // goes wrong here fails the batch.
 func (c *controller) act(ctx context.Context, j *journal, ended, running []Report) {
-	if c.settings.Control == Off || !j.source.Own {
+	if c.settings.Control == growth.Off || !j.source.Own {
 		return // without write shards to its keys, a table only gets advice
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
@@ -90,8 +72,8 @@ func (c *controller) answer(ctx context.Context, j *journal, s suspect, own *loa
 			}
 		}
 	}
-	silent := d.Action == Advise || c.settings.Control != Act
-	if d.Action == None || silent && !c.once.first("hot "+s.name, window.start.String()) {
+	silent := d.Action == Advise || c.settings.Control != growth.Act
+	if d.Action == None || silent && !c.said.first("hot "+s.name, window.start.String()) {
 		return
 	}
 	c.execute(ctx, j, entry, d)
@@ -108,12 +90,12 @@ func (s suspect) spread(entry shardmap.Entry) bool {
 // nothing is known.
 func (c *controller) recent(ctx context.Context, j *journal, ended []Report) (recent []*loads) {
 	now, length := j.now(), ended[0].Item.Window
-	for window, err := range c.reader.All(ctx, now.Add(-3*length), now.Add(length)) {
+	for window, err := range c.heat.All(ctx, now.Add(-3*length), now.Add(length)) {
 		if err != nil {
 			j.WarnContext(ctx, "other stream shards unknown", "error", err)
 			return nil
 		}
-		c.unreadable(ctx, j, window.Unreadable)
+		c.heat.unreadable(ctx, j, window.Unreadable)
 		if items := own(window)[length]; len(items) > 0 {
 			l := loadsOf(items)
 			l.lost = len(window.Unreadable) > 0
@@ -122,137 +104,4 @@ func (c *controller) recent(ctx context.Context, j *journal, ended []Report) (re
 	}
 	slices.Reverse(recent)
 	return recent
-}
-
-// heard tells whether all stream shards have reported a window by now, as a rule, and what
-// they reported can be read.
-func (l *loads) heard(now time.Time) bool {
-	return !l.lost && now.Sub(l.end) >= min(reportTime, l.end.Sub(l.start)/2)
-}
-
-// own are a window's items of hotshard's own table, by their lengths. Those of other tables
-// are of keys that only look like hotshard's.
-func own(w heat.Window) map[time.Duration][]heat.Item {
-	lengths := make(map[time.Duration][]heat.Item)
-	for _, item := range w.Items {
-		if item.Table == "" {
-			lengths[item.Window] = append(lengths[item.Window], item)
-		}
-	}
-	return lengths
-}
-
-// unreadable logs, once each, that items of the heat table can't be read.
-func (c *controller) unreadable(ctx context.Context, j *journal, faults []error) {
-	for _, err := range faults {
-		if c.once.first("unreadable "+err.Error(), "said") {
-			j.ErrorContext(ctx, "heat item not readable, so its time proves nothing", "error", err)
-		}
-	}
-}
-
-// execute makes a decided change, as far as the control setting allows.
-func (c *controller) execute(ctx context.Context, j *journal, seen shardmap.Entry, d Decision) (changed bool) {
-	log := j.With("key", c.settings.shown(seen.Key), "from", d.From, "to", d.To, "why", d.Why)
-	if d.Action == Advise {
-		log.WarnContext(ctx, "hot key not grown")
-		return false
-	}
-	if c.settings.Control != Act {
-		if d.Action == Shrink && !c.once.first("would shrink "+seen.Key, strconv.Itoa(d.To)) {
-			return false // said by an earlier run of the task
-		}
-		log.InfoContext(ctx, "shard count would change", "action", string(d.Action))
-		j.events("ShardCountChangesObserved", 1)
-		return false
-	}
-	// It goes by what was seen, so that what ingest answered meanwhile is neither answered
-	// twice nor undone. The time is that of the change itself, not that of what led to it.
-	change := c.shards.GrowFrom
-	if d.Action == Shrink {
-		change = c.shards.ShrinkFrom
-	}
-	entry, err := change(ctx, seen, d.To, shardmap.Note{By: "hotkeys", Why: d.Why}, j.now())
-	switch {
-	case err == nil:
-		log.InfoContext(ctx, "shard count changed", "action", string(d.Action), "effective", entry.Effective())
-		j.events("ShardCountChanges", 1)
-	case errors.Is(err, shardmap.ErrNoChange), errors.Is(err, shardmap.ErrPinned):
-		log.InfoContext(ctx, "shard count left alone", "action", string(d.Action), "error", err)
-	default:
-		log.ErrorContext(ctx, "shard count not changed", "action", string(d.Action), "error", err)
-		j.events("ShardCountChangeFailures", 1)
-	}
-	return err == nil
-}
-
-const (
-	countTime = 2 * time.Second // bounds how long a count of partitions may keep a batch waiting
-	countWait = time.Minute     // between two counts in one process, at least
-)
-
-// notePartitions notes in the shard map how many partitions the table has, when that is due.
-// There is a process for each partition, which waits a second for each: all of them together
-// ask about once a second.
-func (c *controller) notePartitions(ctx context.Context, j *journal, batch *ddbstream.Batch) {
-	now := j.now()
-	if c.partitions == nil || !j.source.Own || c.settings.Control != Act || batch.ShardID == "" || !c.counted.over(now, countWait) {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, countTime)
-	defer cancel()
-	n, err := c.partitions(ctx, batch.SourceARN)
-	if err == nil && n > 0 {
-		c.counted.until(now.Add(max(countWait, time.Duration(n)*time.Second)))
-		err = c.shards.NotePartitions(ctx, n, now)
-	}
-	if err != nil {
-		j.WarnContext(ctx, "partitions not noted", "partitions", n, "error", err)
-	}
-}
-
-// pause keeps goroutines from doing something too often.
-type pause struct {
-	mu  sync.Mutex
-	end time.Time
-}
-
-// over tells, to one caller, that the pause is; then the next one begins.
-func (p *pause) over(now time.Time, next time.Duration) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if now.Before(p.end) {
-		return false
-	}
-	p.end = now.Add(next)
-	return true
-}
-
-func (p *pause) until(end time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.end = end
-}
-
-// maxSaid bounds of how many keys a process remembers what it said.
-const maxSaid = 10_000
-
-// once remembers what was said of keys, so that nothing is said again and again.
-type once struct {
-	mu   sync.Mutex
-	said map[string]string
-}
-
-// first tells whether this is another text than the last one about the subject.
-func (o *once) first(subject, text string) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.said[subject] == text {
-		return false
-	}
-	if o.said == nil || len(o.said) >= maxSaid {
-		o.said = make(map[string]string)
-	}
-	o.said[subject] = text
-	return true
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hotshard/hotshard/internal/hotkey"
+	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/local/eventsource"
@@ -42,7 +42,7 @@ func TestBoardUnitsOnTheEngine(t *testing.T) {
 		}
 	}
 	s := settings()
-	s.Control, s.ItemsTable = hotkey.Off, names.Items
+	s.Control, s.ItemsTable = growth.Off, names.Items
 	f := newFixture(s)
 	drain(t, f, db, names)
 	for _, item := range parsed(t, f) {

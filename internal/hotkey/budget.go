@@ -70,15 +70,14 @@ func (b *budget) allow(ctx context.Context, name string, now time.Time) (bool, e
 
 // claim puts a name into the hour's item, if there is room, and returns what is in
 // there in either case.
-func (b *budget) claim(ctx context.Context, d digest) (stored map[string]types.AttributeValue, err error) {
-	pk, sk := schema.MetricNamesKey(b.hour)
+func (b *budget) claim(ctx context.Context, d digest) (stored dynamo.Item, err error) {
 	expires := b.hour.Add(time.Hour + namesKept)
 	out, err := b.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName:           &b.table,
-		Key:                 map[string]types.AttributeValue{schema.PK: dynamo.String(pk), schema.SK: dynamo.String(sk)},
+		Key:                 dynamo.Key(schema.MetricNamesKey(b.hour)),
 		UpdateExpression:    aws.String("ADD digests :new SET expires_at = :expires, v = :v"),
 		ConditionExpression: aws.String("attribute_not_exists(digests) OR size(digests) < :limit OR contains(digests, :one)"),
-		ExpressionAttributeValues: map[string]types.AttributeValue{
+		ExpressionAttributeValues: dynamo.Item{
 			":new":     &types.AttributeValueMemberBS{Value: [][]byte{d[:]}},
 			":one":     &types.AttributeValueMemberB{Value: d[:]},
 			":limit":   dynamo.Number(int64(b.limit)),
@@ -98,7 +97,7 @@ func (b *budget) claim(ctx context.Context, d digest) (stored map[string]types.A
 }
 
 // learn takes over the hour's names.
-func (b *budget) learn(stored map[string]types.AttributeValue) {
+func (b *budget) learn(stored dynamo.Item) {
 	set, _ := stored["digests"].(*types.AttributeValueMemberBS)
 	b.names = make(map[digest]bool)
 	if set == nil {

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/heat"
-	"github.com/hotshard/hotshard/internal/heat/windows"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/limits"
@@ -40,20 +39,20 @@ func newCalms(keys []candidate, from func(candidate) time.Time) calms {
 }
 
 // read takes in the windows that start at from or later and before to, as of now.
-func (c calms) read(ctx context.Context, heat windows.Reader, from, to, now time.Time) (unreadable []error, err error) {
+func (c calms) read(ctx context.Context, j *journal, heat *table, from, to, now time.Time) error {
 	for w, err := range heat.All(ctx, from, to) {
 		if err != nil {
-			return unreadable, err
+			return err
 		}
 		for _, items := range own(w) {
 			c.see(items, now)
 		}
 		if len(w.Unreadable) > 0 {
-			unreadable = append(unreadable, w.Unreadable...)
+			heat.unreadable(ctx, j, w.Unreadable)
 			c.doubt(w.Start.Add(maxWindow))
 		}
 	}
-	return unreadable, nil
+	return nil
 }
 
 // doubt has the load be unknown up to a time: records of it are not known.

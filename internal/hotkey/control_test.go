@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/hotkey"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -43,10 +44,10 @@ func TestGrowthAheadOfThrottling(t *testing.T) {
 }
 
 func TestControl(t *testing.T) {
-	for control, want := range map[hotkey.Control]struct {
+	for control, want := range map[growth.Control]struct {
 		changes  []string
 		observed int
-	}{hotkey.Act: {[]string{"C#a 1>4"}, 0}, hotkey.Observe: {nil, 1}, hotkey.Off: {nil, 0}} {
+	}{growth.Act: {[]string{"C#a 1>4"}, 0}, growth.Observe: {nil, 1}, growth.Off: {nil, 0}} {
 		s := settings()
 		s.Control = control
 		f := newFixture(s)

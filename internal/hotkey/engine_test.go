@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/internal/hotkey"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -114,7 +115,7 @@ func TestOnTheEngine(t *testing.T) {
 }
 
 func TestControlOnTheEngine(t *testing.T) {
-	for _, control := range []hotkey.Control{hotkey.Observe, hotkey.Off} {
+	for _, control := range []growth.Control{growth.Observe, growth.Off} {
 		d := deploy(t, func(s *hotkey.Settings) { s.Control = control })
 		d.must(t, unwindowed(repeat("C#a#0", 900, 1), 1))
 		if n := d.count(t, "C#a"); n != 1 {

@@ -56,6 +56,12 @@ func loadsOf(items []heat.Item) *loads {
 	return l
 }
 
+// heard tells whether all stream shards have reported a window by now, as a rule, and what
+// they reported can be read.
+func (l *loads) heard(now time.Time) bool {
+	return !l.lost && now.Sub(l.end) >= min(reportTime, l.end.Sub(l.start)/2)
+}
+
 // suspect is what a window shows to be hot: a base key, of an entity in one day, of a
 // limit in one of its windows.
 type suspect struct {

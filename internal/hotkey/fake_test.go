@@ -16,8 +16,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/hotkey"
+	"github.com/hotshard/hotshard/internal/keyname"
 	"github.com/hotshard/hotshard/internal/metrics"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -147,7 +149,7 @@ func settings() hotkey.Settings {
 	return hotkey.Settings{
 		ItemsTable: "hotshard-items", HeatTable: "heat", ShardMapTable: "shard-map", Source: hotkey.Hotshard,
 		Window: 10 * time.Second, PartitionWCU: 100, Threshold: 0.7, TopK: 2000,
-		HeatRetention: 4 * time.Hour, Metrics: hotkey.CloudWatch, MetricKeys: 100, MetricNames: heat.Plain, Control: hotkey.Act, Quiet: 10 * time.Minute,
+		HeatRetention: 4 * time.Hour, Metrics: hotkey.CloudWatch, MetricKeys: 100, MetricNames: keyname.Plain, Control: growth.Act, Quiet: 10 * time.Minute,
 		EventAhead: 2 * time.Second, ViewAge: time.Second,
 	}
 }

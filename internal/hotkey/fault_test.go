@@ -15,6 +15,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/hotkey"
+	"github.com/hotshard/hotshard/internal/keyname"
 )
 
 var (
@@ -212,7 +213,7 @@ func TestSettings(t *testing.T) {
 	defaults, err := env.ParseAsWithOptions[hotkey.Settings](env.Options{Environment: map[string]string{
 		"HOTSHARD_ITEMS_TABLE": "items", "HOTSHARD_HEAT_TABLE": "heat", "HOTSHARD_SHARD_MAP_TABLE": "shard-map",
 	}})
-	if err = errors.Join(err, defaults.Validate()); err != nil || defaults.Window != 10*time.Second || defaults.MetricNames != heat.Plain {
+	if err = errors.Join(err, defaults.Validate()); err != nil || defaults.Window != 10*time.Second || defaults.MetricNames != keyname.Plain {
 		t.Errorf("defaults: %v, %+v", err, defaults)
 	}
 	bad := hotkey.Settings{Window: 1500 * time.Millisecond, Threshold: 1.1, TopK: 1, MetricKeys: -1, EventRetention: time.Second}

@@ -40,7 +40,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/ddbstream"
 	"github.com/hotshard/hotshard/internal/heat/count"
-	"github.com/hotshard/hotshard/internal/heat/windows"
 	"github.com/hotshard/hotshard/internal/metrics"
 	"github.com/hotshard/hotshard/internal/schedule"
 )
@@ -65,6 +64,7 @@ type Handler struct {
 	settings   Settings
 	deps       Deps
 	reporter   reporter
+	census     census
 	controller controller
 	shrinker   shrinker
 	folder     folder
@@ -84,16 +84,17 @@ func New(settings Settings, deps Deps) (*Handler, error) {
 		return nil, fmt.Errorf("hotkey: %w", err)
 	}
 	deps.Source.Warn(deps.Log)
-	h := &Handler{
+	heat := openTable(deps.Heat, settings)
+	changer := &changer{settings: settings, shards: deps.Shards}
+	return &Handler{
 		settings: settings, deps: deps,
-		reporter:   reporter{settings: settings, heat: deps.Heat, shards: deps.Shards, budget: newBudget(settings, deps.Heat)},
-		controller: controller{settings: settings, shards: deps.Shards, partitions: deps.Partitions},
+		reporter:   reporter{settings: settings, heat: heat, shards: deps.Shards, budget: newBudget(settings, deps.Heat)},
+		census:     census{settings: settings, shards: deps.Shards, count: deps.Partitions},
+		controller: controller{changer: changer, heat: heat},
+		shrinker:   shrinker{changer: changer, heat: heat},
+		folder:     folder{settings: settings, heat: heat},
 		decoders:   sync.Pool{New: func() any { return new(ddbstream.Decoder) }},
-	}
-	h.controller.reader = windows.Reader{Client: deps.Heat, Table: settings.HeatTable, Consistent: true}
-	h.shrinker.controller, h.shrinker.heat = &h.controller, deps.Heat
-	h.folder = folder{settings: settings, heat: deps.Heat, reader: h.controller.reader, unreadable: h.controller.unreadable}
-	return h, nil
+	}, nil
 }
 
 func (d *Deps) check() error {
@@ -169,7 +170,7 @@ func (h *Handler) deliver(ctx context.Context, j *journal, batch *ddbstream.Batc
 	for _, report := range newlyHot(running, before) {
 		h.reporter.alarm(ctx, j, &report)
 	}
-	h.controller.notePartitions(ctx, j, batch)
+	h.census.take(ctx, j, batch)
 	h.controller.act(ctx, j, ended, running)
 	return counts.state(), nil
 }

@@ -97,3 +97,26 @@ func (j *journal) send(ctx context.Context, sink metrics.Sink, a *ages) {
 		j.WarnContext(ctx, "metrics not sent", "error", err)
 	}
 }
+
+// maxSaid bounds of how many keys a process remembers what it said.
+const maxSaid = 10_000
+
+// once remembers what was said of keys, so that nothing is said again and again.
+type once struct {
+	mu   sync.Mutex
+	said map[string]string
+}
+
+// first tells whether this is another text than the last one about the subject.
+func (o *once) first(subject, text string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.said[subject] == text {
+		return false
+	}
+	if o.said == nil || len(o.said) >= maxSaid {
+		o.said = make(map[string]string)
+	}
+	o.said[subject] = text
+	return true
+}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/heat"
-	"github.com/hotshard/hotshard/internal/heat/windows"
 )
 
 // LayersTask is the payload that a schedule hands to [Handler.Invoke] every
@@ -54,11 +53,9 @@ const (
 // depends on what it reads alone, under keys that depend on the time alone. So two that run
 // at once do no harm: of two items under one key that with more records stays.
 type folder struct {
-	settings   Settings
-	heat       HeatTable
-	reader     windows.Reader // consistent
-	unreadable func(context.Context, *journal, []error)
-	mu         sync.Mutex // is held while it runs
+	settings Settings
+	heat     *table
+	mu       sync.Mutex // is held while it runs
 }
 
 // task runs the scheduled task.
@@ -86,7 +83,7 @@ func (f *folder) task(ctx context.Context, j *journal) ([]byte, error) {
 // begin returns the progress. Where there is none, or none of items that are still there,
 // the layers begin ten minutes ago.
 func (f *folder) begin(ctx context.Context, j *journal, now time.Time) (heat.Progress, error) {
-	p, err := f.reader.Progress(ctx)
+	p, err := f.heat.Progress(ctx)
 	if err != nil {
 		return p, fmt.Errorf("hotkey: %w", err)
 	}
@@ -133,13 +130,13 @@ func (f *folder) again(ctx context.Context, j *journal, p *heat.Progress, before
 // and up to when that was noted. There may be some more to come.
 func (f *folder) late(ctx context.Context, j *journal, p heat.Progress, before time.Time) (starts map[time.Time]bool, upTo time.Time, err error) {
 	starts = make(map[time.Time]bool)
-	for item, err := range dynamo.Items(ctx, f.heat, f.reader.Query(heat.LatePartition, p.Late, before)) {
+	for item, err := range f.heat.items(ctx, heat.LatePartition, p.Late, before) {
 		if err != nil {
 			return nil, upTo, fmt.Errorf("hotkey: reading what came late: %w", err)
 		}
 		late, err := heat.ParseLate(item)
 		if err != nil {
-			f.unreadable(ctx, j, []error{err})
+			f.heat.unreadable(ctx, j, []error{err})
 			continue
 		}
 		if len(starts) == maxLate && !starts[late.Start] {
@@ -187,9 +184,9 @@ func (f *folder) onward(ctx context.Context, j *journal, p *heat.Progress, now t
 // layer's items, of each kind, and of windows each their own. It returns how many windows
 // there were.
 func (f *folder) fold(ctx context.Context, j *journal, layer heat.Layer, from, to time.Time) (n int, err error) {
-	below := f.reader.All(ctx, from, to)
+	below := f.heat.All(ctx, from, to)
 	if layer > heat.ByWindow {
-		below = f.reader.Layer(ctx, layer-1, from, to)
+		below = f.heat.Layer(ctx, layer-1, from, to)
 	}
 	var group heat.Window
 	for window, err := range below {
@@ -212,15 +209,15 @@ func (f *folder) fold(ctx context.Context, j *journal, layer heat.Layer, from, t
 
 // put folds and stores one time. What lacks an item that can't be read is incomplete.
 func (f *folder) put(ctx context.Context, j *journal, layer heat.Layer, window heat.Window) error {
-	f.unreadable(ctx, j, window.Unreadable)
+	f.heat.unreadable(ctx, j, window.Unreadable)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxPuts)
 	for _, it := range layer.Fold(window.Items, window.Start) {
 		it.Incomplete = it.Incomplete || len(window.Unreadable) > 0
 		group.Go(func() error {
 			stored := layer.Stored(&it, it.End().Add(f.settings.HeatRetention))
-			_, err := f.heat.PutItem(ctx, &dynamodb.PutItemInput{
-				TableName: &f.settings.HeatTable, Item: stored,
+			_, err := f.heat.client.PutItem(ctx, &dynamodb.PutItemInput{
+				TableName: &f.heat.Table, Item: stored,
 				ConditionExpression:       aws.String("attribute_not_exists(pk) OR #records <= :records"),
 				ExpressionAttributeNames:  map[string]string{"#records": "records"},
 				ExpressionAttributeValues: map[string]types.AttributeValue{":records": stored["records"]},
@@ -235,20 +232,8 @@ func (f *folder) put(ctx context.Context, j *journal, layer heat.Layer, window h
 }
 
 func (f *folder) note(ctx context.Context, p heat.Progress) error {
-	_, err := f.heat.PutItem(ctx, &dynamodb.PutItemInput{TableName: &f.settings.HeatTable, Item: p.Attributes()})
-	if err != nil {
+	if err := f.heat.put(ctx, p.Attributes()); err != nil {
 		return fmt.Errorf("hotkey: noting the progress of the layers: %w", err)
 	}
 	return nil
-}
-
-// noteLate notes an item that was put when its window may have been folded.
-func (r *reporter) noteLate(ctx context.Context, item *heat.Item, now time.Time) error {
-	if !now.After(item.Start.Add(r.settings.Window + lateTime)) {
-		return nil
-	}
-	_, err := r.heat.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName: &r.settings.HeatTable, Item: item.LateNote(now, now.Add(r.settings.HeatRetention)),
-	})
-	return err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
+	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/internal/hotkey"
 )
 
@@ -67,7 +68,7 @@ func TestOpenShards(t *testing.T) {
 // TestPartitionsAreNoted once a minute by each process, and the more rarely the more there
 // are, by a detector that may change something.
 func TestPartitionsAreNoted(t *testing.T) {
-	for control, want := range map[hotkey.Control][]int{hotkey.Act: {5, 7, 90, 10}, hotkey.Observe: nil, hotkey.Off: nil} {
+	for control, want := range map[growth.Control][]int{growth.Act: {5, 7, 90, 10}, growth.Observe: nil, growth.Off: nil} {
 		s := settings()
 		s.Control = control
 		f := newFixture(s)

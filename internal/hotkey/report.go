@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/internal/keyname"
 	"github.com/hotshard/hotshard/internal/metrics"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -23,7 +23,7 @@ const (
 // reporter stores reports as heat items, and tells them by log lines and metrics.
 type reporter struct {
 	settings Settings
-	heat     HeatTable
+	heat     *table
 	shards   Shards // nil for a table that is not hotshard's own
 	budget   *budget
 }
@@ -52,13 +52,11 @@ func (r *reporter) report(ctx context.Context, j *journal, reports []Report) err
 	return nil
 }
 
-// store puts a window's heat item.
+// store puts a window's heat item, and notes it if the window may have been folded by then.
 func (r *reporter) store(ctx context.Context, j *journal, item *heat.Item) error {
-	_, err := r.heat.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName: &r.settings.HeatTable, Item: item.Stored(item.End().Add(r.settings.HeatRetention)),
-	})
-	if err == nil {
-		err = r.noteLate(ctx, item, j.now())
+	err := r.heat.put(ctx, item.Stored(item.End().Add(r.settings.HeatRetention)))
+	if now := j.now(); err == nil && now.After(item.Start.Add(r.settings.Window+lateTime)) {
+		err = r.heat.put(ctx, item.LateNote(now, now.Add(r.settings.HeatRetention)))
 	}
 	if err != nil {
 		return fmt.Errorf("hotkey: putting the heat item of window %s, stream shard %q: %w",
@@ -71,7 +69,7 @@ func (r *reporter) store(ctx context.Context, j *journal, item *heat.Item) error
 func (r *reporter) alarm(ctx context.Context, j *journal, report *Report) {
 	for _, row := range report.Hot[:min(len(report.Hot), maxLogged)] {
 		name := row.Key
-		if r.settings.MetricNames != heat.Plain {
+		if r.settings.MetricNames != keyname.Plain {
 			name = r.settings.shown(row.MetricName())
 		}
 		j.InfoContext(ctx, "hot key", "table", j.source.Table, "index", row.Index, "key", name,
@@ -89,7 +87,7 @@ func (r *reporter) alarm(ctx context.Context, j *journal, report *Report) {
 // keys adds the metrics of single hot keys, as far as they are named and within the
 // budget of names.
 func (r *reporter) keys(ctx context.Context, j *journal, report *Report) {
-	if r.settings.MetricNames == heat.Unnamed {
+	if r.settings.MetricNames == keyname.Unnamed {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, claimTime)

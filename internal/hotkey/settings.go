@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/internal/growth"
+	"github.com/hotshard/hotshard/internal/keyname"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -66,13 +67,13 @@ type Settings struct {
 	MetricKeys int `env:"HOTSHARD_METRIC_KEYS" envDefault:"100"`
 
 	// MetricNames is how metrics and log lines name a hot key: plain, hashed (see
-	// [heat.Pseudonym]; GET /v1/hot-keys shows both), or off: log lines don't, and
+	// [keyname.Pseudonym]; GET /v1/hot-keys shows both), or off: log lines don't, and
 	// there are no metrics of single keys. Errors of AWS calls name keys all the same.
-	MetricNames heat.Naming `env:"HOTSHARD_METRIC_NAMES" envDefault:"plain"`
+	MetricNames keyname.Style `env:"HOTSHARD_METRIC_NAMES" envDefault:"plain"`
 
 	// Control says what becomes of decisions on shard counts: act makes the
 	// changes, observe logs and counts them only, off decides nothing.
-	Control Control `env:"HOTSHARD_CONTROL" envDefault:"act"`
+	Control growth.Control `env:"HOTSHARD_CONTROL" envDefault:"act"`
 
 	// Quiet is how long the load of a counter or a limit must have been low before its
 	// shard count shrinks; 1m to 24h. Of other keys it is a day. The shrink task is to
@@ -85,16 +86,6 @@ type Settings struct {
 	// 1h or more.
 	EventRetention time.Duration `env:"HOTSHARD_EVENT_RETENTION" envDefault:"720h"`
 }
-
-// Control is how far the controller of shard counts goes.
-type Control string
-
-// The controls.
-const (
-	Act     Control = "act"
-	Observe Control = "observe"
-	Off     Control = "off"
-)
 
 // SourceKind is whose table is counted.
 type SourceKind string
@@ -157,7 +148,7 @@ func (s Settings) Validate() error {
 	check(s.Metrics == CloudWatch || s.Metrics == EMF, "HOTSHARD_METRICS", s.Metrics, "cloudwatch or emf")
 	check(s.MetricKeys >= 0 && s.MetricKeys <= 1000, "HOTSHARD_METRIC_KEYS", s.MetricKeys, "0 to 1000")
 	check(s.MetricNames.Valid(), "HOTSHARD_METRIC_NAMES", s.MetricNames, "plain, hashed or off")
-	check(s.Control == Act || s.Control == Observe || s.Control == Off, "HOTSHARD_CONTROL", s.Control, "act, observe or off")
+	check(s.Control.Valid(), "HOTSHARD_CONTROL", s.Control, "act, observe or off")
 	check(s.Quiet >= time.Minute && s.Quiet <= 24*time.Hour, "HOTSHARD_QUIET", s.Quiet, "1m to 24h")
 	check(s.EventAhead > 0 && s.EventAhead <= shardmap.MaxEventAhead, "HOTSHARD_EVENT_AHEAD", s.EventAhead, "above 0, up to "+shardmap.MaxEventAhead.String())
 	check(s.ViewAge > 0 && s.ViewAge <= shardmap.MaxViewAge, "HOTSHARD_VIEW_AGE", s.ViewAge, "above 0, up to "+shardmap.MaxViewAge.String())

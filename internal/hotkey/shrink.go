@@ -27,10 +27,10 @@ type done struct {
 	Shrunk int `json:"shrunk"`
 }
 
-// shrinker is the scheduled task, in which the controller lowers shard counts.
+// shrinker is the scheduled task that lowers shard counts.
 type shrinker struct {
-	*controller
-	heat HeatTable
+	*changer
+	heat *table
 	mu   sync.Mutex // is held while it runs
 }
 
@@ -39,7 +39,7 @@ func (r *shrinker) task(ctx context.Context, j *journal) ([]byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var answer done
-	if r.settings.Control != Off && j.source.Own {
+	if r.settings.Control != growth.Off && j.source.Own {
 		var err error
 		if answer, err = r.shrink(ctx, j, j.now().UTC()); err != nil {
 			return nil, err
@@ -107,16 +107,14 @@ func (r *shrinker) shrink(ctx context.Context, j *journal, now time.Time) (answe
 		return answer, nil
 	}
 	latest := newCalms(ripe, func(c candidate) time.Time { return r.settings.quietFrom(c.base, now) })
-	unreadable, err := latest.read(ctx, r.reader, r.settings.settled(now), now.Add(r.settings.Window), now)
-	r.unreadable(ctx, j, unreadable)
-	if err != nil {
+	if err := latest.read(ctx, j, r.heat, r.settings.settled(now), now.Add(r.settings.Window), now); err != nil {
 		return answer, err
 	}
 	for _, c := range ripe {
 		calm := latest[c.base].Calm
 		past.enter(&calm, r.settings.settled(now))
 		d := r.settings.policy().Relax(calm, c.Entry)
-		if r.once.first("shrink "+c.Key, d.Why) && d.Action == None {
+		if r.said.first("shrink "+c.Key, d.Why) && d.Action == None {
 			j.InfoContext(ctx, "shard count not lowered", "key", r.settings.shown(c.Key), "shards", d.From, "why", d.Why)
 		}
 		if d.Action == Shrink && r.execute(ctx, j, c.Entry, d) { // an error was logged, and the next run tries again

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/hotkey"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -211,14 +212,14 @@ func TestShrinkByTheDay(t *testing.T) {
 }
 
 func TestShrinkControl(t *testing.T) {
-	for control, want := range map[hotkey.Control]int{hotkey.Act: 1, hotkey.Observe: 0, hotkey.Off: 0} {
+	for control, want := range map[growth.Control]int{growth.Act: 1, growth.Observe: 0, growth.Off: 0} {
 		s := settings()
 		s.Control = control
 		f := newFixture(s)
 		f.shards.set("C#a", 8, start)
 		life{fixture: f, every: time.Minute, load: others}.run(t, 30*time.Minute)
 		would := strings.Contains(f.logs.String(), "shard count would change")
-		if len(f.shards.changes) != want || would != (control == hotkey.Observe) {
+		if len(f.shards.changes) != want || would != (control == growth.Observe) {
 			t.Errorf("%s: %v\n%s", control, f.shards.changes, f.logs)
 		}
 	}

@@ -10,8 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hotshard/hotshard/internal/growth"
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/hotkey"
+	"github.com/hotshard/hotshard/internal/keyname"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 )
 
@@ -123,8 +125,8 @@ func TestWindowsTerminatedEarly(t *testing.T) {
 // TestNames: hashed and hidden names are in neither metrics nor logs, and the hash is
 // the one that callers of the API see.
 func TestNames(t *testing.T) {
-	for naming, want := range map[heat.Naming]map[string][]float64{
-		heat.Hashed: {"hotshard-items " + heat.Pseudonym("C#secret"): {75}}, heat.Unnamed: {},
+	for naming, want := range map[keyname.Style]map[string][]float64{
+		keyname.Hashed: {"hotshard-items " + keyname.Pseudonym("C#secret"): {75}}, keyname.Unnamed: {},
 	} {
 		s := settings()
 		s.MetricNames = naming
@@ -168,7 +170,7 @@ func TestAges(t *testing.T) {
 // that they are spent does not ask again.
 func TestBudgetOverContainers(t *testing.T) {
 	s := settings()
-	s.MetricKeys, s.Control = 3, hotkey.Off
+	s.MetricKeys, s.Control = 3, growth.Off
 	one := newFixture(s)
 	two := newFixture(s)
 	two.table = one.table
@@ -221,7 +223,7 @@ func TestBudgetOnTheEngine(t *testing.T) {
 	names := enginetest.Tables(t, db)
 	(&deployed{db: db, names: names}).keepAll(t)
 	s := settings()
-	s.MetricKeys, s.Control, s.HeatTable = 5, hotkey.Off, names.Heat
+	s.MetricKeys, s.Control, s.HeatTable = 5, growth.Off, names.Heat
 	type outcome struct {
 		named map[string][]float64
 		doubt bool

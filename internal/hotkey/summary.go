@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
-	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/heat"
 )
 
@@ -54,9 +51,7 @@ func (r *shrinker) summaries(ctx context.Context, j *journal, keys []candidate, 
 // that they might shrink.
 func (r *shrinker) sumUp(ctx context.Context, j *journal, keys []candidate, hour time.Time) (heat.Summary, error) {
 	all := newCalms(keys, func(candidate) time.Time { return hour })
-	unreadable, err := all.read(ctx, r.reader, hour, hour.Add(time.Hour), hour)
-	r.unreadable(ctx, j, unreadable)
-	if err != nil {
+	if err := all.read(ctx, j, r.heat, hour, hour.Add(time.Hour), hour); err != nil {
 		return heat.Summary{}, err
 	}
 	s := heat.Summary{Hour: hour, Peaks: make(map[string]float64)}
@@ -65,11 +60,7 @@ func (r *shrinker) sumUp(ctx context.Context, j *journal, keys []candidate, hour
 			s.Peaks[c.Key] = c.Peak
 		}
 	}
-	_, err = r.heat.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName: &r.settings.HeatTable,
-		Item:      s.Attributes(),
-	})
-	if err != nil {
+	if err := r.heat.put(ctx, s.Attributes()); err != nil {
 		return s, fmt.Errorf("hotkey: putting the summary of %s: %w", hour.Format(time.RFC3339), err)
 	}
 	return s, nil
@@ -78,13 +69,13 @@ func (r *shrinker) sumUp(ctx context.Context, j *journal, keys []candidate, hour
 // readSummaries leaves out what can't be read, so that it is made anew if it can be.
 func (r *shrinker) readSummaries(ctx context.Context, j *journal, from, to time.Time) (summaries, error) {
 	found := make(summaries)
-	for item, err := range dynamo.Items(ctx, r.heat, r.reader.Query(heat.SummaryPartition, from, to)) {
+	for item, err := range r.heat.items(ctx, heat.SummaryPartition, from, to) {
 		if err != nil {
 			return nil, fmt.Errorf("hotkey: reading summaries of hours: %w", err)
 		}
 		s, err := heat.ParseSummary(item)
 		if err != nil {
-			r.unreadable(ctx, j, []error{err})
+			r.heat.unreadable(ctx, j, []error{err})
 			continue
 		}
 		found[s.Hour] = s

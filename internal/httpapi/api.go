@@ -1,20 +1,25 @@
 package httpapi
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
-	"strings"
 	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 	"github.com/danielgtaylor/huma/v2/validation"
-	"github.com/swaggest/swgui/v5emb"
 )
 
-// Routes registers operations with an API.
-type Routes func(api huma.API)
+// API is where calls are registered: to be served, or to be described.
+type API struct {
+	mux       *http.ServeMux
+	described huma.API // nil where they are served
+}
+
+// Routes registers calls.
+type Routes func(api *API)
 
 // MaxBody bounds a request's body, in bytes. A keyed call's transaction is at
 // most 4 MB, and Lambda takes 6 MB with the body in base64.
@@ -24,58 +29,24 @@ const MaxBody = 3 << 20
 // not a success is problem JSON; what goes wrong inside is logged with the
 // request's id and not told to the caller.
 func New(log *slog.Logger, routes ...Routes) http.Handler {
+	setFramework()
 	mux := http.NewServeMux()
-	register(mux, routes)
+	registerAll(&API{mux: mux}, routes)
 	return withRequest(log, recovered(oneSegment(problems(mux))))
 }
 
-// WithDocs adds the OpenAPI document of all the routes at /openapi.json, and the
-// same to read at /docs.
-func WithDocs(handler http.Handler, routes ...Routes) http.Handler {
-	document := document(register(http.NewServeMux(), routes))
-	page := v5emb.New("hotshard", "/openapi.json", docsPath)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case r.Method != http.MethodGet && r.Method != http.MethodHead:
-			handler.ServeHTTP(w, r)
-		case r.URL.Path == "/openapi.json":
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = w.Write(document) // the client may be gone
-		case strings.HasPrefix(r.URL.Path+"/", docsPath):
-			if files := (&found{ResponseWriter: w}); !files.serve(page, r) {
-				handler.ServeHTTP(w, r)
-			}
-		default:
-			handler.ServeHTTP(w, r)
-		}
-	})
+// Describe registers routes for the sake of their document alone.
+func Describe(routes ...Routes) huma.API {
+	described := newAPI(http.NewServeMux())
+	registerAll(&API{described: described}, routes)
+	return described
 }
 
-const docsPath = "/docs/"
-
-// found passes an answer on, unless it is that there is nothing.
-type found struct {
-	http.ResponseWriter
-	missing bool
-}
-
-// serve returns false if there was nothing, and then nothing was written.
-func (f *found) serve(from http.Handler, r *http.Request) bool {
-	from.ServeHTTP(f, r)
-	return !f.missing
-}
-
-func (f *found) WriteHeader(status int) {
-	if f.missing = status == http.StatusNotFound; !f.missing {
-		f.ResponseWriter.WriteHeader(status)
+func registerAll(api *API, routes []Routes) {
+	health(api)
+	for _, r := range routes {
+		r(api)
 	}
-}
-
-func (f *found) Write(text []byte) (int, error) {
-	if f.missing {
-		return len(text), nil
-	}
-	return f.ResponseWriter.Write(text)
 }
 
 // setFramework sets what the framework has no option of an API for, only variables of its
@@ -89,14 +60,10 @@ var setFramework = sync.OnceFunc(func() {
 	validation.MsgExpectedMinimumNumber, validation.MsgExpectedMaximumNumber = "it must be at least %.0f", "it must be at most %.0f"
 })
 
-func register(mux *http.ServeMux, routes []Routes) huma.API {
+func newAPI(mux humago.Mux) huma.API {
 	setFramework()
 	api := onlyJSON{humago.New(mux, config())}
 	api.UseMiddleware(onlyJSONBodies(api), onlyKnown(api))
-	health(api)
-	for _, r := range routes {
-		r(api)
-	}
 	return api
 }
 
@@ -139,6 +106,38 @@ func Operation(who Audience, method, path, id, summary, description string) huma
 		op.Errors = append(op.Errors, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
 	}
 	return op
+}
+
+// Register adds a call whose errors become answers by [Problem]. What serves it is made with
+// its first request: a container starts sooner, and may never be asked for most calls.
+func Register[I, O any](api *API, op huma.Operation, call func(context.Context, *I) (*O, error)) {
+	add := func(to huma.API) {
+		huma.Register(to, op, func(ctx context.Context, in *I) (*O, error) {
+			out, err := call(ctx, in)
+			if err != nil {
+				return nil, Problem(ctx, err)
+			}
+			return out, nil
+		})
+	}
+	if api.described != nil {
+		add(api.described)
+		return
+	}
+	handler := sync.OnceValue(func() http.Handler {
+		only := new(sole)
+		add(newAPI(only))
+		return only
+	})
+	api.mux.HandleFunc(op.Method+" "+op.Path, func(w http.ResponseWriter, r *http.Request) { handler().ServeHTTP(w, r) })
+}
+
+// sole is a mux for one call.
+type sole struct{ http.HandlerFunc }
+
+// HandleFunc takes the call's handler.
+func (s *sole) HandleFunc(_ string, handler func(http.ResponseWriter, *http.Request)) {
+	s.HandlerFunc = handler
 }
 
 // recovered turns a panic into a 500, and logs where it happened.

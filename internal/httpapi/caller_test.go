@@ -8,14 +8,13 @@ import (
 	"testing"
 
 	"github.com/aws/aws-lambda-go/events"
-	"github.com/danielgtaylor/huma/v2"
 )
 
 // TestCaller: who API Gateway's events say that the caller is.
 func TestCaller(t *testing.T) {
 	type output struct{ Body string }
-	handler := Lambda(New(slog.New(slog.DiscardHandler), func(api huma.API) {
-		huma.Register(api, Operation(ForCallers, http.MethodGet, "/who", "who", "Who", ""), func(ctx context.Context, _ *struct{}) (*output, error) {
+	handler := Lambda(New(slog.New(slog.DiscardHandler), func(api *API) {
+		Register(api, Operation(ForCallers, http.MethodGet, "/who", "who", "Who", ""), func(ctx context.Context, _ *struct{}) (*output, error) {
 			return &output{Caller(ctx)}, nil
 		})
 	}))

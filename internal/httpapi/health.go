@@ -3,8 +3,6 @@ package httpapi
 import (
 	"context"
 	"net/http"
-
-	"github.com/danielgtaylor/huma/v2"
 )
 
 type healthOutput struct {
@@ -13,8 +11,8 @@ type healthOutput struct {
 	}
 }
 
-func health(api huma.API) {
-	huma.Register(api, Operation(ForCallers, http.MethodGet, "/healthz", "health", "Is the function up?", "Answers without a look at DynamoDB."),
+func health(api *API) {
+	Register(api, Operation(ForCallers, http.MethodGet, "/healthz", "health", "Is the function up?", "Answers without a look at DynamoDB."),
 		func(context.Context, *struct{}) (*healthOutput, error) {
 			out := &healthOutput{}
 			out.Body.Status = "ok"

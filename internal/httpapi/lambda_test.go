@@ -18,8 +18,8 @@ func echo(known ...string) Routes {
 		Name []Name   `query:"name,explode"`
 	}
 	type output struct{ Body []string }
-	return func(api huma.API) {
-		huma.Register(api, Operation(ForCallers, http.MethodGet, "/v1/events/{id}", "echo", "Echo", ""),
+	return func(api *API) {
+		Register(api, Operation(ForCallers, http.MethodGet, "/v1/events/{id}", "echo", "Echo", ""),
 			func(_ context.Context, in *input) (*output, error) {
 				out := &output{Body: []string{string(in.ID)}}
 				for _, n := range in.Name {
@@ -71,8 +71,8 @@ func TestLambdaPaths(t *testing.T) {
 // the one that the caller is told.
 func TestBothRequestIDs(t *testing.T) {
 	var lines strings.Builder
-	handler := Lambda(New(slog.New(slog.NewJSONHandler(&lines, nil)), func(api huma.API) {
-		huma.Register(api, Operation(ForCallers, http.MethodGet, "/v1/look", "look", "Look", ""),
+	handler := Lambda(New(slog.New(slog.NewJSONHandler(&lines, nil)), func(api *API) {
+		Register(api, Operation(ForCallers, http.MethodGet, "/v1/look", "look", "Look", ""),
 			func(ctx context.Context, _ *struct{}) (*struct{}, error) {
 				Warn(ctx, "look")
 				return nil, nil

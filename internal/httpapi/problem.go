@@ -52,6 +52,20 @@ func ProblemWith(ctx context.Context, err error, detail string) error {
 	return internalError(ctx)
 }
 
+// Invalid is the answer to a request that breaks rules, with what is wrong: each a
+// [*huma.ErrorDetail].
+func Invalid(faults ...error) error {
+	return huma.Error422UnprocessableEntity(invalid, faults...)
+}
+
+// InvalidAt is Invalid for one fault, of the value at a place of the request.
+func InvalidAt(location, message string, value any) error {
+	return Invalid(&huma.ErrorDetail{Location: location, Message: message, Value: value})
+}
+
+// invalid is the detail of each such answer, the framework's too.
+const invalid = "validation failed"
+
 // unreadable is the answer where an item that somebody else wrote is in the way: a read
 // that left it out would not be whole, and only those who know what it is can remove it.
 func unreadable(ctx context.Context, e *shard.ItemError) huma.StatusError {

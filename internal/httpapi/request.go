@@ -70,7 +70,7 @@ func onlyKnown(api huma.API) func(huma.Context, func(huma.Context)) {
 			next(ctx)
 			return
 		}
-		_ = huma.WriteErr(api, ctx, http.StatusUnprocessableEntity, "validation failed", faults...) // the client may be gone
+		_ = huma.WriteErr(api, ctx, http.StatusUnprocessableEntity, invalid, faults...) // the client may be gone
 	}
 }
 

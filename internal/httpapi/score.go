@@ -22,3 +22,11 @@ func (s *Score) UnmarshalJSON(text []byte) (err error) {
 
 // MarshalJSON writes the number.
 func (s Score) MarshalJSON() ([]byte, error) { return []byte(s.String()), nil }
+
+// NumberSchema describes a number that may have more digits than a client's usual type
+// holds, in the OpenAPI document.
+func NumberSchema(description string) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeNumber, Description: description, Extensions: map[string]any{
+		"format": "decimal", "x-go-type": "json.Number", "x-go-type-import": map[string]string{"path": "encoding/json"},
+	}}
+}

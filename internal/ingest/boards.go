@@ -32,8 +32,6 @@ type boardOutput struct{ Body boardAnswer }
 
 // putBoard sets a board's settings; what is left out is set to its default.
 func (s *Service) putBoard(ctx context.Context, in *boardInput) (*boardOutput, error) {
-	ctx, cancel := s.deadline(ctx)
-	defer cancel()
 	set, err := setOnce(ctx, s, &in.CallKey, in.RawBody, s.now(), func(ctx context.Context) (boardAnswer, error) {
 		return s.configure(ctx, in.Body)
 	})
@@ -44,11 +42,11 @@ func (s *Service) configure(ctx context.Context, to board) (answer boardAnswer, 
 	name := string(to.Board)
 	err = s.boards.Configure(ctx, name, boards.Settings{Mode: to.Mode, Size: to.Size, Periods: to.Periods})
 	if err != nil {
-		return answer, httpapi.Problem(ctx, err)
+		return answer, err
 	}
 	set, err := s.boards.Settings(ctx, name, s.now())
 	if err != nil {
-		return answer, httpapi.Problem(ctx, afterSet(err))
+		return answer, afterSet(err)
 	}
 	return boardAnswer{to.Board, set.Mode, set.Size, set.Periods}, nil
 }

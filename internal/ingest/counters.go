@@ -51,26 +51,26 @@ func (s *Service) addCounters(ctx context.Context, in *countersInput) (*counters
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := s.deadline(ctx)
-	defer cancel()
 	now := s.now()
 	if in.keyed() {
 		return s.addOnce(ctx, in, totals, now)
 	}
 	outcomes := s.addAll(ctx, totals, now)
-	answer := countersAnswer{Results: make([]counterResult, len(in.Body.Increments))}
-	for i, inc := range in.Body.Increments {
-		answer.add(i, inc.Counter, outcomes[inc.Counter])
-	}
+	answer := answerOfIncrements(in.Body.Increments, outcomes)
 	if answer.Accepted == 0 {
 		return nil, refused(ctx, slices.Collect(maps.Values(outcomes)))
 	}
 	return &countersOutput{answer}, nil
 }
 
-func (a *countersAnswer) add(i int, counter httpapi.Name, err error) {
-	status, detail := a.take(err)
-	a.Results[i] = counterResult{counter, status, detail}
+// answerOfIncrements says what became of each, by the errors of their counters.
+func answerOfIncrements(increments []increment, errs map[httpapi.Name]error) countersAnswer {
+	answer := countersAnswer{Results: make([]counterResult, len(increments))}
+	for i, inc := range increments {
+		status, detail := answer.take(errs[inc.Counter])
+		answer.Results[i] = counterResult{inc.Counter, status, detail}
+	}
+	return answer
 }
 
 // total is what one call adds to one counter.
@@ -101,7 +101,7 @@ func coalesce(increments []increment) ([]total, error) {
 		totals[at].delta = sum
 	}
 	if len(faults) > 0 {
-		return nil, invalid(faults...)
+		return nil, httpapi.Invalid(faults...)
 	}
 	return totals, nil
 }
@@ -137,10 +137,6 @@ func (s *Service) addOnce(ctx context.Context, in *countersInput, totals []total
 	if n := len(in.Body.Increments); n > maxKeyed {
 		return nil, tooManyKeyed(n, "increments")
 	}
-	answer := countersAnswer{Results: make([]counterResult, len(in.Body.Increments))}
-	for i, inc := range in.Body.Increments {
-		answer.add(i, inc.Counter, nil)
-	}
 	actions := func(ctx context.Context) (list []types.TransactWriteItem, err error) {
 		at := s.now() // the attempt's: see AddTransact
 		for _, t := range totals {
@@ -150,6 +146,6 @@ func (s *Service) addOnce(ctx context.Context, in *countersInput, totals []total
 		}
 		return list, nil
 	}
-	answer, err := applyOnce(ctx, s, &in.CallKey, in.RawBody, answer, now, actions)
+	answer, err := applyOnce(ctx, s, &in.CallKey, in.RawBody, answerOfIncrements(in.Body.Increments, nil), now, actions)
 	return &countersOutput{answer}, err
 }

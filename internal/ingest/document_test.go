@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/httpapi/docs"
 )
 
 // TestTheDocumentSaysWhatIsTrue of bodies, lists and refusals.
 func TestTheDocumentSaysWhatIsTrue(t *testing.T) {
 	r := newRig(t)
-	r.handler = httpapi.WithDocs(r.handler, Routes(nil))
+	r.handler = docs.With(r.handler, Routes(nil))
 	got := r.send(http.MethodGet, "/openapi.json", "")
 	var document struct {
 		Paths map[string]map[string]struct {

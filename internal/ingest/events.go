@@ -49,20 +49,18 @@ func (s *Service) putEvents(ctx context.Context, in *eventsInput) (*eventsOutput
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := s.deadline(ctx)
-	defer cancel()
 	if in.keyed() {
 		return s.putOnce(ctx, in, events, now)
 	}
 	outcomes := s.events.Put(ctx, events, now)
-	answer := answerFor(events, outcomes)
+	answer := answerOfEvents(events, outcomes)
 	if answer.Accepted == 0 {
 		return nil, refused(ctx, outcomes)
 	}
 	return &eventsOutput{answer}, nil
 }
 
-func answerFor(list []events.Event, outcomes []error) eventsAnswer {
+func answerOfEvents(list []events.Event, outcomes []error) eventsAnswer {
 	answer := eventsAnswer{Results: make([]eventResult, len(list))}
 	for i, ev := range list {
 		status, detail := answer.take(outcomes[i])
@@ -76,11 +74,8 @@ func (s *Service) putOnce(ctx context.Context, in *eventsInput, written []events
 		return nil, tooManyKeyed(n, "events")
 	}
 	if size := sizeOf(written); size > maxTransaction {
-		return nil, invalid(&huma.ErrorDetail{
-			Location: "body.events", Message: "a call with an Idempotency-Key takes at most 3.9 MB of items", Value: size,
-		})
+		return nil, httpapi.InvalidAt("body.events", "a call with an Idempotency-Key takes at most 3.9 MB of items", size)
 	}
-	answer := answerFor(written, make([]error, len(written)))
 	actions := func(ctx context.Context) (list []types.TransactWriteItem, err error) {
 		for _, ev := range distinct(written) {
 			action, err := s.events.PutTransact(ctx, ev, now)
@@ -91,7 +86,7 @@ func (s *Service) putOnce(ctx context.Context, in *eventsInput, written []events
 		}
 		return list, nil
 	}
-	answer, err := applyOnce(ctx, s, &in.CallKey, in.RawBody, answer, now, actions)
+	answer, err := applyOnce(ctx, s, &in.CallKey, in.RawBody, answerOfEvents(written, make([]error, len(written))), now, actions)
 	return &eventsOutput{answer}, err
 }
 
@@ -142,7 +137,7 @@ func identify(in []newEvent, now time.Time, ahead time.Duration) ([]events.Event
 		}
 	}
 	if len(faults) > 0 {
-		return nil, invalid(faults...)
+		return nil, httpapi.Invalid(faults...)
 	}
 	return list, nil
 }

@@ -10,19 +10,9 @@ import (
 
 	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/growth"
-	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/internal/keyname"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
-)
-
-// Control says how far the controller of shard counts may go.
-type Control string
-
-// The controls.
-const (
-	Act     Control = "act"     // change shard counts
-	Observe Control = "observe" // decide and log, change nothing
-	Off     Control = "off"     // decide nothing
 )
 
 // shardMap is what a grower calls of the shard map.
@@ -42,8 +32,8 @@ type shardMap interface {
 type grower struct {
 	keys    *growth.Keys
 	shards  shardMap
-	control Control
-	names   heat.Naming
+	control growth.Control
+	names   keyname.Style
 	log     *slog.Logger
 	now     func() time.Time
 	wait    func(context.Context) bool // for a random while; false when the context has ended
@@ -66,7 +56,7 @@ func placementOf(key string) (p growth.Placement, ok bool) {
 
 // Requested notes a request.
 func (g *grower) Requested(r shardmap.Request) {
-	if placement, ok := placementOf(r.Key); ok && g.control != Off {
+	if placement, ok := placementOf(r.Key); ok && g.control != growth.Off {
 		g.keys.Requested(growth.Request{Key: r.Key, Placement: placement, ID: r.ID, At: r.At}, g.now())
 	}
 }
@@ -76,7 +66,7 @@ func (g *grower) Requested(r shardmap.Request) {
 // item of a calculated place is nobody else's.
 func (g *grower) Attempted(ctx context.Context, a shardmap.Attempt) {
 	placement, ok := placementOf(a.Key)
-	if !ok || g.control == Off || a.Outcome == shardmap.Conflicted && placement != growth.Random {
+	if !ok || g.control == growth.Off || a.Outcome == shardmap.Conflicted && placement != growth.Random {
 		return
 	}
 	now, count := g.now(), a.Entry.History.Newest()
@@ -135,7 +125,7 @@ func (g *grower) refresh(ctx context.Context, key string) (entry shardmap.Entry,
 // grow changes the count of an entry, and returns its version then.
 func (g *grower) grow(ctx context.Context, seen shardmap.Entry, count int) (version int64) {
 	key, why := g.names.Shown(seen.Key), fmt.Sprintf("half of its writes or more are refused on %d write shards", seen.History.Newest())
-	if g.control == Observe {
+	if g.control == growth.Observe {
 		g.log.Warn("would grow", "key", key, "shards", count, "why", why)
 		return seen.Version
 	}

@@ -16,7 +16,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/internal/growth"
+	"github.com/hotshard/hotshard/internal/keyname"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -86,10 +87,10 @@ func newShards() *fakeShards {
 	return &fakeShards{entries: map[string]shardmap.Entry{}, partitions: 64}
 }
 
-func newProcess(t *testing.T, shards *fakeShards, control Control) *process {
+func newProcess(t *testing.T, shards *fakeShards, control growth.Control) *process {
 	said := &bytes.Buffer{}
 	p := &process{t: t, shards: shards, view: map[string]shardmap.Entry{}, clock: time.Unix(1_800_000_000, 0), said: said}
-	p.grower = newGrower(Settings{Control: control, MetricNames: heat.Plain}, shards, slog.New(slog.NewTextHandler(said, nil)))
+	p.grower = newGrower(Settings{Control: control, MetricNames: keyname.Plain}, shards, slog.New(slog.NewTextHandler(said, nil)))
 	p.now = func() time.Time { return p.clock }
 	p.wait = func(context.Context) bool { p.waits++; return true }
 	return p
@@ -120,7 +121,7 @@ func TestRefusalsGrowAKey(t *testing.T) {
 		"E#hot": {24, 96, 256}, "S#hot": {24}, "L#hot": {24}, "nobody's": nil,
 	} {
 		shards := newShards()
-		p := newProcess(t, shards, Act)
+		p := newProcess(t, shards, growth.Act)
 		p.storm(key, 20*time.Second, shardmap.OverLimit)
 		looks := shards.reads - len(shards.changes)
 		if key[0] != 'C' && looks > 0 || key[0] == 'C' && looks != len(shards.changes) {
@@ -136,7 +137,7 @@ func TestRefusalsGrowAKey(t *testing.T) {
 func TestAnEventsCountIsNotAnsweredBeforeItIsInForce(t *testing.T) {
 	shards := newShards()
 	shards.lead = 5 * time.Second
-	p := newProcess(t, shards, Act)
+	p := newProcess(t, shards, growth.Act)
 	p.storm("E#hot", 5*time.Second, shardmap.OverLimit)
 	if !slices.Equal(shards.changes, []int{24}) {
 		t.Errorf("before the change is in force: %v", shards.changes)
@@ -150,7 +151,7 @@ func TestAnEventsCountIsNotAnsweredBeforeItIsInForce(t *testing.T) {
 // TestABoardGrowsOnceAMinute: its entries move with their next writes only.
 func TestABoardGrowsOnceAMinute(t *testing.T) {
 	shards := newShards()
-	p := newProcess(t, shards, Act)
+	p := newProcess(t, shards, growth.Act)
 	p.storm("L#hot", 59*time.Second, shardmap.OverLimit)
 	if !slices.Equal(shards.changes, []int{24}) {
 		t.Errorf("within a minute: %v", shards.changes)
@@ -166,7 +167,7 @@ func TestABoardGrowsOnceAMinute(t *testing.T) {
 func TestConflicts(t *testing.T) {
 	for key, want := range map[string]int{"C#k": 4, "R#k": 4, "E#k": 1, "S#k": 1, "L#k": 1} {
 		shards := newShards()
-		newProcess(t, shards, Act).storm(key, time.Second, shardmap.Conflicted)
+		newProcess(t, shards, growth.Act).storm(key, time.Second, shardmap.Conflicted)
 		if got := shards.entry(key).History.Newest(); got != want {
 			t.Errorf("%s: %d, want %d", key, got, want)
 		}
@@ -177,7 +178,7 @@ func TestConflicts(t *testing.T) {
 // question and its answer.
 func TestWhoComesLaterAdopts(t *testing.T) {
 	shards := newShards()
-	p := newProcess(t, shards, Act)
+	p := newProcess(t, shards, growth.Act)
 	shards.set("C#k", 4, p.clock)
 	p.storm("C#k", 300*time.Millisecond, shardmap.OverLimit)
 	if len(shards.changes) > 0 || shards.reads != 2 { // once to look, once to change it
@@ -188,7 +189,7 @@ func TestWhoComesLaterAdopts(t *testing.T) {
 		t.Fatalf("by the count that it adopted: %v", shards.changes)
 	}
 	other := newShards()
-	q := newProcess(t, other, Act)
+	q := newProcess(t, other, growth.Act)
 	other.between = func() { other.set("C#k", 16, q.clock); other.between = nil }
 	q.storm("C#k", 300*time.Millisecond, shardmap.OverLimit)
 	if len(other.changes) > 0 || q.said.Len() > 0 {
@@ -205,7 +206,7 @@ func TestWhoComesLaterAdopts(t *testing.T) {
 func TestAThrottledMap(t *testing.T) {
 	shards := newShards()
 	shards.refused = shard.ErrUnavailable
-	p := newProcess(t, shards, Act)
+	p := newProcess(t, shards, growth.Act)
 	p.storm("C#k", 10*time.Second, shardmap.OverLimit)
 	if len(shards.changes) > 0 || shards.reads < 4 || shards.reads > 6 || !strings.Contains(p.said.String(), "shard count not read") {
 		t.Errorf("%v, %d reads; log:\n%s", shards.changes, shards.reads, p.said)
@@ -220,7 +221,7 @@ func TestAThrottledMap(t *testing.T) {
 // TestACallThatEndsAsksNothing.
 func TestACallThatEndsAsksNothing(t *testing.T) {
 	shards := newShards()
-	p := newProcess(t, shards, Act)
+	p := newProcess(t, shards, growth.Act)
 	p.wait = func(context.Context) bool { return false }
 	p.storm("C#k", time.Second, shardmap.OverLimit)
 	if shards.reads > 0 || len(shards.changes) > 0 {
@@ -234,7 +235,7 @@ func TestACallThatEndsAsksNothing(t *testing.T) {
 }
 
 func TestControlAndPins(t *testing.T) {
-	for control, want := range map[Control]string{Observe: "would grow", Off: ""} {
+	for control, want := range map[growth.Control]string{growth.Observe: "would grow", growth.Off: ""} {
 		shards := newShards()
 		p := newProcess(t, shards, control)
 		p.storm("C#k", 10*time.Second, shardmap.OverLimit)
@@ -244,7 +245,7 @@ func TestControlAndPins(t *testing.T) {
 	}
 	shards := newShards()
 	shards.entries["C#pinned"] = shardmap.Entry{Version: 1, Pinned: true, History: shard.History{{Count: 3}}}
-	p := newProcess(t, shards, Act)
+	p := newProcess(t, shards, growth.Act)
 	p.storm("C#pinned", 10*time.Second, shardmap.OverLimit)
 	if len(shards.changes) > 0 || shards.reads > 2 {
 		t.Errorf("a pinned key: %v, %d reads", shards.changes, shards.reads)
@@ -255,7 +256,7 @@ func TestControlAndPins(t *testing.T) {
 func TestTheBoundIsSaid(t *testing.T) {
 	shards := newShards()
 	shards.partitions = 4
-	p := newProcess(t, shards, Act)
+	p := newProcess(t, shards, growth.Act)
 	shards.set("C#k", 16, p.clock.Add(-time.Hour))
 	p.view["C#k"] = shards.entry("C#k")
 	p.storm("C#k", 70*time.Second, shardmap.OverLimit)
@@ -272,14 +273,14 @@ func TestTheBoundIsSaid(t *testing.T) {
 
 // TestHiddenNames: log lines name keys as the setting says.
 func TestHiddenNames(t *testing.T) {
-	for names, want := range map[heat.Naming]string{heat.Plain: "key=C#secret ", heat.Hashed: "key=" + heat.Pseudonym("C#secret") + " ", heat.Unnamed: `key="" `} {
+	for names, want := range map[keyname.Style]string{keyname.Plain: "key=C#secret ", keyname.Hashed: "key=" + keyname.Pseudonym("C#secret") + " ", keyname.Unnamed: `key="" `} {
 		shards := newShards()
 		shards.partitions = 1
-		p := newProcess(t, shards, Act)
+		p := newProcess(t, shards, growth.Act)
 		p.names = names
 		p.storm("C#secret", 3*time.Second, shardmap.OverLimit)
 		got := p.said.String()
-		if !strings.Contains(got, "msg=grown "+want) || !strings.Contains(got, "are the limit\" "+want) || names != heat.Plain && strings.Contains(got, "secret") {
+		if !strings.Contains(got, "msg=grown "+want) || !strings.Contains(got, "are the limit\" "+want) || names != keyname.Plain && strings.Contains(got, "secret") {
 			t.Errorf("%s: log:\n%s", names, got)
 		}
 	}

@@ -73,15 +73,7 @@ func validKey(key string) bool {
 func (k *CallKey) keyed() bool { return k.Key != "" }
 
 func tooManyKeyed(n int, field string) error {
-	return invalid(&huma.ErrorDetail{
-		Location: "body." + field,
-		Message:  fmt.Sprintf("a call with an Idempotency-Key takes at most %d items", maxKeyed),
-		Value:    n,
-	})
-}
-
-func invalid(details ...error) error {
-	return huma.Error422UnprocessableEntity("validation failed", details...)
+	return httpapi.InvalidAt("body."+field, fmt.Sprintf("a call with an Idempotency-Key takes at most %d items", maxKeyed), n)
 }
 
 // applyOnce makes a keyed call's writes and its marker one transaction, and
@@ -106,7 +98,7 @@ func decideOnce[A any](ctx context.Context, s *Service, k *CallKey, body []byte,
 		}
 		return writes, text, err
 	})
-	return firstOr(ctx, first, err, answer)
+	return firstOr(first, err, answer)
 }
 
 // setOnce is for a call that sets something to what it says, whatever that was: done
@@ -123,17 +115,17 @@ func setOnce[A any](ctx context.Context, s *Service, k *CallKey, body []byte, no
 		return set(ctx)
 	}
 	if first, err := s.once.Before(ctx, k.call(body), now); err != nil || first != nil {
-		return firstOr(ctx, first, err, answer)
+		return firstOr(first, err, answer)
 	}
 	if answer, err = set(ctx); err != nil {
 		return answer, err
 	}
 	call := k.call(body)
 	if call.Answer, err = json.Marshal(answer); err != nil {
-		return answer, httpapi.Problem(ctx, fmt.Errorf("encoding the answer: %w", err))
+		return answer, fmt.Errorf("encoding the answer: %w", err)
 	}
 	first, err := s.once.Do(ctx, call, now, func(context.Context) ([]types.TransactWriteItem, error) { return nil, nil })
-	return firstOr(ctx, first, afterSet(err), answer)
+	return firstOr(first, afterSet(err), answer)
 }
 
 // afterSet is an error of what came after something was set: no refusal, which would
@@ -146,18 +138,16 @@ func afterSet(err error) error {
 }
 
 // firstOr returns the answer of a call's first time, if it had one before, or this.
-func firstOr[A any](ctx context.Context, first []byte, err error, this A) (A, error) {
+func firstOr[A any](first []byte, err error, this A) (A, error) {
 	switch {
 	case errors.Is(err, once.ErrOtherCall):
 		return this, huma.Error409Conflict("the Idempotency-Key was used for another call")
-	case err != nil:
-		return this, httpapi.Problem(ctx, err)
-	case first == nil:
-		return this, nil
+	case err != nil || first == nil:
+		return this, err
 	}
 	var again A
 	if err := json.Unmarshal(first, &again); err != nil {
-		return this, httpapi.Problem(ctx, fmt.Errorf("decoding the first answer: %w", err))
+		return this, fmt.Errorf("decoding the first answer: %w", err)
 	}
 	return again, nil
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard/limits"
@@ -34,10 +33,8 @@ type limitOutput struct{ Body limitAnswer }
 // error.
 func (s *Service) hitLimit(ctx context.Context, in *limitInput) (*limitOutput, error) {
 	if fault := in.Body.Window.Within(limits.MinWindow, limits.MaxWindow, time.Second); fault != "" {
-		return nil, invalid(&huma.ErrorDetail{Location: "body.window", Message: fault, Value: in.Body.Window.String()})
+		return nil, httpapi.InvalidAt("body.window", fault, in.Body.Window.String())
 	}
-	ctx, cancel := s.deadline(ctx)
-	defer cancel()
 	limit, now := limits.Limit{Key: string(in.Body.Key), Max: in.Body.Limit, Window: in.Body.Window.Duration}, s.now()
 	if in.keyed() {
 		answer, err := decideOnce(ctx, s, &in.CallKey, in.RawBody, now, func(ctx context.Context) ([]types.TransactWriteItem, limitAnswer, error) {

@@ -16,30 +16,37 @@ import (
 
 // Routes registers the service's calls. A nil service serves to document them.
 func Routes(s *Service) httpapi.Routes {
-	return func(api huma.API) {
-		huma.Register(api, operation(httpapi.ForCallers, http.MethodPost, "/v1/events", "put-events", "Write events",
-			"Writes 1 to 500 events, each by itself. Entity, id and time are what an event is: the same again takes the place of what is there. The results are in the order of the events."), s.putEvents)
-		huma.Register(api, operation(httpapi.ForCallers, http.MethodPost, "/v1/counters", "add-counters", "Add to counters",
-			"Makes 1 to 500 increments. Those of one counter are one write, and are accepted or rejected together. The results are in the order of the increments."), s.addCounters)
-		huma.Register(api, operation(httpapi.ForOperators, http.MethodPut, "/v1/leaderboards", "put-leaderboard", "Set up a leaderboard",
-			"Sets what a board keeps. A board needs no set-up: without one it keeps the best score of each player, of all time. Its mode can't change once it has had a score."), s.putBoard)
-		huma.Register(api, operation(httpapi.ForCallers, http.MethodPost, "/v1/scores", "submit-scores", "Send scores",
-			"Sends 1 to 500 scores to one board. What becomes of them is up to the board's mode. The results are in the order of the scores."), s.submitScores)
-		huma.Register(api, operation(httpapi.ForCallers, http.MethodPut, "/v1/sessions", "put-session", "Start or renew a session",
-			"A session is active until its time to live is over, counted from its last renewal."), s.putSession)
-		huma.Register(api, operation(httpapi.ForCallers, http.MethodDelete, "/v1/sessions", "end-session", "End a session",
-			"Ends a session now. One that is not there has ended already, and that is a success."), s.endSession)
-		huma.Register(api, operation(httpapi.ForCallers, http.MethodPost, "/v1/limits", "hit-limit", "Count a hit against a limit",
-			"Allows a hit while fewer than the limit were allowed in the window, and counts it then. Never more than the limit are allowed."), s.hitLimit)
-		huma.Register(api, operation(httpapi.ForOperators, http.MethodPut, "/v1/shards", "put-shards", "Pin a shard count",
-			"Sets how many write shards a key has, ahead of a known peak; it stays until the pin is ended. Ending the pin leaves the count to the controller."), s.putShards)
+	return func(api *httpapi.API) {
+		write(api, s, httpapi.ForCallers, http.MethodPost, "/v1/events", "put-events", "Write events",
+			"Writes 1 to 500 events, each by itself. Entity, id and time are what an event is: the same again takes the place of what is there. The results are in the order of the events.", s.putEvents)
+		write(api, s, httpapi.ForCallers, http.MethodPost, "/v1/counters", "add-counters", "Add to counters",
+			"Makes 1 to 500 increments. Those of one counter are one write, and are accepted or rejected together. The results are in the order of the increments.", s.addCounters)
+		write(api, s, httpapi.ForOperators, http.MethodPut, "/v1/leaderboards", "put-leaderboard", "Set up a leaderboard",
+			"Sets what a board keeps. A board needs no set-up: without one it keeps the best score of each player, of all time. Its mode can't change once it has had a score.", s.putBoard)
+		write(api, s, httpapi.ForCallers, http.MethodPost, "/v1/scores", "submit-scores", "Send scores",
+			"Sends 1 to 500 scores to one board. What becomes of them is up to the board's mode. The results are in the order of the scores.", s.submitScores)
+		write(api, s, httpapi.ForCallers, http.MethodPut, "/v1/sessions", "put-session", "Start or renew a session",
+			"A session is active until its time to live is over, counted from its last renewal.", s.putSession)
+		write(api, s, httpapi.ForCallers, http.MethodDelete, "/v1/sessions", "end-session", "End a session",
+			"Ends a session now. One that is not there has ended already, and that is a success.", s.endSession)
+		write(api, s, httpapi.ForCallers, http.MethodPost, "/v1/limits", "hit-limit", "Count a hit against a limit",
+			"Allows a hit while fewer than the limit were allowed in the window, and counts it then. Never more than the limit are allowed.", s.hitLimit)
+		write(api, s, httpapi.ForOperators, http.MethodPut, "/v1/shards", "put-shards", "Pin a shard count",
+			"Sets how many write shards a key has, ahead of a known peak; it stays until the pin is ended. Ending the pin leaves the count to the controller.", s.putShards)
 	}
 }
 
-func operation(who httpapi.Audience, method, path, id, summary, description string) huma.Operation {
+// write registers a call, which has the service's deadline.
+func write[I, O any](api *httpapi.API, s *Service, who httpapi.Audience, method, path, id, summary, description string,
+	call func(context.Context, *I) (*O, error),
+) {
 	op := httpapi.Operation(who, method, path, id, summary, description)
 	op.Errors = append(op.Errors, http.StatusConflict)
-	return op
+	httpapi.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
+		ctx, cancel := context.WithTimeout(ctx, s.settings.Deadline)
+		defer cancel()
+		return call(ctx, in)
+	})
 }
 
 // Status is what became of one item of a call.
@@ -111,7 +118,7 @@ func worst(errs []error) error {
 func refused(ctx context.Context, errs []error, faults ...error) error {
 	err := worst(errs)
 	if errors.Is(err, boards.ErrScoreRange) {
-		return invalid(faults...)
+		return httpapi.Invalid(faults...)
 	}
 	return httpapi.ProblemWith(ctx, err, rejection(err))
 }

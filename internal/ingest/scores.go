@@ -42,8 +42,6 @@ type scoresOutput struct{ Body scoresAnswer }
 
 // submitScores sends scores to a board, those of one player as one.
 func (s *Service) submitScores(ctx context.Context, in *scoresInput) (*scoresOutput, error) {
-	ctx, cancel := s.deadline(ctx)
-	defer cancel()
 	board, now := string(in.Body.Board), s.now()
 	list := make([]boards.PlayerScore, len(in.Body.Scores))
 	for i, sc := range in.Body.Scores {
@@ -53,13 +51,7 @@ func (s *Service) submitScores(ctx context.Context, in *scoresInput) (*scoresOut
 		return s.submitOnce(ctx, in, list, now)
 	}
 	outcomes := s.boards.Submit(ctx, board, list, now)
-	answer := scoresAnswer{Results: make([]scoreResult, len(list))}
-	for i, err := range outcomes {
-		answer.add(i, in.Body.Scores[i].Player, err)
-		if errors.Is(err, boards.ErrScoreRange) {
-			answer.Results[i].Detail = fmt.Sprintf("body.scores[%d].score: %v", i, boards.ErrScoreRange)
-		}
-	}
+	answer := in.answer(outcomes)
 	if answer.Accepted == 0 {
 		return nil, refused(ctx, outcomes, in.outOfRange(outcomes)...)
 	}
@@ -78,32 +70,33 @@ func (in *scoresInput) outOfRange(outcomes []error) (faults []error) {
 	return faults
 }
 
-func (a *scoresAnswer) add(i int, player httpapi.Name, err error) {
-	status, detail := a.take(err)
-	a.Results[i] = scoreResult{player, status, detail}
+// answer says what became of each score.
+func (in *scoresInput) answer(outcomes []error) scoresAnswer {
+	answer := scoresAnswer{Results: make([]scoreResult, len(outcomes))}
+	for i, err := range outcomes {
+		status, detail := answer.take(err)
+		if errors.Is(err, boards.ErrScoreRange) {
+			detail = fmt.Sprintf("body.scores[%d].score: %v", i, boards.ErrScoreRange)
+		}
+		answer.Results[i] = scoreResult{in.Body.Scores[i].Player, status, detail}
+	}
+	return answer
 }
 
 func (s *Service) submitOnce(ctx context.Context, in *scoresInput, list []boards.PlayerScore, now time.Time) (*scoresOutput, error) {
 	if n := len(list); n > maxKeyed {
 		return nil, tooManyKeyed(n, "scores")
 	}
-	answer := scoresAnswer{Results: make([]scoreResult, len(list))}
-	for i, sc := range in.Body.Scores {
-		answer.add(i, sc.Player, nil)
-	}
 	actions := func(ctx context.Context) ([]types.TransactWriteItem, error) {
 		writes, err := s.boards.SubmitTransact(ctx, string(in.Body.Board), list, now, s.now())
-		if errors.Is(err, boards.ErrTooMany) {
-			err = invalid(&huma.ErrorDetail{
-				Location: "body.scores", Value: len(list),
-				Message: fmt.Sprintf("a call with an Idempotency-Key changes at most %d entries, one for each player and period of the board", maxKeyed),
-			})
-		}
-		if errors.Is(err, boards.ErrScoreRange) {
-			err = invalid(&huma.ErrorDetail{Location: "body.scores", Message: boards.ErrScoreRange.Error(), Value: in.Body.Scores})
+		switch {
+		case errors.Is(err, boards.ErrTooMany):
+			err = httpapi.InvalidAt("body.scores", fmt.Sprintf("a call with an Idempotency-Key changes at most %d entries, one for each player and period of the board", maxKeyed), len(list))
+		case errors.Is(err, boards.ErrScoreRange):
+			err = httpapi.InvalidAt("body.scores", boards.ErrScoreRange.Error(), in.Body.Scores)
 		}
 		return writes, err
 	}
-	answer, err := applyOnce(ctx, s, &in.CallKey, in.RawBody, answer, now, actions)
+	answer, err := applyOnce(ctx, s, &in.CallKey, in.RawBody, in.answer(make([]error, len(list))), now, actions)
 	return &scoresOutput{answer}, err
 }

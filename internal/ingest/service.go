@@ -63,7 +63,3 @@ func Handler(ctx context.Context, settings Settings, client Client, log *slog.Lo
 
 // Load reads the shard map, which the first call would otherwise wait for.
 func (s *Service) Load(ctx context.Context) error { return s.changer.Load(ctx, s.now()) }
-
-func (s *Service) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, s.settings.Deadline)
-}

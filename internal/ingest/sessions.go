@@ -37,8 +37,6 @@ func (s *Service) putSession(ctx context.Context, in *sessionInput) (*sessionOut
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := s.deadline(ctx)
-	defer cancel()
 	now := s.now()
 	if in.keyed() {
 		answer, err := decideOnce(ctx, s, &in.CallKey, in.RawBody, now, func(ctx context.Context) ([]types.TransactWriteItem, sessionAnswer, error) {
@@ -71,7 +69,7 @@ func (in *sessionInput) lease() (sessions.Lease, error) {
 		faults = append(faults, fault)
 	}
 	if len(faults) > 0 {
-		return lease, invalid(faults...)
+		return lease, httpapi.Invalid(faults...)
 	}
 	lease.Data = data
 	return lease, nil
@@ -85,8 +83,6 @@ type endInput struct {
 
 // endSession ends a session. One that is not there has ended already.
 func (s *Service) endSession(ctx context.Context, in *endInput) (*struct{}, error) {
-	ctx, cancel := s.deadline(ctx)
-	defer cancel()
 	group, id := string(in.Group), string(in.ID)
 	if in.keyed() {
 		_, err := decideOnce(ctx, s, &in.CallKey, in.digested(), s.now(), func(context.Context) ([]types.TransactWriteItem, struct{}, error) {

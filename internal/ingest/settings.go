@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/internal/growth"
+	"github.com/hotshard/hotshard/internal/keyname"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -26,7 +27,7 @@ type Settings struct {
 	// that waits keeps a container from others.
 	Deadline time.Duration `env:"HOTSHARD_WRITE_DEADLINE" envDefault:"2s"`
 	// Control says what happens to a key whose writes are refused: act, observe or off.
-	Control Control `env:"HOTSHARD_CONTROL" envDefault:"act"`
+	Control growth.Control `env:"HOTSHARD_CONTROL" envDefault:"act"`
 	// EventAhead is how far ahead of now the times of events may lie, and ViewAge the age
 	// beyond which a view of the shard map is renewed. A change of an entity's shard count
 	// comes into force their sum and two seconds later. All functions must have the same,
@@ -34,8 +35,8 @@ type Settings struct {
 	EventAhead time.Duration `env:"HOTSHARD_EVENT_AHEAD" envDefault:"2s"`
 	ViewAge    time.Duration `env:"HOTSHARD_VIEW_AGE" envDefault:"1s"`
 	// MetricNames is how log lines on shard counts name a key: plain, hashed (see
-	// [heat.Pseudonym]) or off. Errors of AWS calls name keys all the same.
-	MetricNames heat.Naming `env:"HOTSHARD_METRIC_NAMES" envDefault:"plain"`
+	// [keyname.Pseudonym]) or off. Errors of AWS calls name keys all the same.
+	MetricNames keyname.Style `env:"HOTSHARD_METRIC_NAMES" envDefault:"plain"`
 }
 
 // mapOptions are the times of the shard map.
@@ -61,7 +62,7 @@ func (s Settings) Validate() error {
 	if s.ViewAge <= 0 || s.ViewAge > shardmap.MaxViewAge {
 		faults = append(faults, fmt.Errorf("HOTSHARD_VIEW_AGE is %v: want above 0, up to %v", s.ViewAge, shardmap.MaxViewAge))
 	}
-	if s.Control != Act && s.Control != Observe && s.Control != Off {
+	if !s.Control.Valid() {
 		faults = append(faults, fmt.Errorf("HOTSHARD_CONTROL is %q: want act, observe or off", s.Control))
 	}
 	if !s.MetricNames.Valid() {

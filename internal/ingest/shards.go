@@ -21,8 +21,6 @@ type shardsOutput struct{ Body httpapi.ShardCount }
 
 // putShards pins a shard count, or ends the pin.
 func (s *Service) putShards(ctx context.Context, in *shardsInput) (*shardsOutput, error) {
-	ctx, cancel := s.deadline(ctx)
-	defer cancel()
 	base := in.Body.Base()
 	set, err := setOnce(ctx, s, &in.CallKey, in.RawBody, s.now(), func(ctx context.Context) (httpapi.ShardCount, error) {
 		return s.pin(ctx, base, in.Body.Shards)
@@ -40,7 +38,7 @@ func (s *Service) pin(ctx context.Context, base schema.BaseKey, count *int) (htt
 		entry, err = s.changer.Pin(ctx, base.String(), *count, shardmap.Note{By: "api", Why: "pinned"}, now)
 	}
 	if err != nil {
-		return httpapi.ShardCount{}, httpapi.Problem(ctx, err)
+		return httpapi.ShardCount{}, err
 	}
 	return httpapi.ShowShards(base, entry), nil
 }

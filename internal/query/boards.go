@@ -39,14 +39,22 @@ type boardOutput struct {
 	}
 }
 
-// getBoard answers with the kept top, one read, or with a reading of the index
-// where more is asked for than that holds.
-func (s *Service) getBoard(ctx context.Context, in *boardInput) (*boardOutput, error) {
-	ctx, cancel := s.deadline(ctx)
-	defer cancel()
-	now := s.now()
+// boardReader reads boards: the kept tops and histograms, and where these don't tell, the
+// entries and their index.
+type boardReader struct {
+	client interface {
+		dynamo.Getter
+		dynamo.Querier
+	}
+	items, rollups string // the tables
+	entries        *boards.Reader
+}
+
+// get answers with the kept top, one read, or with a reading of the index where more is
+// asked for than that holds.
+func (r *boardReader) get(ctx context.Context, in *boardInput, now time.Time) (*boardOutput, error) {
 	name := string(in.Board)
-	places, at, err := s.first(ctx, name, in.Period, in.Limit, now)
+	places, at, err := r.first(ctx, name, in.Period, in.Limit, now)
 	if err != nil {
 		return nil, fmt.Errorf("reading board %q: %w", name, dynamo.Kind(err))
 	}
@@ -57,9 +65,9 @@ func (s *Service) getBoard(ctx context.Context, in *boardInput) (*boardOutput, e
 }
 
 // first returns the first in rank, and as of when.
-func (s *Service) first(ctx context.Context, name string, kind boards.Period, limit int, now time.Time) ([]boards.Place, time.Time, error) {
+func (r *boardReader) first(ctx context.Context, name string, kind boards.Period, limit int, now time.Time) ([]boards.Place, time.Time, error) {
 	period := kind.Label(now)
-	top, at, err := s.readTop(ctx, name, period)
+	top, at, err := r.readTop(ctx, name, period)
 	if err != nil {
 		return nil, at, err
 	}
@@ -72,19 +80,19 @@ func (s *Service) first(ctx context.Context, name string, kind boards.Period, li
 		return places, at, nil
 	}
 	if top == nil {
-		if err := s.keeps(ctx, name, kind); err != nil {
+		if err := r.keeps(ctx, name, kind); err != nil {
 			return nil, at, err
 		}
 	}
-	places, err := s.boards.Top(ctx, name, period, limit, now)
+	places, err := r.entries.Top(ctx, name, period, limit, now)
 	return places, now, err
 }
 
 // keeps is an error for a period of which nothing is there, if that is so because the
 // board doesn't keep it, or because nobody set the board up or sent a score to it:
 // then it is of kind ErrNotFound.
-func (s *Service) keeps(ctx context.Context, name string, kind boards.Period) error {
-	settings, err := s.settingsOf(ctx, name)
+func (r *boardReader) keeps(ctx context.Context, name string, kind boards.Period) error {
+	settings, err := r.settingsOf(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -95,13 +103,13 @@ func (s *Service) keeps(ctx context.Context, name string, kind boards.Period) er
 	if periods == "" || slices.Contains(strings.Split(periods, ","), string(kind)) {
 		return nil
 	}
-	return invalid("query.period", "the board doesn't keep this period; it keeps "+periods, kind)
+	return httpapi.InvalidAt("query.period", "the board doesn't keep this period; it keeps "+periods, kind)
 }
 
 // settingsOf reads a board's settings, for a read unit; nil if it has none.
-func (s *Service) settingsOf(ctx context.Context, name string) (dynamo.Item, error) {
-	out, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &s.settings.ItemsTable, Key: dynamo.Key(schema.SettingsKey(name)), ConsistentRead: aws.Bool(true),
+func (r *boardReader) settingsOf(ctx context.Context, name string) (dynamo.Item, error) {
+	out, err := r.client.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName: &r.items, Key: dynamo.Key(schema.SettingsKey(name)), ConsistentRead: aws.Bool(true),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading the settings of board %q: %w", name, dynamo.Kind(err))
@@ -110,9 +118,9 @@ func (s *Service) settingsOf(ctx context.Context, name string) (dynamo.Item, err
 }
 
 // readTop reads the kept top of a board's period; nil if there is none.
-func (s *Service) readTop(ctx context.Context, name, period string) (*board.Top, time.Time, error) {
-	out, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &s.settings.RollupsTable, Key: dynamo.Key(schema.BoardRollupKey(name, period), schema.TopSK),
+func (r *boardReader) readTop(ctx context.Context, name, period string) (*board.Top, time.Time, error) {
+	out, err := r.client.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName: &r.rollups, Key: dynamo.Key(schema.BoardRollupKey(name, period), schema.TopSK),
 	})
 	if err != nil || len(out.Item) == 0 {
 		return nil, time.Time{}, err

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/pkg/shard/counters"
 )
 
 // Consistency says what a counter's value is read from.
@@ -65,26 +66,30 @@ func (countersAnswer) Schema(r huma.Registry) *huma.Schema {
 	return &huma.Schema{OneOf: []*huma.Schema{one, many}}
 }
 
-func (s *Service) getCounters(ctx context.Context, in *countersInput) (*countersOutput, error) {
-	ctx, cancel := s.deadline(ctx)
-	defer cancel()
+// counterReader reads counters' values.
+type counterReader struct {
+	summaries *counters.CachedSummaries
+	shards    *counters.Reader
+}
+
+func (r *counterReader) get(ctx context.Context, in *countersInput, now time.Time) (*countersOutput, error) {
 	names := make([]string, len(in.Names))
 	for i, n := range in.Names {
 		names[i] = string(n)
 	}
-	read := s.readSummaries
+	read := r.eventual
 	if in.Consistency == strong {
-		read = s.readStrong
+		read = r.strong
 	}
-	answer, err := read(ctx, names, s.now())
+	answer, err := read(ctx, names, now)
 	if err != nil {
 		return nil, err
 	}
 	return &countersOutput{answer}, nil
 }
 
-func (s *Service) readSummaries(ctx context.Context, names []string, now time.Time) (countersAnswer, error) {
-	summaries, err := s.summaries.Read(ctx, names, now)
+func (r *counterReader) eventual(ctx context.Context, names []string, now time.Time) (countersAnswer, error) {
+	summaries, err := r.summaries.Read(ctx, names, now)
 	if err != nil {
 		return nil, err
 	}
@@ -101,13 +106,13 @@ func (s *Service) readSummaries(ctx context.Context, names []string, now time.Ti
 // maxSums bounds the counters summed at a time for one request.
 const maxSums = 8
 
-func (s *Service) readStrong(ctx context.Context, names []string, now time.Time) (countersAnswer, error) {
+func (r *counterReader) strong(ctx context.Context, names []string, now time.Time) (countersAnswer, error) {
 	answer := make(countersAnswer, len(names))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxSums)
 	for i, name := range names {
 		group.Go(func() error {
-			sum, err := s.counter.Sum(ctx, name)
+			sum, err := r.shards.Sum(ctx, name)
 			if err != nil {
 				return err
 			}

@@ -21,21 +21,31 @@ type cursor struct {
 
 const cursorVersion = 1
 
-func encodeCursor(r events.Range, after string) string {
-	text, err := json.Marshal(cursor{cursorVersion, rangeDigest(r), after})
+// cursorText writes a stored form as callers have it.
+func cursorText(form any) string {
+	text, err := json.Marshal(form)
 	if err != nil {
 		panic(err) // it is made of strings
 	}
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
+// readCursor reads what cursorText writes.
+func readCursor(text string, form any) error {
+	plain, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(plain, form)
+}
+
+func encodeCursor(r events.Range, after string) string {
+	return cursorText(cursor{cursorVersion, rangeDigest(r), after})
+}
+
 func decodeCursor(r events.Range, text string) (after string, err error) {
 	var c cursor
-	plain, err := base64.RawURLEncoding.DecodeString(text)
-	if err == nil {
-		err = json.Unmarshal(plain, &c)
-	}
-	if err != nil || c.Version != cursorVersion || !isPosition(c.After) {
+	if err := readCursor(text, &c); err != nil || c.Version != cursorVersion || !isPosition(c.After) {
 		return "", errors.New("it is not a cursor of this API")
 	}
 	if c.Range != rangeDigest(r) {
@@ -50,13 +60,7 @@ type listCursor struct {
 	Key     string `json:"k"` // the base key before it
 }
 
-func encodeListCursor(key string) string {
-	text, err := json.Marshal(listCursor{cursorVersion, key})
-	if err != nil {
-		panic(err) // it is made of strings
-	}
-	return base64.RawURLEncoding.EncodeToString(text)
-}
+func encodeListCursor(key string) string { return cursorText(listCursor{cursorVersion, key}) }
 
 // decodeListCursor returns the base key after which the list goes on, "" for none.
 func decodeListCursor(text string) (after string, err error) {
@@ -64,10 +68,7 @@ func decodeListCursor(text string) (after string, err error) {
 		return "", nil
 	}
 	var c listCursor
-	plain, err := base64.RawURLEncoding.DecodeString(text)
-	if err == nil {
-		err = json.Unmarshal(plain, &c)
-	}
+	err = readCursor(text, &c)
 	if err == nil {
 		_, err = schema.ParseBaseKey(c.Key)
 	}

@@ -39,15 +39,18 @@ type eventsOutput struct {
 // ahead covers the events that lie in the future, some seconds at most by ingest's rule.
 const ahead = time.Minute
 
-func (s *Service) listEvents(ctx context.Context, in *eventsInput) (*eventsOutput, error) {
-	ctx, cancel := s.deadline(ctx)
-	defer cancel()
-	now := s.now()
-	r, err := s.rangeOf(in, now)
+// eventReader reads events. A range without a start begins span before its end, or before now.
+type eventReader struct {
+	events *events.Reader
+	span   time.Duration
+}
+
+func (e *eventReader) list(ctx context.Context, in *eventsInput, now time.Time) (*eventsOutput, error) {
+	r, err := e.rangeOf(in, now)
 	if err != nil {
 		return nil, err
 	}
-	page, err := s.events.Query(ctx, r, now)
+	page, err := e.events.Query(ctx, r, now)
 	if err != nil {
 		return nil, err
 	}
@@ -89,35 +92,35 @@ func (e event) weight() int {
 	return rest + 4*len(e.ID) + httpapi.Weight(e.Data.RawMessage)
 }
 
-func (s *Service) rangeOf(in *eventsInput, now time.Time) (events.Range, error) {
+func (e *eventReader) rangeOf(in *eventsInput, now time.Time) (events.Range, error) {
 	r := events.Range{Entity: string(in.Entity), From: in.From.Time, To: in.To.Time, Limit: in.Limit, Bytes: httpapi.MaxAnswer, Desc: in.Order == "desc"}
 	if r.To.IsZero() {
 		r.To = now.Add(ahead)
 	}
 	if r.From.IsZero() {
-		r.From = s.defaultFrom(in.To.Time, now)
+		r.From = defaultFrom(in.To.Time, now, e.span)
 	}
 	if !in.From.IsZero() && !in.To.IsZero() && in.To.Before(in.From.Time) {
-		return r, invalid("query.to", "it is before from", httpapi.FormatTime(in.To.Time))
+		return r, httpapi.InvalidAt("query.to", "it is before from", httpapi.FormatTime(in.To.Time))
 	}
 	r.From, r.To = later(r.From, epoch), earlier(r.To, now.Add(ahead)) // no event lies outside
 	if in.Cursor != "" {
 		after, err := decodeCursor(r, in.Cursor)
 		if err != nil {
-			return r, invalid("query.cursor", err.Error(), in.Cursor)
+			return r, httpapi.InvalidAt("query.cursor", err.Error(), in.Cursor)
 		}
 		r.After = after
 	}
 	return r, nil
 }
 
-// defaultFrom is where a range begins that names no start: the default span before its
-// end or now, whichever is earlier.
-func (s *Service) defaultFrom(to, now time.Time) time.Time {
+// defaultFrom is where a range begins that names no start: so long before its end or now,
+// whichever is earlier.
+func defaultFrom(to, now time.Time, span time.Duration) time.Time {
 	if to.IsZero() {
 		to = now
 	}
-	return earlier(to, now).Add(-s.settings.DefaultSpan)
+	return earlier(to, now).Add(-span)
 }
 
 var epoch = time.Unix(0, 0).UTC()
@@ -152,17 +155,15 @@ type eventInput struct {
 
 type eventOutput struct{ Body event }
 
-func (s *Service) getEvent(ctx context.Context, in *eventInput) (*eventOutput, error) {
-	ctx, cancel := s.deadline(ctx)
-	defer cancel()
+func (e *eventReader) get(ctx context.Context, in *eventInput, now time.Time) (*eventOutput, error) {
 	if in.Time.IsZero() {
 		id, err := ulid.ParseStrict(string(in.ID))
 		if err != nil {
-			return nil, invalid("query.time", "an event whose id is not a ULID is found by its time", nil)
+			return nil, httpapi.InvalidAt("query.time", "an event whose id is not a ULID is found by its time", nil)
 		}
 		in.Time.Time = id.Timestamp()
 	}
-	ev, err := s.events.Get(ctx, string(in.Entity), string(in.ID), in.Time.Truncate(time.Millisecond), s.now())
+	ev, err := e.events.Get(ctx, string(in.Entity), string(in.ID), in.Time.Truncate(time.Millisecond), now)
 	if err != nil {
 		return nil, err
 	}

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/httpapi"
@@ -40,12 +38,13 @@ type ShardCounts interface {
 // NewHeat returns a Heat.
 func NewHeat(source heat.Source, o HeatOptions) *Heat { return &Heat{source, o} }
 
-// HeatRoutes registers its calls. A nil one serves to document them.
+// HeatRoutes registers its calls.
 func HeatRoutes(h *Heat) httpapi.Routes {
-	return func(api huma.API) {
-		get(api, httpapi.ForOperators, "/v1/hot-keys", "list-hot-keys", "Name the hottest keys",
+	return func(api *httpapi.API) {
+		c := calls{api, h.o.Deadline, h.o.Now}
+		get(c, httpapi.ForOperators, "/v1/hot-keys", "list-hot-keys", "Name the hottest keys",
 			"The keys with the highest write rates of the time before now, the hottest first, and what to do about each.", h.listHotKeys)
-		get(api, httpapi.ForOperators, "/v1/heat", "get-heat", "Read the heat of keys over time",
+		get(c, httpapi.ForOperators, "/v1/heat", "get-heat", "Read the heat of keys over time",
 			"A matrix of keys and times: which key took how many write units when. Hot keys stand alone, and the others are merged into ranges by common prefix.", h.getHeat)
 	}
 }

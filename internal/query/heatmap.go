@@ -68,14 +68,12 @@ type heatOutput struct {
 	}
 }
 
-func (h *Heat) getHeat(ctx context.Context, in *heatInput) (*heatOutput, error) {
-	o, err := in.options(h.o.Now().UTC())
+func (h *Heat) getHeat(ctx context.Context, in *heatInput, now time.Time) (*heatOutput, error) {
+	o, err := in.options(now.UTC())
 	if err != nil {
 		return nil, err
 	}
 	o.Table = cmp.Or(in.Table, h.o.Table)
-	ctx, cancel := context.WithTimeout(ctx, h.o.Deadline)
-	defer cancel()
 	m := heat.NewMap(o)
 	for window, err := range h.source.Windows(ctx, o.From, o.To, o.Step) {
 		if err := fault(window, err); err != nil {
@@ -86,7 +84,7 @@ func (h *Heat) getHeat(ctx context.Context, in *heatInput) (*heatOutput, error) 
 	out := matrixAnswer(m.Matrix())
 	out.Body.Table = o.Table
 	if weight, err := httpapi.WeightOf(out.Body); err != nil || weight > httpapi.MaxAnswer {
-		return nil, cmp.Or(err, invalid("query.rows", "the matrix is more than 5 MB: ask for fewer rows or columns", in.Rows))
+		return nil, cmp.Or(err, httpapi.InvalidAt("query.rows", "the matrix is more than 5 MB: ask for fewer rows or columns", in.Rows))
 	}
 	return out, nil
 }
@@ -111,11 +109,11 @@ func (in *heatInput) options(now time.Time) (o heat.MapOptions, err error) {
 func (in *heatInput) step(span time.Duration) (time.Duration, error) {
 	switch {
 	case span <= 0 && in.To.IsZero():
-		return 0, invalid("query.from", "it must be before now", httpapi.FormatTime(in.From.Time))
+		return 0, httpapi.InvalidAt("query.from", "it must be before now", httpapi.FormatTime(in.From.Time))
 	case span <= 0:
-		return 0, invalid("query.to", "it must be after from", httpapi.FormatTime(in.To.Time))
+		return 0, httpapi.InvalidAt("query.to", "it must be after from", httpapi.FormatTime(in.To.Time))
 	case span > maxHeatSpan:
-		return 0, invalid("query.from", "it must be at most 7 days before to", httpapi.FormatTime(in.From.Time))
+		return 0, httpapi.InvalidAt("query.from", "it must be at most 7 days before to", httpapi.FormatTime(in.From.Time))
 	}
 	if in.Step != "" {
 		step, fault := in.Step.Within(minStep, maxStep, time.Second)
@@ -123,7 +121,7 @@ func (in *heatInput) step(span time.Duration) (time.Duration, error) {
 			fault = fmt.Sprintf("it makes %d columns of this time: at most %d", (span+step-1)/step, maxColumns)
 		}
 		if fault != "" {
-			return 0, invalid("query.step", fault, in.Step)
+			return 0, httpapi.InvalidAt("query.step", fault, in.Step)
 		}
 		return step, nil
 	}

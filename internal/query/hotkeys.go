@@ -8,6 +8,7 @@ import (
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+	"github.com/hotshard/hotshard/internal/keyname"
 )
 
 // Bounds of since.
@@ -45,14 +46,11 @@ type hotKeysOutput struct {
 	}
 }
 
-func (h *Heat) listHotKeys(ctx context.Context, in *hotKeysInput) (*hotKeysOutput, error) {
+func (h *Heat) listHotKeys(ctx context.Context, in *hotKeysInput, now time.Time) (*hotKeysOutput, error) {
 	since, fault := in.Since.Within(minSince, maxSince, time.Millisecond)
 	if fault != "" {
-		return nil, invalid("query.since", fault, in.Since)
+		return nil, httpapi.InvalidAt("query.since", fault, in.Since)
 	}
-	ctx, cancel := context.WithTimeout(ctx, h.o.Deadline)
-	defer cancel()
-	now := h.o.Now()
 	rows, err := h.hottest(ctx, now.Add(-since), now.Add(ahead), in.Limit)
 	if err != nil {
 		return nil, err
@@ -74,7 +72,7 @@ func (h *Heat) describe(ctx context.Context, row heat.Row, now time.Time) (hotKe
 	out := hotKey{
 		Key: row.Key, Table: row.Table, Index: row.Index, Type: "other", Name: row.Key, Status: row.Status.String(), Shards: 1,
 		Rate: round(row.WriteUnitsPerSecond), Error: round(row.Error), Peak: float64(row.Peak),
-		PeakAt: httpapi.FormatTime(row.PeakAt), Hash: heat.Pseudonym(row.MetricName()),
+		PeakAt: httpapi.FormatTime(row.PeakAt), Hash: keyname.Pseudonym(row.MetricName()),
 		First: httpapi.FormatTime(row.FirstSeen), Last: httpapi.FormatTime(row.LastSeen),
 	}
 	base, ok := row.Base()

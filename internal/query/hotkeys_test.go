@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/internal/keyname"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -43,7 +44,7 @@ func TestHotBoards(t *testing.T) {
 	}
 	want := "at least 70 % of the 1000 write units a second that a partition takes: raise its 4 write shards to 16" // 23 would be planned; four partitions are known
 	if board.Type != "board" || board.Index != "by_rank" || board.Name != "a#b" || board.Shards != 4 || board.Rate != 700 || board.Advice != want ||
-		board.PeakAt != now.Format(schema.TimeLayout) || board.Hash != heat.Pseudonym("L#a#b") {
+		board.PeakAt != now.Format(schema.TimeLayout) || board.Hash != keyname.Pseudonym("L#a#b") {
 		t.Errorf("a board: %+v", board)
 	}
 }

@@ -39,22 +39,19 @@ type rankOutput struct {
 
 // getRank answers with a player's own entry, read consistently, and where that
 // stands.
-func (s *Service) getRank(ctx context.Context, in *rankInput) (*rankOutput, error) {
-	ctx, cancel := s.deadline(ctx)
-	defer cancel()
-	now := s.now()
+func (r *boardReader) getRank(ctx context.Context, in *rankInput, now time.Time) (*rankOutput, error) {
 	name, period := string(in.Board), in.Period.Label(now)
-	held, err := s.boards.Entry(ctx, name, period, string(in.Player), now)
+	held, err := r.entries.Entry(ctx, name, period, string(in.Player), now)
 	if errors.Is(err, shard.ErrNotFound) {
-		return nil, cmp.Or(s.keeps(ctx, name, in.Period), err)
+		return nil, cmp.Or(r.keeps(ctx, name, in.Period), err)
 	} else if err != nil {
 		return nil, err
 	}
-	top, at, err := s.readTop(ctx, name, period)
+	top, at, err := r.readTop(ctx, name, period)
 	if err != nil {
 		return nil, fmt.Errorf("reading the top of board %q: %w", name, dynamo.Kind(err))
 	}
-	st, above, below, err := s.rankAmong(ctx, view{name, period, top, at, now}, held.Place, in.Around)
+	st, above, below, err := r.rankAmong(ctx, view{name, period, top, at, now}, held.Place, in.Around)
 	if errors.Is(err, errNotFolded) {
 		return nil, httpapi.ProblemWith(ctx, err, "the board's scores are not folded yet: too many are before the player to be counted")
 	} else if err != nil {
@@ -84,7 +81,7 @@ type view struct {
 // rankAmong ranks a player, by the kept top if that has the newest score: then the rank
 // is exact. It also reads the neighbours, from the top if that has them all, else from the
 // index. The rank is no less than these say, who may be newer than the last fold.
-func (s *Service) rankAmong(ctx context.Context, v view, place boards.Place, around int) (st standing, above, below []boards.Place, err error) {
+func (r *boardReader) rankAmong(ctx context.Context, v view, place boards.Place, around int) (st standing, above, below []boards.Place, err error) {
 	held := v.top != nil && has(v.top, place)
 	if held {
 		ahead, _ := v.top.Ahead(place) // it has the place
@@ -93,10 +90,10 @@ func (s *Service) rankAmong(ctx context.Context, v view, place boards.Place, aro
 		if above, below, all = v.top.Around(place, around); all {
 			return st, above, below, nil
 		}
-	} else if st, err = s.rank(ctx, v, place); err != nil || around == 0 {
+	} else if st, err = r.rank(ctx, v, place); err != nil || around == 0 {
 		return st, nil, nil, err
 	}
-	if above, below, err = s.boards.Around(ctx, v.board, v.period, place, around, v.now); err != nil {
+	if above, below, err = r.entries.Around(ctx, v.board, v.period, place, around, v.now); err != nil {
 		return st, nil, nil, err
 	}
 	least := int64(len(above)) + 1
@@ -130,14 +127,14 @@ var errNotFolded = fmt.Errorf("%w: scores are not folded yet", shard.ErrUnavaila
 // rank takes from the histogram how many are in higher cells, and counts those before
 // the player in the own cell. Where these are few, all before the player are counted,
 // which needs no fold.
-func (s *Service) rank(ctx context.Context, v view, place boards.Place) (st standing, err error) {
-	histogram, at, err := s.readHistogram(ctx, v.board, v.period)
+func (r *boardReader) rank(ctx context.Context, v view, place boards.Place) (st standing, err error) {
+	histogram, at, err := r.readHistogram(ctx, v.board, v.period)
 	if err != nil {
 		return st, err
 	}
 	cell := histogram.Locate(place.Score)
 	if cell.Above+cell.Own <= maxCounted { // all that are before the player
-		n, more, err := s.boards.Count(ctx, v.board, v.period, "", place.RankKey(), maxFound, v.now)
+		n, more, err := r.entries.Count(ctx, v.board, v.period, "", place.RankKey(), maxFound, v.now)
 		if more {
 			err = fmt.Errorf("%w: more than %d are before the player, and %d in the histogram", errNotFolded, maxFound, cell.Above+cell.Own)
 		}
@@ -149,7 +146,7 @@ func (s *Service) rank(ctx context.Context, v view, place boards.Place) (st stan
 		st.margin++ // the player may not be in the cell yet
 		return st, nil
 	}
-	n, more, err := s.boards.Count(ctx, v.board, v.period, cell.From, place.RankKey(), maxFound, v.now)
+	n, more, err := r.entries.Count(ctx, v.board, v.period, cell.From, place.RankKey(), maxFound, v.now)
 	if err != nil {
 		return st, err
 	}
@@ -157,7 +154,7 @@ func (s *Service) rank(ctx context.Context, v view, place boards.Place) (st stan
 		st.margin++
 		return st, nil
 	}
-	falls, err := s.mayFall(ctx, v.board)
+	falls, err := r.mayFall(ctx, v.board)
 	if st.rank, st.margin = cell.Above+int64(n)+1, 0; falls {
 		st.margin = 1 // if the newest score is not folded, an older one in a higher cell counts as another player's
 	}
@@ -165,8 +162,8 @@ func (s *Service) rank(ctx context.Context, v view, place boards.Place) (st stan
 }
 
 // mayFall tells whether a player's score may fall: not where the best counts.
-func (s *Service) mayFall(ctx context.Context, name string) (bool, error) {
-	settings, err := s.settingsOf(ctx, name)
+func (r *boardReader) mayFall(ctx context.Context, name string) (bool, error) {
+	settings, err := r.settingsOf(ctx, name)
 	if err != nil || settings == nil {
 		return true, err
 	}
@@ -176,9 +173,9 @@ func (s *Service) mayFall(ctx context.Context, name string) (bool, error) {
 
 // readHistogram reads the parts of a board's period, and merges them. At is when the
 // last of them was folded into.
-func (s *Service) readHistogram(ctx context.Context, name, period string) (histogram board.Histogram, at time.Time, err error) {
-	parts := dynamo.Items(ctx, s.client, &dynamodb.QueryInput{
-		TableName: &s.settings.RollupsTable, KeyConditionExpression: aws.String("pk = :pk AND begins_with(sk, :parts)"),
+func (r *boardReader) readHistogram(ctx context.Context, name, period string) (histogram board.Histogram, at time.Time, err error) {
+	parts := dynamo.Items(ctx, r.client, &dynamodb.QueryInput{
+		TableName: &r.rollups, KeyConditionExpression: aws.String("pk = :pk AND begins_with(sk, :parts)"),
 		ExpressionAttributeValues: dynamo.Item{
 			":pk": dynamo.String(schema.BoardRollupKey(name, period)), ":parts": dynamo.String(schema.HistogramPrefix),
 		},

@@ -47,6 +47,7 @@ func (r *rig) serve(client Client) {
 		r.t.Fatal(err)
 	}
 	service.now = func() time.Time { return r.now }
+	service.heat.o.Now = service.now
 	r.handler = httpapi.New(slog.New(slog.NewTextHandler(r.t.Output(), nil)), Routes(service))
 }
 

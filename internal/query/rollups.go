@@ -63,26 +63,30 @@ type rollupsOutput struct {
 	}
 }
 
-// listRollups merges what all stream shards have folded, by eventually consistent
-// reads.
-func (s *Service) listRollups(ctx context.Context, in *rollupsInput) (*rollupsOutput, error) {
-	ctx, cancel := s.deadline(ctx)
-	defer cancel()
-	now := s.now()
-	span, err := s.spanOf(in, now)
+// rollupReader reads event rollups, which are kept for the retention, 0 for ever. A range
+// without a start begins span before its end, or before now.
+type rollupReader struct {
+	client          dynamo.Querier
+	table           string
+	span, retention time.Duration
+}
+
+// list merges what all stream shards have folded, by eventually consistent reads.
+func (r *rollupReader) list(ctx context.Context, in *rollupsInput, now time.Time) (*rollupsOutput, error) {
+	span, err := r.spanOf(in, now)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.readRollups(ctx, string(in.Entity), span); err != nil {
+	if err := r.read(ctx, string(in.Entity), span); err != nil {
 		return nil, err
 	}
 	if span.daily && span.every < oneDay {
-		return nil, invalid("query.every", "the range has rollups by day, which need 1d", in.Every)
+		return nil, httpapi.InvalidAt("query.every", "the range has rollups by day, which need 1d", in.Every)
 	}
 	out := &rollupsOutput{}
 	out.Body.Rollups = span.answer()
 	if weight, err := httpapi.WeightOf(out.Body); err != nil || weight > httpapi.MaxAnswer {
-		return nil, cmp.Or(err, invalid("query.from", "the range's rollups are more than 5 MB: ask for fewer buckets at a time", httpapi.FormatTime(span.from)))
+		return nil, cmp.Or(err, httpapi.InvalidAt("query.from", "the range's rollups are more than 5 MB: ask for fewer buckets at a time", httpapi.FormatTime(span.from)))
 	}
 	return out, nil
 }
@@ -98,10 +102,10 @@ type span struct {
 	daily bool                         // some are of days
 }
 
-func (s *Service) spanOf(in *rollupsInput, now time.Time) (*span, error) {
+func (r *rollupReader) spanOf(in *rollupsInput, now time.Time) (*span, error) {
 	every := lengthOf(in.Every)
 	if !in.From.IsZero() && !in.To.IsZero() && in.To.Before(in.From.Time) {
-		return nil, invalid("query.to", "it is before from", httpapi.FormatTime(in.To.Time))
+		return nil, httpapi.InvalidAt("query.to", "it is before from", httpapi.FormatTime(in.To.Time))
 	}
 	from, to := in.From.Time, in.To.Time
 	if to.IsZero() || to.After(now.Add(ahead)) {
@@ -109,15 +113,15 @@ func (s *Service) spanOf(in *rollupsInput, now time.Time) (*span, error) {
 	}
 	to = ceil(later(to, epoch), every)
 	if from.IsZero() {
-		from = later(s.defaultFrom(in.To.Time, now), to.Add(-maxBuckets*every))
+		from = later(defaultFrom(in.To.Time, now, r.span), to.Add(-maxBuckets*every))
 	}
 	from = later(from, epoch).UTC().Truncate(every)
 	if to.Sub(from) > maxBuckets*every {
-		return nil, invalid("query.from", "the range has more than "+strconv.Itoa(maxBuckets)+" buckets", httpapi.FormatTime(in.From.Time))
+		return nil, httpapi.InvalidAt("query.from", "the range has more than "+strconv.Itoa(maxBuckets)+" buckets", httpapi.FormatTime(in.From.Time))
 	}
 	span := &span{from: from, to: to, every: every, sums: map[time.Time]*measures.Part{}}
-	if s.settings.RollupRetention > 0 {
-		span.oldest = now.Add(-s.settings.RollupRetention)
+	if r.retention > 0 {
+		span.oldest = now.Add(-r.retention)
 	}
 	return span, nil
 }
@@ -142,12 +146,13 @@ func ceil(t time.Time, every time.Duration) time.Time {
 // maxRollupReads bounds the partitions of rollups read at a time.
 const maxRollupReads = 16
 
-func (s *Service) readRollups(ctx context.Context, entity string, span *span) error {
+// read adds to a span what all stream shards have of it.
+func (r *rollupReader) read(ctx context.Context, entity string, span *span) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxRollupReads)
 	for _, pk := range schema.RollupPartitions(entity, span.from, span.to) {
 		group.Go(func() error {
-			if err := s.readRollupPartition(ctx, pk, span); err != nil {
+			if err := r.readPartition(ctx, pk, span); err != nil {
 				return fmt.Errorf("reading rollups of %q: %w", pk, dynamo.Kind(err))
 			}
 			return nil
@@ -156,10 +161,10 @@ func (s *Service) readRollups(ctx context.Context, entity string, span *span) er
 	return group.Wait()
 }
 
-func (s *Service) readRollupPartition(ctx context.Context, pk string, span *span) error {
+func (r *rollupReader) readPartition(ctx context.Context, pk string, span *span) error {
 	low, high := schema.RollupSortBounds(span.from, span.to)
-	items := dynamo.Items(ctx, s.client, &dynamodb.QueryInput{
-		TableName:              &s.settings.RollupsTable,
+	items := dynamo.Items(ctx, r.client, &dynamodb.QueryInput{
+		TableName:              &r.table,
 		KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"),
 		ExpressionAttributeValues: dynamo.Item{
 			":pk":   dynamo.String(pk),

@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"sync"
 	"time"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/hotshard/hotshard/internal/heat/windows"
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/httpapi/docs"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/events"
@@ -65,18 +63,19 @@ func (s Settings) Validate() error {
 	return errors.Join(faults...)
 }
 
-// Service reads what callers ask for.
+// Service reads what callers ask for: each kind by a reader of its own, which has what it
+// needs and no more.
 type Service struct {
-	settings  Settings
-	client    Client
-	shards    *shardmap.Map
-	events    *events.Reader
-	counter   *counters.Reader
-	boards    *boards.Reader
-	sessions  *sessions.Reader
-	summaries *counters.CachedSummaries
-	now       func() time.Time
-	named     sync.Once // of others' keys in the shard map
+	settings Settings
+	view     *shardmap.Map
+	counters counterReader
+	events   eventReader
+	rollups  rollupReader
+	boards   boardReader
+	sessions sessionReader
+	shards   shardReader
+	heat     *Heat
+	now      func() time.Time
 }
 
 // New returns a Service, or an error that lists all faults of the settings.
@@ -84,17 +83,24 @@ func New(settings Settings, client Client) (*Service, error) {
 	if err := settings.Validate(); err != nil {
 		return nil, err
 	}
-	shards := shardmap.New(client, settings.ShardMapTable, shardmap.Options{ViewAge: settings.ViewAge})
+	view := shardmap.New(client, settings.ShardMapTable, shardmap.Options{ViewAge: settings.ViewAge})
+	summaries := counters.NewSummaries(client, settings.RollupsTable, view)
 	return &Service{
-		settings:  settings,
-		client:    client,
-		shards:    shards,
-		events:    events.NewReader(client, settings.ItemsTable, shards),
-		counter:   counters.NewReader(client, settings.ItemsTable, shards),
-		boards:    boards.NewReader(client, settings.ItemsTable, shards),
-		sessions:  sessions.NewReader(client, settings.ItemsTable, shards),
-		summaries: counters.NewCachedSummaries(counters.NewSummaries(client, settings.RollupsTable, shards), settings.SummaryAge),
-		now:       time.Now,
+		settings: settings,
+		view:     view,
+		counters: counterReader{
+			summaries: counters.NewCachedSummaries(summaries, settings.SummaryAge),
+			shards:    counters.NewReader(client, settings.ItemsTable, view),
+		},
+		events:   eventReader{events: events.NewReader(client, settings.ItemsTable, view), span: settings.DefaultSpan},
+		rollups:  rollupReader{client: client, table: settings.RollupsTable, span: settings.DefaultSpan, retention: settings.RollupRetention},
+		boards:   boardReader{client: client, items: settings.ItemsTable, rollups: settings.RollupsTable, entries: boards.NewReader(client, settings.ItemsTable, view)},
+		sessions: sessionReader{sessions.NewReader(client, settings.ItemsTable, view)},
+		shards:   shardReader{view: view},
+		heat: NewHeat(windows.Reader{Client: client, Table: settings.HeatTable}, HeatOptions{
+			Shards: view, Deadline: settings.Deadline, Now: time.Now,
+		}),
+		now: time.Now,
 	}, nil
 }
 
@@ -108,66 +114,56 @@ func Handler(ctx context.Context, settings Settings, client Client, log *slog.Lo
 	}
 	httpapi.Early(ctx, log, "reading the shard map", service.Load)
 	reads := Routes(service)
-	return httpapi.WithDocs(httpapi.New(log, reads), append(others, reads)...), nil
+	return docs.With(httpapi.New(log, reads), append(others, reads)...), nil
 }
 
 // Load reads the shard map, which the first call would otherwise wait for.
-func (s *Service) Load(ctx context.Context) error { return s.shards.Load(ctx, s.now()) }
+func (s *Service) Load(ctx context.Context) error { return s.view.Load(ctx, s.now()) }
 
 // Routes registers the service's calls. A nil service serves to document them.
 func Routes(s *Service) httpapi.Routes {
-	return func(api huma.API) {
-		get(api, httpapi.ForCallers, "/v1/counters", "get-counters", "Read counters",
-			"The value of one counter, or of up to 100. A counter that was never written is 0.", s.getCounters)
-		get(api, httpapi.ForCallers, "/v1/events", "list-events", "Read an entity's events in order",
-			"A page of the events of a range, by time and then id, each once. While there is a cursor there are more.", s.listEvents)
-		get(api, httpapi.ForCallers, "/v1/events/{id}", "get-event", "Read one event",
-			"The event of this entity, id and time, read consistently.", s.getEvent, http.StatusNotFound)
-		get(api, httpapi.ForCallers, "/v1/rollups", "list-rollups", "Read counts and sums of an entity's events by hour or day",
-			"What the events of each bucket add up to, as far as they are folded, mostly within a minute.", s.listRollups)
-		get(api, httpapi.ForCallers, "/v1/leaderboards", "get-leaderboard", "Read the first of a leaderboard",
-			"The first players in rank, as of the last fold.", s.getBoard, http.StatusNotFound)
-		get(api, httpapi.ForCallers, "/v1/leaderboards/rank", "get-rank", "Read a player's rank and neighbours",
-			"Where a player stands. The score is read consistently; as_of tells how fresh the rank is, and rank_error how far off it may be.", s.getRank, http.StatusNotFound)
-		get(api, httpapi.ForCallers, "/v1/sessions", "count-sessions", "Count a group's active sessions",
-			"How many have been started or renewed, and have neither ended nor been ended: as of an index, which is eventually consistent, so that one of the last second may not be counted as it is yet.", s.countSessions)
-		get(api, httpapi.ForOperators, "/v1/shards", "get-shards", "Read shard counts",
-			"The shard count of one key, with its history; or without type and name a list of all keys that ever had more than one.", s.getShards)
-		HeatRoutes(s.heatOf())(api)
-	}
-}
-
-// heatOf is what answers for the service what is hot; nil for a nil service.
-func (s *Service) heatOf() *Heat {
 	if s == nil {
-		return nil
+		s = &Service{heat: new(Heat)}
 	}
-	return NewHeat(windows.Reader{Client: s.client, Table: s.settings.HeatTable}, HeatOptions{
-		Shards: s.shards, Deadline: s.settings.Deadline, Now: func() time.Time { return s.now() },
-	})
+	return func(api *httpapi.API) {
+		c := calls{api, s.settings.Deadline, s.now}
+		get(c, httpapi.ForCallers, "/v1/counters", "get-counters", "Read counters",
+			"The value of one counter, or of up to 100. A counter that was never written is 0.", s.counters.get)
+		get(c, httpapi.ForCallers, "/v1/events", "list-events", "Read an entity's events in order",
+			"A page of the events of a range, by time and then id, each once. While there is a cursor there are more.", s.events.list)
+		get(c, httpapi.ForCallers, "/v1/events/{id}", "get-event", "Read one event",
+			"The event of this entity, id and time, read consistently.", s.events.get, http.StatusNotFound)
+		get(c, httpapi.ForCallers, "/v1/rollups", "list-rollups", "Read counts and sums of an entity's events by hour or day",
+			"What the events of each bucket add up to, as far as they are folded, mostly within a minute.", s.rollups.list)
+		get(c, httpapi.ForCallers, "/v1/leaderboards", "get-leaderboard", "Read the first of a leaderboard",
+			"The first players in rank, as of the last fold.", s.boards.get, http.StatusNotFound)
+		get(c, httpapi.ForCallers, "/v1/leaderboards/rank", "get-rank", "Read a player's rank and neighbours",
+			"Where a player stands. The score is read consistently; as_of tells how fresh the rank is, and rank_error how far off it may be.", s.boards.getRank, http.StatusNotFound)
+		get(c, httpapi.ForCallers, "/v1/sessions", "count-sessions", "Count a group's active sessions",
+			"How many have been started or renewed, and have neither ended nor been ended: as of an index, which is eventually consistent, so that one of the last second may not be counted as it is yet.", s.sessions.count)
+		get(c, httpapi.ForOperators, "/v1/shards", "get-shards", "Read shard counts",
+			"The shard count of one key, with its history; or without type and name a list of all keys that ever had more than one.", s.shards.get)
+		HeatRoutes(s.heat)(api)
+	}
 }
 
-// get registers a read, with the service's deadline and its errors as answers.
-func get[I, O any](api huma.API, who httpapi.Audience, path, id, summary, description string,
-	read func(context.Context, *I) (*O, error), more ...int,
+// calls is where reads are registered, for how long each may take, and what tells it the
+// time.
+type calls struct {
+	api      *httpapi.API
+	deadline time.Duration
+	now      func() time.Time
+}
+
+// get registers a read. It is handed the time at which it was asked for.
+func get[I, O any](c calls, who httpapi.Audience, path, id, summary, description string,
+	read func(context.Context, *I, time.Time) (*O, error), more ...int,
 ) {
 	op := httpapi.Operation(who, http.MethodGet, path, id, summary, description)
 	op.Errors = append(op.Errors, more...)
-	huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
-		out, err := read(ctx, in)
-		if err != nil {
-			return nil, httpapi.Problem(ctx, err)
-		}
-		return out, nil
+	httpapi.Register(c.api, op, func(ctx context.Context, in *I) (*O, error) {
+		ctx, cancel := context.WithTimeout(ctx, c.deadline)
+		defer cancel()
+		return read(ctx, in, c.now())
 	})
-}
-
-func (s *Service) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, s.settings.Deadline)
-}
-
-// invalid is the answer to a parameter that breaks a rule.
-func invalid(location, message string, value any) error {
-	return huma.Error422UnprocessableEntity("validation failed",
-		&huma.ErrorDetail{Location: location, Message: message, Value: value})
 }

@@ -2,8 +2,10 @@ package query
 
 import (
 	"context"
+	"time"
 
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/pkg/shard/sessions"
 )
 
 type sessionsInput struct {
@@ -16,11 +18,12 @@ type sessionsOutput struct {
 	}
 }
 
-// countSessions reads a row of an index for each of a group's sessions.
-func (s *Service) countSessions(ctx context.Context, in *sessionsInput) (*sessionsOutput, error) {
-	ctx, cancel := s.deadline(ctx)
-	defer cancel()
-	n, err := s.sessions.Active(ctx, string(in.Group), s.now())
+// sessionReader counts the sessions of groups.
+type sessionReader struct{ sessions *sessions.Reader }
+
+// count reads a row of an index for each of a group's sessions.
+func (r *sessionReader) count(ctx context.Context, in *sessionsInput, now time.Time) (*sessionsOutput, error) {
+	n, err := r.sessions.Active(ctx, string(in.Group), now)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -50,23 +52,27 @@ func (shardsAnswer) Schema(r huma.Registry) *huma.Schema {
 	}}
 }
 
-// getShards tells the shard count of a base key, which is 1 for a key that never
-// had another, or lists all keys that had.
-func (s *Service) getShards(ctx context.Context, in *shardsInput) (*shardsOutput, error) {
-	ctx, cancel := s.deadline(ctx)
-	defer cancel()
+// shardReader tells shard counts.
+type shardReader struct {
+	view  *shardmap.Map
+	named sync.Once // of others' keys
+}
+
+// get tells the shard count of a base key, which is 1 for a key that never had another, or
+// lists all keys that had.
+func (r *shardReader) get(ctx context.Context, in *shardsInput, now time.Time) (*shardsOutput, error) {
 	switch {
 	case in.Cursor != "" && (in.Type != "" || in.Name != ""):
-		return nil, invalid("query.cursor", "it is for a list, and not for one key", in.Cursor)
+		return nil, httpapi.InvalidAt("query.cursor", "it is for a list, and not for one key", in.Cursor)
 	case in.Type == "" && in.Name == "":
-		return s.listShards(ctx, in.Cursor)
+		return r.list(ctx, in.Cursor, now)
 	case in.Type == "":
-		return nil, invalid("query.type", "a name needs its type", nil)
+		return nil, httpapi.InvalidAt("query.type", "a name needs its type", nil)
 	case in.Name == "":
-		return nil, invalid("query.name", "a type needs a name", nil)
+		return nil, httpapi.InvalidAt("query.name", "a type needs a name", nil)
 	}
 	base := schema.BaseKey{Type: in.Type, Name: string(in.Name)}
-	entry, err := s.shards.Read(ctx, base.String())
+	entry, err := r.view.Read(ctx, base.String())
 	if err != nil {
 		return nil, err
 	}
@@ -74,26 +80,26 @@ func (s *Service) getShards(ctx context.Context, in *shardsInput) (*shardsOutput
 	return &shardsOutput{shardsAnswer{One: &one}}, nil
 }
 
-// listShards lists the keys after a cursor, in their order.
-func (s *Service) listShards(ctx context.Context, cursor string) (*shardsOutput, error) {
+// list lists the keys after a cursor, in their order.
+func (r *shardReader) list(ctx context.Context, cursor string, now time.Time) (*shardsOutput, error) {
 	after, err := decodeListCursor(cursor)
 	if err != nil {
-		return nil, invalid("query.cursor", err.Error(), cursor)
+		return nil, httpapi.InvalidAt("query.cursor", err.Error(), cursor)
 	}
-	entries, err := s.shards.Entries(ctx)
+	entries, err := r.view.Entries(ctx)
 	if err != nil {
 		return nil, err
 	}
 	entries = slices.DeleteFunc(entries, func(e shardmap.Entry) bool { return e.Key <= after })
 	slices.SortFunc(entries, func(a, b shardmap.Entry) int { return cmp.Compare(a.Key, b.Key) })
-	entries = s.ownKeys(ctx, entries)
+	entries = r.ownKeys(ctx, entries)
 	list, err := listOf(entries)
 	return &shardsOutput{shardsAnswer{List: list}}, err
 }
 
 // ownKeys leaves out the keys of others, who share the map or wrote into it, and names
 // them once in the log.
-func (s *Service) ownKeys(ctx context.Context, entries []shardmap.Entry) []shardmap.Entry {
+func (r *shardReader) ownKeys(ctx context.Context, entries []shardmap.Entry) []shardmap.Entry {
 	var others []string
 	entries = slices.DeleteFunc(entries, func(e shardmap.Entry) bool {
 		_, err := schema.ParseBaseKey(e.Key)
@@ -103,7 +109,7 @@ func (s *Service) ownKeys(ctx context.Context, entries []shardmap.Entry) []shard
 		return err != nil
 	})
 	if len(others) > 0 {
-		s.named.Do(func() {
+		r.named.Do(func() {
 			httpapi.Warn(ctx, "the shard map has keys without a type's prefix, which are not listed", "first", others)
 		})
 	}

@@ -166,13 +166,7 @@ const (
 const noteSalts = 8
 
 // NotePartitions returns the partition keys of all notes.
-func NotePartitions() []string {
-	list := make([]string, noteSalts)
-	for i := range list {
-		list[i] = NotePrefix + strconv.Itoa(i)
-	}
-	return list
-}
+func NotePartitions() []string { return salted(NotePrefix, noteSalts) }
 
 // NoteKey returns the keys of a board period's note.
 func NoteKey(board, period string) (pk, sk string) {

@@ -37,10 +37,13 @@ const (
 const failureSalts = 16
 
 // FailurePartitions returns the partition keys of all failures.
-func FailurePartitions() []string {
-	list := make([]string, failureSalts)
+func FailurePartitions() []string { return salted(FailurePrefix, failureSalts) }
+
+// salted returns the partition keys over which items with a prefix are spread.
+func salted(prefix string, salts int) []string {
+	list := make([]string, salts)
 	for i := range list {
-		list[i] = FailurePrefix + strconv.Itoa(i)
+		list[i] = prefix + strconv.Itoa(i)
 	}
 	return list
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"github.com/hotshard/hotshard/internal/packed"
 )
 
 // AppendBinary appends the sketch to b. It takes no more than Bytes and 40 bytes
@@ -22,8 +24,7 @@ func (s *Sketch) AppendBinary(b []byte) []byte {
 	b = binary.AppendVarint(b, base)
 	for _, n := range s.heap { // in this order the heap is built again as it is
 		e := &s.slots[n.slot]
-		b = binary.AppendUvarint(b, uint64(len(e.Key)))
-		b = append(b, e.Key...)
+		b = packed.AppendText(b, e.Key)
 		b = binary.AppendUvarint(b, e.Count)
 		b = binary.AppendUvarint(b, e.Err)
 		b = binary.AppendUvarint(b, e.Peak)
@@ -49,21 +50,21 @@ func (s *Sketch) base() int64 {
 // the sketch from here on; where they are tighter than the sketch is, the
 // lightest entries go. Damaged input is an error.
 func Decode(b []byte, limits Limits) (*Sketch, error) {
-	r := reader{b: b}
+	r := packed.Reader{Left: b}
 	s := New(limits)
-	s.total, s.floor = r.uint(), r.uint()
-	n := r.uint()
-	base := r.int()
-	for i := uint64(0); i < n && r.err == nil; i++ {
-		e := r.entry(base)
+	s.total, s.floor = r.Uint(), r.Uint()
+	n := r.Uint()
+	base := r.Int()
+	for i := uint64(0); i < n && !r.Damaged; i++ {
+		e := entryOf(&r, base)
 		if _, twice := s.index[e.Key]; twice || e.Err > e.Count || e.Count < s.floor {
-			r.fail()
+			r.Fail()
 			break
 		}
 		s.push(e)
 	}
 	s.adds(&r)
-	if r.err != nil || len(r.b) > 0 {
+	if r.Damaged || len(r.Left) > 0 {
 		return nil, fmt.Errorf("topk: %w", errDamaged)
 	}
 	s.makeRoom(0, 0)
@@ -71,60 +72,20 @@ func Decode(b []byte, limits Limits) (*Sketch, error) {
 }
 
 // adds reads what comes after the entries.
-func (s *Sketch) adds(r *reader) {
-	if r.err != nil || len(r.b) == 0 {
+func (s *Sketch) adds(r *packed.Reader) {
+	if len(r.Left) == 0 {
 		return
 	}
 	for _, n := range s.heap {
-		s.slots[n.slot].Adds = r.uint()
+		s.slots[n.slot].Adds = r.Uint()
 	}
 }
 
 var errDamaged = errors.New("the encoded sketch is damaged")
 
-type reader struct {
-	b   []byte
-	err error
-}
-
-func (r *reader) fail() { r.b, r.err = nil, errDamaged }
-
-func (r *reader) uint() uint64 {
-	v, n := binary.Uvarint(r.b)
-	r.pass(n)
-	return v
-}
-
-func (r *reader) int() int64 {
-	v, n := binary.Varint(r.b)
-	r.pass(n)
-	return v
-}
-
-// pass goes on behind a number of so many bytes. With 0 or less there was none, and its value
-// is 0.
-func (r *reader) pass(n int) {
-	if n <= 0 {
-		r.fail()
-		return
-	}
-	r.b = r.b[n:]
-}
-
-func (r *reader) text() string {
-	n := r.uint()
-	if n > uint64(len(r.b)) {
-		r.fail()
-		return ""
-	}
-	text := string(r.b[:n])
-	r.b = r.b[n:]
-	return text
-}
-
-func (r *reader) entry(base int64) Entry {
+func entryOf(r *packed.Reader, base int64) Entry {
 	return Entry{
-		Key: r.text(), Count: r.uint(), Err: r.uint(), Peak: r.uint(),
-		PeakSecond: base + r.int(), Second: base + r.int(), SecondWeight: r.uint(),
+		Key: r.Text(), Count: r.Uint(), Err: r.Uint(), Peak: r.Uint(),
+		PeakSecond: base + r.Int(), Second: base + r.Int(), SecondWeight: r.Uint(),
 	}
 }

@@ -1,5 +1,14 @@
 package topk
 
+// entries are those that a sketch has: found by key, or as the one with the smallest count.
+type entries struct {
+	bytes int
+	index map[string]int // slot of each key
+	slots []slot
+	free  []int  // slots without an entry
+	heap  []node // smallest count first
+}
+
 // The heap is one of our own: container/heap calls through an interface for each
 // comparison. It holds counts and slots, so that a move is 16 bytes and does not
 // touch the index of keys.
@@ -15,76 +24,76 @@ type slot struct {
 	at int // position in the heap
 }
 
-func (s *Sketch) push(e Entry) {
-	id := s.slot()
-	s.slots[id].Entry = e
-	s.index[e.Key] = id
-	s.bytes += cost(e.Key)
-	s.heap = append(s.heap, node{e.Count, id})
-	s.up(len(s.heap) - 1)
+func (h *entries) push(e Entry) {
+	id := h.slot()
+	h.slots[id].Entry = e
+	h.index[e.Key] = id
+	h.bytes += cost(e.Key)
+	h.heap = append(h.heap, node{e.Count, id})
+	h.up(len(h.heap) - 1)
 }
 
 // slot returns a free slot.
-func (s *Sketch) slot() int {
-	if last := len(s.free) - 1; last >= 0 {
-		id := s.free[last]
-		s.free = s.free[:last]
+func (h *entries) slot() int {
+	if last := len(h.free) - 1; last >= 0 {
+		id := h.free[last]
+		h.free = h.free[:last]
 		return id
 	}
-	s.slots = append(s.slots, slot{})
-	return len(s.slots) - 1
+	h.slots = append(h.slots, slot{})
+	return len(h.slots) - 1
 }
 
 // pop takes out the entry with the smallest count.
-func (s *Sketch) pop() {
-	id, last := s.heap[0].slot, len(s.heap)-1
-	key := s.slots[id].Key
-	s.bytes -= cost(key)
-	delete(s.index, key)
-	s.slots[id] = slot{}
-	s.free = append(s.free, id)
-	moved := s.heap[last]
-	s.heap = s.heap[:last]
+func (h *entries) pop() {
+	id, last := h.heap[0].slot, len(h.heap)-1
+	key := h.slots[id].Key
+	h.bytes -= cost(key)
+	delete(h.index, key)
+	h.slots[id] = slot{}
+	h.free = append(h.free, id)
+	moved := h.heap[last]
+	h.heap = h.heap[:last]
 	if last > 0 {
-		s.heap[0] = moved
-		s.down(0)
+		h.heap[0] = moved
+		h.down(0)
 	}
 }
 
-func (s *Sketch) put(at int, n node) {
-	s.heap[at] = n
-	s.slots[n.slot].at = at
+func (h *entries) put(at int, n node) {
+	h.heap[at] = n
+	h.slots[n.slot].at = at
 }
 
-func (s *Sketch) up(at int) {
-	n := s.heap[at]
+func (h *entries) up(at int) {
+	n := h.heap[at]
 	for at > 0 {
 		parent := (at - 1) / 2
-		if s.heap[parent].count <= n.count {
+		if h.heap[parent].count <= n.count {
 			break
 		}
-		s.put(at, s.heap[parent])
+		h.put(at, h.heap[parent])
 		at = parent
 	}
-	s.put(at, n)
+	h.put(at, n)
 }
 
 // down restores the order after the count at this position grew.
-func (s *Sketch) down(at int) {
-	n := s.heap[at]
+func (h *entries) down(at int) {
+	n := h.heap[at]
 	for {
 		child := 2*at + 1
-		if child >= len(s.heap) {
+		if child >= len(h.heap) {
 			break
 		}
-		if right := child + 1; right < len(s.heap) && s.heap[right].count < s.heap[child].count {
+		if right := child + 1; right < len(h.heap) && h.heap[right].count < h.heap[child].count {
 			child = right
 		}
-		if n.count <= s.heap[child].count {
+		if n.count <= h.heap[child].count {
 			break
 		}
-		s.put(at, s.heap[child])
+		h.put(at, h.heap[child])
 		at = child
 	}
-	s.put(at, n)
+	h.put(at, n)
 }

@@ -58,17 +58,13 @@ type Sketch struct {
 	limits Limits
 	total  uint64
 	floor  uint64
-	bytes  int
-	index  map[string]int // slot of each key
-	slots  []slot
-	free   []int  // slots without an entry
-	heap   []node // smallest count first
+	entries
 }
 
 // New returns an empty sketch. Whatever the limits, it has room for one entry.
 func New(limits Limits) *Sketch {
 	limits.Entries = max(limits.Entries, 1)
-	return &Sketch{limits: limits, index: make(map[string]int)}
+	return &Sketch{limits: limits, entries: entries{index: make(map[string]int)}}
 }
 
 // Total is the sum of all weights added.
@@ -163,21 +159,6 @@ func (s *Sketch) makeRoom(entries, bytes int) {
 		s.floor = s.heap[0].count
 		s.pop()
 	}
-}
-
-// Over returns the entries with a lower bound of at least low, in no order. low
-// must be above 0.
-func (s *Sketch) Over(low uint64) []Entry {
-	var over []Entry
-	if s.total < low {
-		return nil
-	}
-	for _, n := range s.heap {
-		if e := &s.slots[n.slot].Entry; n.count >= low && e.Low() >= low {
-			over = append(over, *e)
-		}
-	}
-	return over
 }
 
 // Top returns the n entries with the highest lower bounds (all, if n is greater),

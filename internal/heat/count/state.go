@@ -9,6 +9,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/packed"
 	"github.com/hotshard/hotshard/internal/topk"
 )
 
@@ -31,8 +32,7 @@ func (w *Window) State() map[string]string {
 	b = binary.AppendUvarint(b, uint64(w.Length.Milliseconds()))
 	b = append(b, flag(w.Incomplete))
 	b = binary.AppendUvarint(b, w.Records)
-	b = binary.AppendUvarint(b, uint64(len(w.first)))
-	b = append(b, w.first...)
+	b = packed.AppendText(b, w.first)
 	b = w.table.AppendBinary(b)
 	state := map[string]string{versionField: stateVersion, windowField: base64.StdEncoding.EncodeToString(b)}
 	if w.indexes.Len() > 0 {
@@ -52,8 +52,6 @@ func flag(set bool) byte {
 	}
 	return 0
 }
-
-var errState = errors.New("it is damaged")
 
 // Resume reads a state back. It must be of the window with this start and length.
 func Resume(state map[string]string, start time.Time, length time.Duration, topK int) (*Window, error) {
@@ -99,20 +97,14 @@ func resumeIndexes(packed string, limits topk.Limits) (*topk.Sketch, error) {
 
 // header reads what comes before the sketch, and returns the rest.
 func (w *Window) header(b []byte) ([]byte, error) {
-	var numbers [5]uint64 // start, length, incomplete, records, length of first
-	for i := range numbers {
-		v, n := binary.Uvarint(b)
-		if n <= 0 {
-			return nil, errState
-		}
-		numbers[i], b = v, b[n:]
-	}
-	if numbers[0] != uint64(w.Start.UnixMilli()) || numbers[1] != uint64(w.Length.Milliseconds()) {
+	r := packed.Reader{Left: b}
+	start, length := r.Uint(), r.Uint()
+	w.Incomplete, w.Records, w.first = r.Uint() != 0, r.Uint(), r.Text()
+	switch {
+	case r.Damaged:
+		return nil, errors.New("it is damaged")
+	case start != uint64(w.Start.UnixMilli()) || length != uint64(w.Length.Milliseconds()):
 		return nil, errors.New("it is another window's")
 	}
-	if numbers[4] > uint64(len(b)) {
-		return nil, errState
-	}
-	w.Incomplete, w.Records, w.first = numbers[2] != 0, numbers[3], string(b[:numbers[4]])
-	return b[numbers[4]:], nil
+	return r.Left, nil
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/httpapi/docs"
 	"github.com/hotshard/hotshard/internal/ingest"
 	"github.com/hotshard/hotshard/internal/query"
 )
@@ -31,7 +32,7 @@ type documented struct {
 func TestTheDocument(t *testing.T) {
 	routes := []httpapi.Routes{ingest.Routes(nil), query.Routes(nil)}
 	answer := httptest.NewRecorder()
-	httpapi.WithDocs(httpapi.New(slog.New(slog.DiscardHandler), routes...), routes...).
+	docs.With(httpapi.New(slog.New(slog.DiscardHandler), routes...), routes...).
 		ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/openapi.json", nil))
 	d := &documented{t: t, seen: map[string]bool{}}
 	if err := json.Unmarshal(answer.Body.Bytes(), &d.root); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/hotkey"
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/httpapi/docs"
 	"github.com/hotshard/hotshard/internal/ingest"
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/eventsource"
@@ -107,7 +108,7 @@ func (s *System) api(ctx context.Context) (http.Handler, error) {
 	httpapi.Early(ctx, s.options.Log, "reading the shard map for writes", writer.Load)
 	httpapi.Early(ctx, s.options.Log, "reading the shard map for reads", reader.Load)
 	routes := []httpapi.Routes{ingest.Routes(writer), query.Routes(reader)}
-	return httpapi.WithDocs(httpapi.New(s.options.Log, routes...), routes...), nil
+	return docs.With(httpapi.New(s.options.Log, routes...), routes...), nil
 }
 
 // settings reads a function's settings as the function does.

@@ -1,4 +1,4 @@
-package httpapi
+package docs
 
 import (
 	"encoding/json"
@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/hotshard/hotshard/internal/httpapi"
 )
 
 // document is the OpenAPI document of an API that serves nothing else: it is amended in
@@ -17,7 +19,7 @@ func document(api huma.API) []byte {
 	doc.Tags = []*huma.Tag{
 		{Name: "writes", Description: "Calls that change something. With an Idempotency-Key they apply once within 24 hours, whatever is retried."},
 		{Name: "reads", Description: "Calls that change nothing. HEAD is answered too, as GET is, without a body."},
-		{Name: OperatorsTag, Description: "Calls that set what holds for all callers, or tell of everybody's keys. A deployment may let only some people make them. With an Idempotency-Key those that change something apply once, as writes do."},
+		{Name: httpapi.OperatorsTag, Description: "Calls that set what holds for all callers, or tell of everybody's keys. A deployment may let only some people make them. With an Idempotency-Key those that change something apply once, as writes do."},
 	}
 	secure(doc)
 	for _, path := range doc.Paths {
@@ -72,7 +74,7 @@ func loosen(doc *huma.OpenAPI) {
 	for _, path := range doc.Paths {
 		for _, op := range []*huma.Operation{path.Post, path.Put} {
 			if op != nil && op.RequestBody != nil {
-				reach(doc.Components.Schemas, op.RequestBody.Content[jsonType].Schema, strict)
+				reach(doc.Components.Schemas, op.RequestBody.Content["application/json"].Schema, strict)
 			}
 		}
 	}
@@ -96,12 +98,4 @@ func reach(all huma.Registry, s *huma.Schema, names map[string]bool) {
 	for _, p := range s.Properties {
 		reach(all, p, names)
 	}
-}
-
-// NumberSchema describes a number that may have more digits than a client's usual type
-// holds, in the OpenAPI document.
-func NumberSchema(description string) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeNumber, Description: description, Extensions: map[string]any{
-		"format": "decimal", "x-go-type": "json.Number", "x-go-type-import": map[string]string{"path": "encoding/json"},
-	}}
 }

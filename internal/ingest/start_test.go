@@ -1,0 +1,43 @@
+package ingest
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/growth"
+	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/keyname"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// BenchmarkStart is what a container's init phase costs, but for reading the shard map, and
+// what its first request costs then.
+func BenchmarkStart(b *testing.B) {
+	settings := Settings{
+		Deadline: time.Second, Control: growth.Act, MetricNames: keyname.Plain,
+		EventAhead: shardmap.MaxAhead, ViewAge: shardmap.ViewAge,
+	}
+	log := slog.New(slog.DiscardHandler)
+	for _, requests := range []int{0, 1} {
+		b.Run([]string{"init", "and a request"}[requests], func(b *testing.B) {
+			for b.Loop() {
+				service, err := New(settings, nil, log)
+				if err != nil {
+					b.Fatal(err)
+				}
+				handler := httpapi.New(log, Routes(service))
+				for range requests {
+					answer, request := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/v1/counters", strings.NewReader(`{"increments":[{"counter":"c","delta":0}]}`))
+					request.Header.Set("Content-Type", "application/json")
+					if handler.ServeHTTP(answer, request); answer.Code != http.StatusUnprocessableEntity {
+						b.Fatalf("%d %s", answer.Code, answer.Body)
+					}
+				}
+			}
+		})
+	}
+}
