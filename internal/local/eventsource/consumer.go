@@ -15,6 +15,9 @@ const (
 	// by idleFactor.
 	idleReads  = 50
 	idleFactor = 5
+	// windowGrace is how long a window is kept open behind its end, while the stream shard is
+	// empty, for records that come late. Lambda waits for up to 2 min.
+	windowGrace = time.Second
 )
 
 // consumer reads one stream shard, and has its records delivered. It is one goroutine.
@@ -113,7 +116,7 @@ func (c *consumer) flush(ctx context.Context) error {
 // idle notes that the stream shard was empty, and ends a window that is over.
 func (c *consumer) idle(ctx context.Context, at time.Time, drained bool) error {
 	w := c.delivery.cp.window
-	if w != nil && (drained || !at.Before(w.end.Add(c.m.o.WindowGrace))) {
+	if w != nil && (drained || !at.Before(w.end.Add(windowGrace))) {
 		if err := c.delivery.closeWindow(ctx); err != nil {
 			return err
 		}
