@@ -31,7 +31,7 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/bench/rig"
-	"github.com/hotshard/hotshard/internal/local/eventsource"
+	"github.com/hotshard/hotshard/internal/local/virtualstream"
 )
 
 // Program is the experiment.
@@ -68,12 +68,12 @@ const (
 
 // forSeed returns the options of one of many runs.
 func (o options) forSeed(seed uint64) options {
-	o.Seed, o.Spread = seed, eventsource.ByItem
+	o.Seed, o.Spread = seed, virtualstream.ByItem
 	switch {
 	case seed%hashedEvery == 0:
 		o.Gap, o.Events, o.Entities = true, o.Events/fewerEvents, min(o.Entities, fewEntities)
 	case seed%gapEvery == 0:
-		o.Gap, o.Spread = true, eventsource.ByPartitionKey
+		o.Gap, o.Spread = true, virtualstream.ByPartitionKey
 	}
 	return o
 }

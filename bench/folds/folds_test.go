@@ -6,13 +6,13 @@ import (
 
 	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/internal/local/eventsource"
+	"github.com/hotshard/hotshard/internal/local/virtualstream"
 )
 
 // runOnce makes a short run.
 func runOnce(t *testing.T, change func(*options)) *report {
 	t.Helper()
-	o := options{Endpoint: enginetest.Endpoint(t), Seed: uint64(time.Now().UnixNano()), Increments: lane.Runs(1500, 12_000), Counters: lane.Runs(8, 20), Events: lane.Runs(125, 700), Entities: lane.Runs(6, 12), Spread: eventsource.ByItem}
+	o := options{Endpoint: enginetest.Endpoint(t), Seed: uint64(time.Now().UnixNano()), Increments: lane.Runs(1500, 12_000), Counters: lane.Runs(8, 20), Events: lane.Runs(125, 700), Entities: lane.Runs(6, 12), Spread: virtualstream.ByItem}
 	change(&o)
 	r, err := torment(t.Context(), o)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/bench/rig"
-	"github.com/hotshard/hotshard/internal/local/eventsource"
+	"github.com/hotshard/hotshard/internal/local/virtualstream"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -164,7 +164,7 @@ func TestTheHarnessFindsWhatIsBroken(t *testing.T) {
 // wrong then, and rebuild and replay have to mend it, without any trace.
 func TestAGapIsRepaired(t *testing.T) {
 	t.Parallel()
-	r := runOnce(t, func(o *options) { o.Gap, o.Spread, o.Events, o.Entities = true, eventsource.ByPartitionKey, 350, 3 })
+	r := runOnce(t, func(o *options) { o.Gap, o.Spread, o.Events, o.Entities = true, virtualstream.ByPartitionKey, 350, 3 })
 	for _, line := range r.described {
 		t.Error(line)
 	}

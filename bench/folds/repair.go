@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/bench/rig"
-	"github.com/hotshard/hotshard/internal/local/eventsource"
+	"github.com/hotshard/hotshard/internal/local/virtualstream"
 	"github.com/hotshard/hotshard/internal/rollup/audit"
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -239,7 +239,7 @@ func (s *system) mendPoison(ctx context.Context) error {
 // auditors is how many targets are audited at a time. Where items are spread by
 // their hash each takes hundreds of marks.
 func (s *system) auditors() int {
-	if s.o.Spread == eventsource.ByItem {
+	if s.o.Spread == virtualstream.ByItem {
 		return 2
 	}
 	return 8

@@ -13,6 +13,7 @@ import (
 	"github.com/hotshard/hotshard/bench/rig"
 	"github.com/hotshard/hotshard/internal/local/eventsource"
 	"github.com/hotshard/hotshard/internal/local/limiter"
+	"github.com/hotshard/hotshard/internal/local/virtualstream"
 	"github.com/hotshard/hotshard/internal/rollup"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -25,7 +26,7 @@ type options struct {
 	Counters   int // to draw from, 2 or more
 	Events     int // to be sent, those sent again included
 	Entities   int // to draw from, 2 or more
-	Spread     eventsource.Spread
+	Spread     virtualstream.Spread
 	Gap        bool // lose a stretch of the stream, and repair everything in the end
 
 	// For tests of the harness itself, which change calls, the API's answers and deliveries:
@@ -54,7 +55,7 @@ type system struct {
 	o       options
 	rules   rollup.Rules
 	source  *eventsource.Stream
-	virtual atomic.Pointer[eventsource.Virtual]
+	virtual atomic.Pointer[virtualstream.Stream]
 	changer *shardmap.Changer
 	poison  []poison
 	mended  []poison
@@ -86,7 +87,7 @@ func newSystem(ctx context.Context, o options) (s *system, err error) {
 	}
 	s.changer = shardmap.NewChanger(s.DB, s.view(), shardmap.ChangerOptions{})
 	if s.source, err = s.Stream(ctx); err == nil {
-		err = s.planOn(eventsource.VirtualPlan{})
+		err = s.planOn(virtualstream.Plan{})
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -99,8 +100,8 @@ func (s *system) view() *shardmap.Map {
 }
 
 // planOn makes the virtual stream that goes on with a plan.
-func (s *system) planOn(plan eventsource.VirtualPlan) error {
-	virtual, err := eventsource.NewVirtual(s.source, eventsource.VirtualOptions{Shards: 3, Seed: s.o.Seed, Spread: s.o.Spread, Plan: plan})
+func (s *system) planOn(plan virtualstream.Plan) error {
+	virtual, err := virtualstream.New(s.source, virtualstream.Options{Shards: 3, Seed: s.o.Seed, Spread: s.o.Spread, Plan: plan})
 	s.virtual.Store(virtual)
 	return err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/hotshard/hotshard/bench/rig"
 	"github.com/hotshard/hotshard/internal/local/eventsource"
 	"github.com/hotshard/hotshard/internal/local/limiter"
+	"github.com/hotshard/hotshard/internal/local/virtualstream"
 	"github.com/hotshard/hotshard/internal/rollup"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
@@ -155,7 +156,7 @@ func (b breadth) measure(ctx context.Context, endpoint string, p pace) (c *conta
 		if err != nil {
 			return err
 		}
-		source, err := eventsource.NewVirtual(stream, eventsource.VirtualOptions{Shards: b.StreamShards, Seed: 1, Spread: eventsource.ByPartitionKey})
+		source, err := virtualstream.New(stream, virtualstream.Options{Shards: b.StreamShards, Seed: 1, Spread: virtualstream.ByPartitionKey})
 		if err != nil {
 			return err
 		}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/bench/rig"
-	"github.com/hotshard/hotshard/internal/local/lambda"
+	"github.com/hotshard/hotshard/internal/local/lambda/process"
 	"github.com/hotshard/hotshard/internal/local/system"
 )
 
@@ -83,8 +83,8 @@ func (s served) model(ctx context.Context, dir string) (system.Lambda, error) {
 	if s.Processes == 0 {
 		return s.inProcess(), nil
 	}
-	binary, err := lambda.Build(ctx, rig.Root, dir, "ingest")
-	return system.Lambda{Containers: s.Processes, ColdStart: coldStart, Binaries: map[string]string{"ingest": binary}}, err
+	binary, err := process.Build(ctx, rig.Root, dir, "ingest")
+	return system.Lambda{Containers: s.Processes, ColdStart: coldStart, Starters: map[string]system.Starter{"ingest": process.Starter(binary)}}, err
 }
 
 // inProcess has the containers in this process. They are what a quota leaves of which each of

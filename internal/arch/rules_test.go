@@ -117,7 +117,7 @@ var rules = []rule{
 	},
 	{
 		name: "test helpers are for tests",
-		of:   []string{everything}, but: []string{"internal/local/enginetest", "internal/local/systemtest", "internal/lane", "internal/wingtest"}, deny: []string{"testing", "internal/local/enginetest", "internal/local/systemtest", "internal/lane", "internal/wingtest", "internal/mapfake"},
+		of:   []string{everything}, but: []string{"internal/local/enginetest", "internal/local/systemtest", "internal/lane", "internal/wingtest"}, deny: []string{"testing", "internal/local/enginetest", "internal/local/systemtest", "internal/lane", "internal/wingtest", "internal/mapfake", "internal/local/lambda/process", "internal/local/virtualstream"},
 		breach: edge{"internal/load", "internal/local/enginetest"},
 	},
 }

@@ -1,7 +1,7 @@
 // Package local is Amazon's DynamoDB Local as a child process, with clients for it and
 // the tables of a deployment.
 //
-//	engine, err := local.StartEngine(ctx, local.Options{CacheDir: dir})
+//	engine, err := local.StartEngine(ctx, local.Options{Notice: os.Stderr})
 //	if err != nil {
 //		return err
 //	}

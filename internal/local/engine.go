@@ -21,9 +21,8 @@ import (
 
 // Options say how to start an engine. The zero value is good for tests.
 type Options struct {
-	Dir      string    // folder with the engine; "" has FetchEngine provide it
-	CacheDir string    // FetchEngine's; "" is DefaultCacheDir's
-	Notice   io.Writer // takes a line for each step that takes long; nil for none
+	Dir    string    // folder with the engine; "" is below DefaultCacheDir's, fetched if need be
+	Notice io.Writer // takes a line for each step that takes long; nil for none
 
 	// DataDir keeps the data in a folder, which is made if need be; every write
 	// is then synced, which allows 50 to 70 a second. "" keeps it in memory.
@@ -34,8 +33,6 @@ type Options struct {
 	// HeapMB bounds the engine's heap; default 128, which is too little for several
 	// queries at a time that read far more than a page.
 	HeapMB int
-	Port   int       // TCP port, on all interfaces; 0 picks a free one
-	Output io.Writer // what the engine prints; nil for nowhere
 }
 
 // Engine is a running DynamoDB Local.
@@ -45,7 +42,7 @@ type Engine struct {
 	done     chan struct{}
 	err      error // how it ended; set before done is closed
 	output   *tail
-	claim    net.Listener // of its port, until it is stopped; nil for a port of the caller's choice
+	claim    net.Listener // of its port, until it is stopped
 }
 
 const (
@@ -67,7 +64,11 @@ func StartEngine(ctx context.Context, o Options) (*Engine, error) {
 		return nil, err
 	}
 	if o.Dir == "" {
-		if o.Dir, err = FetchEngine(ctx, o.CacheDir, o.Notice); err != nil {
+		cache, err := DefaultCacheDir()
+		if err != nil {
+			return nil, err
+		}
+		if o.Dir, err = amplify.fetch(ctx, cache, o.Notice); err != nil {
 			return nil, err
 		}
 	}
@@ -82,9 +83,6 @@ func StartEngine(ctx context.Context, o Options) (*Engine, error) {
 	if o.Notice != nil {
 		fmt.Fprintln(o.Notice, "starting DynamoDB Local")
 	}
-	if o.Port != 0 {
-		return startOn(ctx, java, o, o.Port)
-	}
 	for range startTries {
 		var engine *Engine
 		if engine, err = startSomewhere(ctx, java, o); !errors.Is(err, errPortInUse) {
@@ -94,10 +92,9 @@ func StartEngine(ctx context.Context, o Options) (*Engine, error) {
 	return nil, err
 }
 
-// Engines without a port of their choice take one of so many from the first on, which
-// lie below the range of outgoing connections. Each has another one above those, its
-// claim: two engines that start on one port at the same time would both seem ready, by
-// the answers of one.
+// Engines take one of so many ports from the first on, which lie below the range of
+// outgoing connections. Each has another one above those, its claim: two engines that
+// start on one port at the same time would both seem ready, by the answers of one.
 const (
 	firstPort = 20000
 	ports     = 6000
@@ -126,7 +123,7 @@ func startOn(ctx context.Context, java string, o Options, port int) (*Engine, er
 	e := &Engine{
 		endpoint: "http://127.0.0.1:" + strconv.Itoa(port),
 		done:     make(chan struct{}),
-		output:   &tail{also: o.Output},
+		output:   &tail{},
 	}
 	cmd := exec.Command(java, engineArgs(o, port)...)
 	cmd.Dir = o.Dir

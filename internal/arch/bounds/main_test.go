@@ -8,11 +8,17 @@ import (
 func TestBoundsCountWhatIsThere(t *testing.T) {
 	h := house{packages: map[string]*size{}, methods: map[string]int{}}
 	for name, text := range map[string]string{
-		"a/one.go":      "package a\n\ntype T[V any] struct{}\n" + strings.Repeat("func (*T[V]) M() {}\n", maxMethods+1),
-		"a/two.go":      "package a\n" + strings.Repeat("\n", maxLines),
-		"b/b.go":        "package b\n\ntype S int\n\nfunc (S) M() {}\n",
-		"b/b_test.go":   "package b\n\n",
-		"bench/some.go": "package bench\n",
+		"pkg/a/one.go":         "package a\n\ntype T[V any] struct{}\n" + strings.Repeat("func (*T[V]) M() {}\n", maxMethods+1),
+		"pkg/a/two.go":         "package a\n" + strings.Repeat("\n", maxLines),
+		"cmd/c/main.go":        "package main\n\nimport _ \"" + module + "internal/b\"\n",
+		"cmd/c/main_test.go":   "package main\n\nimport _ \"" + module + "internal/forc\"\n",
+		"internal/b/b.go":      "package b\n\nimport (\n\t_ \"fmt\"\n\t_ \"" + module + "internal/d\"\n)\n\ntype S int\n\nfunc (S) M() {}\n",
+		"internal/b/b_test.go": "package b\n\n",
+		"internal/d/d.go":      "package d\n\nimport _ \"" + module + "internal/b\"\n", // no Go, but it must end
+		"internal/forc/f.go":   "package forc\n\nimport (\n\t_ \"" + module + "internal/b\"\n\t_ \"" + module + "internal/more\"\n)\n",
+		"internal/more/m.go":   "package more\n",
+		"internal/cmd/m.go":    "package main\n\n",
+		"bench/some.go":        "package bench\n\nimport _ \"" + module + "internal/more\"\n",
 	} {
 		if err := h.add(name, []byte(text)); err != nil {
 			t.Fatal(err)
@@ -22,15 +28,21 @@ func TestBoundsCountWhatIsThere(t *testing.T) {
 	if err := h.print(&out); err != nil {
 		t.Fatal(err)
 	}
-	want := `  2525 lines of product source
-     2 lines of tests
-     1 lines of bench, its tests among them
+	want := `  2536 lines of product source
+     9 lines of test support
+     5 lines of tests
+     3 lines of bench, its tests among them
+
+test support, which nothing that is handed out imports:
+     6 lines,   1 files  internal/forc
+     2 lines,   1 files  internal/cmd
+     1 lines,   1 files  internal/more
 
 packages of more than 2500 lines or 20 files:
-  2520 lines,   2 files  a
+  2520 lines,   2 files  pkg/a
 
 types with more than 15 methods:
-    16  a.T
+    16  pkg/a.T
 `
 	if out.String() != want {
 		t.Errorf("printed\n%swant\n%s", out.String(), want)

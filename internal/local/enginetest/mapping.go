@@ -13,6 +13,7 @@ import (
 	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/eventsource"
+	"github.com/hotshard/hotshard/internal/local/virtualstream"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -34,7 +35,7 @@ func Deliver(t testing.TB, db *dynamodb.Client, names schema.Names, name string,
 	if err != nil {
 		t.Fatal(err)
 	}
-	virtual, err := eventsource.NewVirtual(source, eventsource.VirtualOptions{Shards: StreamShards, Seed: 7, Spread: eventsource.ByItem})
+	virtual, err := virtualstream.New(source, virtualstream.Options{Shards: StreamShards, Seed: 7, Spread: virtualstream.ByItem})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,22 +15,17 @@ const (
 	// by idleFactor.
 	idleReads  = 50
 	idleFactor = 5
-	// payloadRoom is left in a payload for what is not records, in bytes.
-	payloadRoom = 4 << 10
+	// windowGrace is how long a window is kept open behind its end, while the stream shard is
+	// empty, for records that come late. Lambda waits for up to 2 min.
+	windowGrace = time.Second
 )
 
-// consumer delivers the records of one stream shard. It is one goroutine.
+// consumer reads one stream shard, and has its records delivered. It is one goroutine.
 type consumer struct {
-	m      *Mapping
-	shard  string
-	reader Reader
-	cp     checkpoint
-	own    context.Context // of invocations and checkpoints, which outlasts run's
-
-	queue       []entry   // read, but not delivered
-	queueBytes  int       // their JSON
-	queuedSince time.Time // when the first of them was read
-	payload     []byte    // reused: a handler may not keep it
+	m        *Mapping
+	reader   Reader
+	queue    queue
+	delivery delivery
 
 	caughtUp atomic.Int64 // Unix nanoseconds; 0 for never
 	reached  atomic.Int64 // likewise: of the newest record delivered, or of the stream shard's being empty
@@ -50,9 +45,9 @@ func timeOf(nanoseconds *atomic.Int64) time.Time {
 // run delivers until ctx ends, the stream shard is closed and done (finished),
 // or, when draining, nothing is left.
 func (c *consumer) run(ctx context.Context, drain bool) (finished bool, err error) {
-	var end context.CancelFunc
-	c.own, end = outlasting(ctx)
+	own, end := outlasting(ctx)
 	defer end()
+	c.delivery.handler.own = own
 	empty := 0
 	for {
 		began := c.m.o.Now()
@@ -60,25 +55,25 @@ func (c *consumer) run(ctx context.Context, drain bool) (finished bool, err erro
 		if err != nil {
 			return false, err
 		}
-		if closed || drain && n == 0 || c.due() {
+		if closed || drain && n == 0 || c.queue.due(&c.m.o) {
 			if err := c.flush(ctx); err != nil {
 				return false, err
 			}
 		}
 		if closed {
-			return true, c.finish(ctx)
+			return true, c.delivery.finish(ctx)
 		}
+		empty++
 		if n > 0 {
 			empty = 0
-			if len(c.queue) == 0 {
+		}
+		if len(c.queue.entries) == 0 {
+			if n > 0 {
 				continue
 			}
-		} else if empty++; len(c.queue) == 0 {
-			if err := c.idle(ctx, began, drain && empty >= drainReads); err != nil {
+			drained := drain && empty >= drainReads
+			if err := c.idle(ctx, began, drained); err != nil || drained {
 				return false, err
-			}
-			if drain && empty >= drainReads {
-				return false, nil
 			}
 		}
 		if err := sleep(ctx, c.pause(empty)); err != nil {
@@ -91,35 +86,38 @@ func (c *consumer) run(ctx context.Context, drain bool) (finished bool, err erro
 func (c *consumer) read(ctx context.Context) (n int, closed bool, err error) {
 	var records []Record
 	err = c.m.retry(ctx, func() (err error) {
-		records, closed, err = c.reader.Next(ctx, c.m.o.BatchSize-len(c.queue))
+		records, closed, err = c.reader.Next(ctx, c.m.o.BatchSize-len(c.queue.entries))
 		return err
 	})
 	if err != nil {
 		return 0, false, err
 	}
-	if len(c.queue) == 0 && len(records) > 0 {
-		c.queuedSince = c.m.o.Now()
-	}
-	for _, r := range records {
-		e := entry{sequence: r.Sequence(), created: r.Created, json: appendRecord(nil, r, c.m.checkpoints.arn)}
-		c.queue = append(c.queue, e)
-		c.queueBytes += len(e.json)
-	}
+	c.queue.add(records, c.m.checkpoints.arn, c.m.o.Now())
 	return len(records), closed, nil
 }
 
-// due says that the queue makes a batch.
-func (c *consumer) due() bool {
-	o := &c.m.o
-	return len(c.queue) >= o.BatchSize || c.queueBytes >= maxPayload ||
-		len(c.queue) > 0 && o.Now().Sub(c.queuedSince) >= o.BatchingWindow
+// flush delivers the whole queue, in as many batches as it takes.
+func (c *consumer) flush(ctx context.Context) error {
+	for len(c.queue.entries) > 0 {
+		if err := c.delivery.openWindow(ctx, c.queue.entries[0].created); err != nil {
+			return err
+		}
+		batch := c.queue.batch(c.delivery.cp.window)
+		if err := c.delivery.deliver(ctx, batch); err != nil {
+			return err
+		}
+		c.reached.Store(batch[len(batch)-1].created.UnixNano())
+		c.queue.entries = c.queue.entries[len(batch):]
+	}
+	c.queue = queue{}
+	return nil
 }
 
 // idle notes that the stream shard was empty, and ends a window that is over.
 func (c *consumer) idle(ctx context.Context, at time.Time, drained bool) error {
-	w := c.cp.window
-	if w != nil && (drained || !at.Before(w.end.Add(c.m.o.WindowGrace))) {
-		if err := c.closeWindow(ctx); err != nil {
+	w := c.delivery.cp.window
+	if w != nil && (drained || !at.Before(w.end.Add(windowGrace))) {
+		if err := c.delivery.closeWindow(ctx); err != nil {
 			return err
 		}
 	}
@@ -133,70 +131,4 @@ func (c *consumer) pause(empty int) time.Duration {
 		return idleFactor * c.m.o.PollInterval
 	}
 	return c.m.o.PollInterval
-}
-
-// flush delivers the whole queue, in as many batches as it takes.
-func (c *consumer) flush(ctx context.Context) error {
-	for len(c.queue) > 0 {
-		if err := c.openWindow(ctx, c.queue[0].created); err != nil {
-			return err
-		}
-		n := c.batchLen()
-		if err := c.deliver(ctx, c.queue[:n]); err != nil {
-			return err
-		}
-		c.reached.Store(c.queue[n-1].created.UnixNano())
-		c.queue = c.queue[n:]
-	}
-	c.queue, c.queueBytes = nil, 0
-	return nil
-}
-
-// openWindow opens the window of a record created at t, and ends the one before
-// it. A record that comes late counts to the open one.
-func (c *consumer) openWindow(ctx context.Context, t time.Time) error {
-	width := c.m.o.TumblingWindow
-	if w := c.cp.window; w != nil && (width == 0 || !t.Before(w.end)) {
-		if err := c.closeWindow(ctx); err != nil {
-			return err
-		}
-	}
-	if width > 0 && c.cp.window == nil {
-		c.cp.window = windowAt(t, width)
-	}
-	return nil
-}
-
-// batchLen is how many records at the queue's head go into one batch: those of
-// one window that fit into a payload, and at least one.
-func (c *consumer) batchLen() int {
-	room := maxPayload - payloadRoom
-	if w := c.cp.window; w != nil {
-		room -= len(w.state)
-	}
-	for i, e := range c.queue {
-		room -= len(e.json) + 1
-		past := c.cp.window != nil && !e.created.Before(c.cp.window.end)
-		if i > 0 && (past || room < 0) {
-			return i
-		}
-	}
-	return len(c.queue)
-}
-
-// finish ends a closed stream shard. Its window ends with it: children begin
-// with a new one.
-func (c *consumer) finish(ctx context.Context) error {
-	if err := c.finalInvoke(ctx, false); err != nil {
-		return err
-	}
-	c.cp.finished = true
-	return c.save()
-}
-
-func (c *consumer) closeWindow(ctx context.Context) error {
-	if err := c.finalInvoke(ctx, false); err != nil {
-		return err
-	}
-	return c.save()
 }

@@ -11,6 +11,4 @@
 //		return err
 //	}
 //	err = mapping.Run(ctx)
-//
-// A [Virtual] stream spreads a stream's records over more stream shards, and splits them.
 package eventsource

@@ -35,9 +35,8 @@ type MappingOptions struct {
 	BatchingWindow time.Duration // waited for more records, up to 300 s; default 0
 	// TumblingWindow makes events windowed: whole seconds, up to 900 s; 0 for
 	// none. A window ends with the first record that was created after it, or
-	// when the stream is empty and WindowGrace has passed since its end.
+	// when the stream is empty and a second has passed since its end.
 	TumblingWindow time.Duration
-	WindowGrace    time.Duration // default 1 s (Lambda waits for up to 2 min); at most 2 min
 
 	// Attempts is how often a batch is delivered before it is given up, splits
 	// not counted; default 10, at most 10,001. Lambda tries endlessly if not told.
@@ -66,7 +65,6 @@ type MappingOptions struct {
 // with them.
 func (o MappingOptions) withDefaults() (MappingOptions, error) {
 	o.BatchSize = cmp.Or(o.BatchSize, 100)
-	o.WindowGrace = cmp.Or(o.WindowGrace, time.Second)
 	o.Attempts = cmp.Or(o.Attempts, 10)
 	o.MaxRecordAge = cmp.Or(o.MaxRecordAge, 24*time.Hour)
 	o.Timeout = cmp.Or(o.Timeout, time.Minute)
@@ -101,7 +99,6 @@ func (o MappingOptions) validate() error {
 	check(within(o.BatchingWindow, 0, 300*time.Second), "BatchingWindow is %v, not from 0 to 300 s", o.BatchingWindow)
 	check(within(o.TumblingWindow, 0, 900*time.Second) && o.TumblingWindow%time.Second == 0,
 		"TumblingWindow is %v, not whole seconds from 0 to 900 s", o.TumblingWindow)
-	check(within(o.WindowGrace, 1, 2*time.Minute), "WindowGrace is %v, not above 0 and up to 2 min", o.WindowGrace)
 	check(o.Attempts >= 1 && o.Attempts <= 10_001, "Attempts is %d, not from 1 to 10,001", o.Attempts)
 	check(within(o.MaxRecordAge, time.Second, 24*time.Hour), "MaxRecordAge is %v, not from 1 s to 24 h", o.MaxRecordAge)
 	check(within(o.Timeout, 1, 900*time.Second), "Timeout is %v, not above 0 and up to 900 s", o.Timeout)

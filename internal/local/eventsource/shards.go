@@ -148,7 +148,10 @@ func (r *run) start(ctx context.Context, shard string) {
 }
 
 func (m *Mapping) newConsumer(shard string, cp checkpoint) *consumer {
-	c := &consumer{m: m, shard: shard, cp: cp, reader: m.o.Source.Open(shard, cp.after)}
+	c := &consumer{
+		m: m, reader: m.o.Source.Open(shard, cp.after),
+		delivery: delivery{handler: invoker{m: m, shard: shard}, cp: cp},
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.consumers[shard] = c

@@ -8,8 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
-// Source is a stream as a Mapping reads it. OpenStream gives a table's own; a
-// virtual stream can wrap one, and spread its records over other stream shards.
+// Source is a stream as a Mapping reads it. OpenStream gives a table's own; tests
+// wrap one in a virtualstream, which spreads its records over more stream shards.
 type Source interface {
 	// ARN names the stream. Mappings with one ARN read one stream.
 	ARN() string

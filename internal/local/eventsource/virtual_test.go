@@ -1,164 +1,31 @@
 package eventsource_test
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-lambda-go/events"
-	"github.com/aws/aws-sdk-go-v2/aws"
-	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
-	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/local/eventsource"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/local/virtualstream"
 )
 
-// keyed makes a scripted record of an item.
-func keyed(n int, pk, sk string) eventsource.Record {
-	return eventsource.Record{Created: time.Unix(1700000000, 0), Change: streamtypes.Record{Dynamodb: &streamtypes.StreamRecord{
-		SequenceNumber: aws.String(fmt.Sprintf("%021d", n)),
-		Keys: map[string]streamtypes.AttributeValue{
-			schema.PK: &streamtypes.AttributeValueMemberS{Value: pk}, schema.SK: &streamtypes.AttributeValueMemberS{Value: sk},
-		},
-	}}}
-}
-
-// itemOf names a record's item.
-func itemOf(r eventsource.Record) string {
-	keys := r.Change.Dynamodb.Keys
-	return keys[schema.PK].(*streamtypes.AttributeValueMemberS).Value + "/" + keys[schema.SK].(*streamtypes.AttributeValueMemberS).Value
-}
-
-// base is a scripted stream of n records of 3 partition keys with 5 items each,
-// in two stream shards, the first of which is closed.
-func base(n int) *script {
-	s := &script{arn: "arn:base", shards: []scriptShard{
-		{StreamShard: eventsource.StreamShard{ID: "b1"}, closed: true},
-		{StreamShard: eventsource.StreamShard{ID: "b2", Parent: "b1"}},
-	}}
-	for i := range n {
-		at := min(2*i/n, 1)
-		record := keyed(i+1, fmt.Sprint("p", i%3), fmt.Sprint("s", i%5))
-		s.shards[at].records = append(s.shards[at].records, record)
+func mustVirtual(t *testing.T, source eventsource.Source, o virtualstream.Options) *virtualstream.Stream {
+	t.Helper()
+	v, err := virtualstream.New(source, o)
+	if err == nil {
+		_, err = v.Shards(t.Context())
 	}
-	return s
-}
-
-// walk reads a source as a mapping does, parents before children, in an order that
-// the random numbers decide, and calls between before each read. It returns the
-// records of each stream shard; it may start where read and done say.
-type walk struct {
-	source eventsource.Source
-	random *rand.Rand
-	read   map[string][]eventsource.Record
-	done   map[string]bool
-}
-
-func newWalk(source eventsource.Source, random *rand.Rand) *walk {
-	return &walk{source, random, map[string][]eventsource.Record{}, map[string]bool{}}
-}
-
-// ready lists the stream shards that may be read now.
-func (w *walk) ready(t rapid.TB) []string {
-	shards, err := w.source.Shards(context.Background())
 	if err != nil {
-		t.Fatal(err)
-	}
-	listed := map[string]bool{}
-	for _, s := range shards {
-		listed[s.ID] = true
-	}
-	var ids []string
-	for _, s := range shards {
-		if !w.done[s.ID] && (!listed[s.Parent] || w.done[s.Parent]) {
-			ids = append(ids, s.ID)
-		}
-	}
-	return ids
-}
-
-// step reads once, from the position that the records read so far give, as after a
-// restart. It tells whether there was anything new.
-func (w *walk) step(t rapid.TB, id string) bool {
-	after := ""
-	if had := w.read[id]; len(had) > 0 {
-		after = had[len(had)-1].Sequence()
-	}
-	got, closed, err := w.source.Open(id, after).Next(context.Background(), 1+w.random.IntN(20))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.read[id] = append(w.read[id], got...)
-	w.done[id] = closed
-	return closed || len(got) > 0
-}
-
-// rest reads until there is nothing more.
-func (w *walk) rest(t rapid.TB) {
-	for more := true; more; {
-		more = false
-		for _, id := range w.ready(t) {
-			more = w.step(t, id) || more
-		}
-	}
-}
-
-// TestVirtualStreamKeepsWhatStreamsPromise splits and rotates at random while the
-// records are read at random, from a new reader each time.
-func TestVirtualStreamKeepsWhatStreamsPromise(t *testing.T) {
-	lane.Checks(t, 30)
-	rapid.Check(t, func(t *rapid.T) {
-		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-		o := eventsource.VirtualOptions{Shards: 1 + random.IntN(4), Seed: random.Uint64(), Spread: eventsource.Spread(random.IntN(2))}
-		source := base(200)
-		v := mustVirtual(t, source, o)
-		w := newWalk(v, random)
-		for range 12 {
-			for range random.IntN(5) {
-				ready := w.ready(t)
-				w.step(t, ready[random.IntN(len(ready))])
-			}
-			live := v.Live()
-			if len(live) == 0 {
-				continue
-			}
-			change := []func(string) error{v.Split, v.Rotate}[random.IntN(2)]
-			if err := change(live[random.IntN(len(live))]); err != nil {
-				t.Fatal(err)
-			}
-			o.Plan = throughJSON(t, v.Plan())
-			v = mustVirtual(t, source, o)
-			w.source = v
-		}
-		w.rest(t)
-		checkPromises(t, w, 200)
-		again := newWalk(mustVirtual(t, source, o), random)
-		again.rest(t)
-		if diff := cmp.Diff(sequences(w.read), sequences(again.read)); diff != "" {
-			t.Fatalf("the same plan read again (-first +again):\n%s", diff)
-		}
-	})
-}
-
-func mustVirtual(t rapid.TB, source eventsource.Source, o eventsource.VirtualOptions) *eventsource.Virtual {
-	v, err := eventsource.NewVirtual(source, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := v.Shards(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	return v
 }
 
-func throughJSON(t rapid.TB, p eventsource.VirtualPlan) (again eventsource.VirtualPlan) {
+func throughJSON(t *testing.T, p virtualstream.Plan) (again virtualstream.Plan) {
+	t.Helper()
 	text, err := json.Marshal(p)
 	if err == nil {
 		err = json.Unmarshal(text, &again)
@@ -169,103 +36,12 @@ func throughJSON(t rapid.TB, p eventsource.VirtualPlan) (again eventsource.Virtu
 	return again
 }
 
-func sequences(read map[string][]eventsource.Record) map[string][]string {
-	all := map[string][]string{}
-	for id, records := range read {
-		for _, r := range records {
-			all[id] = append(all[id], r.Sequence())
-		}
-	}
-	return all
-}
-
-// checkPromises wants each of n records in one stream shard, increasing sequence
-// numbers there, and the records of an item in order along parents and children.
-func checkPromises(t rapid.TB, w *walk, n int) {
-	shards, err := w.source.Shards(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	total := 0
-	newest := map[string]string{}
-	finished := map[string]bool{}
-	for len(finished) < len(shards) {
-		for _, s := range shards {
-			if finished[s.ID] || s.Parent != "" && !finished[s.Parent] {
-				continue
-			}
-			finished[s.ID] = true
-			before := ""
-			for _, r := range w.read[s.ID] {
-				if r.Sequence() <= before || r.Sequence() <= newest[itemOf(r)] {
-					t.Fatalf("record %s of %s came after %s and %s", r.Sequence(), itemOf(r), before, newest[itemOf(r)])
-				}
-				before, newest[itemOf(r)] = r.Sequence(), r.Sequence()
-				total++
-			}
-		}
-	}
-	if total != n {
-		t.Fatalf("%d records of %d", total, n)
-	}
-}
-
-func TestSpreadByItemPutsPartitionKeysOnSeveralStreamShards(t *testing.T) {
-	for _, spread := range []eventsource.Spread{eventsource.ByPartitionKey, eventsource.ByItem} {
-		v := mustVirtual(t, base(200), eventsource.VirtualOptions{Shards: 8, Seed: 1, Spread: spread})
-		w := newWalk(v, rand.New(rand.NewPCG(1, 1)))
-		w.rest(t)
-		places := map[string]map[string]bool{}
-		for id, records := range w.read {
-			for _, r := range records {
-				if id[:2] == "b1" {
-					key := itemOf(r)[:2]
-					if places[key] == nil {
-						places[key] = map[string]bool{}
-					}
-					places[key][id] = true
-				}
-			}
-		}
-		for key, on := range places {
-			if (len(on) > 1) != (spread == eventsource.ByItem) {
-				t.Errorf("spread %d: %s is on %d stream shards", spread, key, len(on))
-			}
-		}
-	}
-}
-
-func TestVirtualStreamRefuses(t *testing.T) {
-	for _, o := range []eventsource.VirtualOptions{{Shards: -1}, {Shards: 1001}, {Spread: 2}} {
-		if _, err := eventsource.NewVirtual(base(1), o); err == nil {
-			t.Errorf("%+v is no error", o)
-		}
-	}
-	v := mustVirtual(t, base(1), eventsource.VirtualOptions{Shards: 499})
-	if err := v.Split("nowhere"); err == nil {
-		t.Error("splitting nothing is no error")
-	}
-	if _, _, err := v.Open("nowhere", "").Next(t.Context(), 1); err == nil {
-		t.Error("reading nothing is no error")
-	}
-	id := v.Live()[0]
-	if err := v.Split(id); err != nil {
-		t.Fatal(err)
-	}
-	if v.Split(id) == nil || v.Rotate(id) == nil {
-		t.Error("a closed stream shard can be closed again")
-	}
-	if err := v.Split(v.Live()[0]); err == nil {
-		t.Error("there is no bound")
-	}
-}
-
 // TestMappingOverAVirtualStream has a mapping deliver the engine's records over
 // stream shards that split and rotate as it runs, and restart.
 func TestMappingOverAVirtualStream(t *testing.T) {
 	h := &recorder{reply: func(events.DynamoDBTimeWindowEvent) (string, error) { return `{}`, nil }}
 	b := newBench(t, h)
-	o := eventsource.VirtualOptions{Shards: 2, Seed: 7, Spread: eventsource.ByItem}
+	o := virtualstream.Options{Shards: 2, Seed: 7, Spread: virtualstream.ByItem}
 	source := b.options.Source
 	v := mustVirtual(t, source, o)
 	var want []string

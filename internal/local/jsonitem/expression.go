@@ -1,6 +1,7 @@
 package jsonitem
 
 import (
+	"maps"
 	"strings"
 	"unicode"
 )
@@ -19,12 +20,8 @@ func (c Change) Computed() bool { return c.value.computed }
 // of an index (hashes), the old one stays, the new one being anyone's guess.
 func Apply(before, key Item, changes map[string]Change, hashes func(string) bool) Item {
 	after := Item{}
-	for name, v := range before {
-		after[name] = v
-	}
-	for name, v := range key {
-		after[name] = v
-	}
+	maps.Copy(after, before)
+	maps.Copy(after, key)
 	for name, c := range changes {
 		switch {
 		case c.removed:

@@ -12,16 +12,17 @@
 //	...
 //	err = pool.Stop() // after the server's end
 //
-// A container is a handler of its own in this process ([InProcess]), or a process of
-// the function's built binary ([StartProcess]), which is frozen between requests as
-// Lambda does it. Goroutines can't be frozen: a handler in this process must rely on
-// none after its answer. One may end later by itself, as a poll of the shard map that its
-// request did not wait for does within ten seconds; a test sees to it that none stays.
+// A container is a handler of its own in this process ([InProcess]), or for tests and
+// bench a process of the function's built binary (package process), which is frozen
+// between requests as Lambda does it. Goroutines can't be frozen: a handler in this
+// process must rely on none after its answer. One may end later by itself, as a poll of
+// the shard map that its request did not wait for does within ten seconds; a test sees to
+// it that none stays.
 //
 // What it follows:
 // https://docs.aws.amazon.com/lambda/latest/dg/lambda-concurrency.html and
 // https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html. What
-// is not documented, such as which of several idle containers gets a request, is an
-// option. That new containers come at a rate (1,000 in ten seconds for each function)
-// is left out.
+// is not documented is guessed, such as which of several idle containers gets a request
+// ([Pool]). That new containers come at a rate (1,000 in ten seconds for each function),
+// and that idle ones are stopped at some time, is left out.
 package lambda

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"sync"
 	"time"
@@ -23,12 +22,6 @@ type Options struct {
 	Containers int
 	// ColdStart is how long a cold start takes at least; Start's own time counts.
 	ColdStart time.Duration
-	// IdleAfter is how long a container may be idle before it is stopped; that is
-	// looked at with each request. 0 keeps it for ever. Lambda tells no time.
-	IdleAfter time.Duration
-	// AnyIdle gives a request to any idle container. Otherwise it goes to the one
-	// that was busy last, so that as few as possible are kept busy.
-	AnyIdle bool
 	// Timeout is the context's of a request; default 30 s.
 	Timeout time.Duration
 
@@ -48,21 +41,17 @@ type Stats struct {
 // Refused is how many requests found no container.
 func (s Stats) Refused() int64 { return s.OverPool + s.OverQuota }
 
-// Pool answers a function's requests: each in a container that has no other. It
-// buffers requests and answers, as API Gateway and Lambda do, so that a container is
-// busy for no longer than it works; and it goes on when a caller has left.
+// Pool answers a function's requests: each in a container that has no other. Of several idle
+// ones that is the one that was busy last, so that as few as possible are kept busy; an idle one
+// is kept until Stop. A pool buffers requests and answers, as API Gateway and Lambda do, so that
+// a container is busy for no longer than it works; and it goes on when a caller has left.
 type Pool struct {
 	o Options
 
 	mu      sync.Mutex
-	idle    []idle // the one that was busy last at the end
+	idle    []Container // the one that was busy last at the end
 	stopped bool
 	stats   Stats
-}
-
-type idle struct {
-	Container
-	since time.Time
 }
 
 // NewPool checks the options. There is no container before the first request.
@@ -79,14 +68,14 @@ func NewPool(o Options) (*Pool, error) {
 	check(o.Start != nil, "Start is not set")
 	check(o.Quota != nil, "Quota is not set")
 	check(o.Containers >= 0, "Containers is %d: want 0 or more", o.Containers)
-	check(o.ColdStart >= 0 && o.IdleAfter >= 0, "ColdStart is %v and IdleAfter %v: want 0 or more", o.ColdStart, o.IdleAfter)
+	check(o.ColdStart >= 0, "ColdStart is %v: want 0 or more", o.ColdStart)
 	if err := errors.Join(faults...); err != nil {
 		return nil, fmt.Errorf("a pool of containers: %w", err)
 	}
 	return &Pool{o: o}, nil
 }
 
-// Stats returns the figures so far. Idle containers count until they are stopped.
+// Stats returns the figures so far. Idle containers count.
 func (p *Pool) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -142,11 +131,8 @@ func (p *Pool) start(ctx context.Context) (Container, error) {
 
 // take returns an idle container, or nil for a cold start; or why there is neither.
 func (p *Pool) take() (c Container, why *refusal) {
-	var old []idle
-	defer func() { p.stop(old) }() // not with the lock held
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	old = p.reap()
 	p.stats.Requests++
 	if !p.o.Quota.take() {
 		p.stats.OverQuota++
@@ -164,25 +150,8 @@ func (p *Pool) take() (c Container, why *refusal) {
 		p.stats.ColdStarts++
 		return nil, nil
 	}
-	at := n - 1
-	if p.o.AnyIdle {
-		at = rand.IntN(n)
-	}
-	c = p.idle[at].Container
-	p.idle = append(p.idle[:at], p.idle[at+1:]...)
+	c, p.idle = p.idle[n-1], p.idle[:n-1]
 	return c, nil
-}
-
-// reap returns the containers that were idle for too long, which are the pool's no
-// more. The caller holds mu.
-func (p *Pool) reap() (old []idle) {
-	n := 0
-	for p.o.IdleAfter > 0 && n < len(p.idle) && time.Since(p.idle[n].since) >= p.o.IdleAfter {
-		n++
-	}
-	old, p.idle = p.idle[:n:n], p.idle[n:]
-	p.stats.Containers -= n
-	return old
 }
 
 // give gives back what take took: the container, or nil if it is gone.
@@ -192,12 +161,12 @@ func (p *Pool) give(c Container) {
 	p.o.Quota.release()
 	p.stats.Busy--
 	if c != nil && !p.stopped {
-		p.idle = append(p.idle, idle{c, time.Now()})
+		p.idle = append(p.idle, c)
 		return
 	}
 	p.stats.Containers--
 	if c != nil {
-		_ = p.stop([]idle{{Container: c}}) // that is logged, and the answer is a good one
+		_ = p.stop(c) // that is logged, and the answer is a good one
 	}
 }
 
@@ -208,13 +177,13 @@ func (p *Pool) Stop() error {
 	p.idle, p.stopped = nil, true
 	p.stats.Containers -= len(all)
 	p.mu.Unlock()
-	return p.stop(all)
+	return p.stop(all...)
 }
 
 // stop stops containers, and logs what goes wrong.
-func (p *Pool) stop(list []idle) error {
+func (p *Pool) stop(containers ...Container) error {
 	var faults []error
-	for _, c := range list {
+	for _, c := range containers {
 		if err := c.Stop(); err != nil {
 			faults = append(faults, fmt.Errorf("stopping a container of %s: %w", p.o.Name, err))
 		}

@@ -213,21 +213,20 @@ func TestQuotaIsShared(t *testing.T) {
 	})
 }
 
+// TestWhichContainer: the one that was busy last has the next request.
 func TestWhichContainer(t *testing.T) {
-	for anyIdle, want := range map[bool]int{false: 1, true: 4} {
-		synctest.Test(t, func(t *testing.T) {
-			f := &fleet{work: time.Second}
-			p := pool(t, Options{Start: f.start, AnyIdle: anyIdle})
-			calls(p, 4)
-			clear(f.served)
-			for range 200 {
-				call(p, "")
-			}
-			if len(f.served) != want || f.made != 4 {
-				t.Errorf("any idle one %t: served by %v", anyIdle, f.served)
-			}
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		f := &fleet{work: time.Second}
+		p := pool(t, Options{Start: f.start})
+		calls(p, 4)
+		clear(f.served)
+		for range 200 {
+			call(p, "")
+		}
+		if len(f.served) != 1 || f.made != 4 {
+			t.Errorf("served by %v", f.served)
+		}
+	})
 }
 
 func TestColdStart(t *testing.T) {
@@ -244,26 +243,6 @@ func TestColdStart(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestIdleContainersAreStopped(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fleet{work: time.Second}
-		p := pool(t, Options{Start: f.start, IdleAfter: time.Minute})
-		calls(p, 5)
-		time.Sleep(30 * time.Second)
-		calls(p, 2)
-		time.Sleep(30 * time.Second)
-		call(p, "")
-		if s := p.Stats(); f.stops() != 3 || s.Containers != 2 || s.ColdStarts != 5 {
-			t.Errorf("%d were stopped: %+v", f.stops(), s)
-		}
-		time.Sleep(time.Hour)
-		call(p, "")
-		if s := p.Stats(); f.stops() != 5 || s.Containers != 1 || s.ColdStarts != 6 {
-			t.Errorf("%d were stopped: %+v", f.stops(), s)
-		}
-	})
 }
 
 // TestWhatFailsIsGone: its place is free again, and so is its part of the quota.

@@ -5,66 +5,36 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/hotshard/hotshard/internal/local/jsonitem"
 	"github.com/hotshard/hotshard/internal/local/partitions"
 )
 
-// tableKeys is a table's part of a BatchGetItem.
-type tableKeys struct {
-	keys       []jsontext.Value
-	consistent bool
-	others     object // the members beside the keys
-}
-
-// UnmarshalJSON reads the part; it is for the json package.
-func (t *tableKeys) UnmarshalJSON(text []byte) error {
-	var read struct {
-		Keys           []jsontext.Value
-		ConsistentRead bool
-	}
-	if err := json.Unmarshal(text, &read, lenient); err != nil {
-		return err
-	}
-	t.keys, t.consistent = read.Keys, read.ConsistentRead
-	return json.Unmarshal(text, &t.others, lenient)
-}
-
-// MarshalJSON writes the part; it is for the json package.
-func (t tableKeys) MarshalJSON() ([]byte, error) {
-	keys, err := encode(t.keys)
-	if err != nil {
-		return nil, err
-	}
-	members := maps.Clone(t.others)
-	members["Keys"] = keys
-	return encode(members)
-}
-
-// whole tells whether all of an item comes back.
-func (t tableKeys) whole() bool {
-	return t.others["ProjectionExpression"] == nil && t.others["AttributesToGet"] == nil
-}
-
-// batchKey is one key of a BatchGetItem.
-type batchKey struct {
-	*table
-	name  string // the table's, as the caller wrote it
-	id    string
-	text  jsontext.Value // as the caller wrote it
-	least partitions.Charge
-}
-
-// batchKeys are the keys of a batch, in the order of the tables' names.
-type batchKeys struct {
+// batchReads is a BatchGetItem of which some keys may be held back.
+type batchReads struct {
 	*call
-	requests map[string]tableKeys
-	sent     []batchKey
+	requests map[string]tableKeys // by the tables' names
+	sent     []batchedRead
 	held     map[string][]jsontext.Value
 	taken    []partitions.Charge
 	denied   []partitions.Denial
+}
+
+// tableKeys is a table's part of a BatchGetItem, as far as it is read.
+type tableKeys struct {
+	Keys           []jsontext.Value
+	ConsistentRead bool
+
+	// Where one is set, not all of an item comes back.
+	ProjectionExpression, AttributesToGet jsontext.Value
+}
+
+// batchedRead is one key of a BatchGetItem.
+type batchedRead struct {
+	item
+	text  jsontext.Value // as the caller wrote it
+	least partitions.Charge
 }
 
 func batchGet(c *call) (*http.Response, error) {
@@ -75,97 +45,97 @@ func batchGet(c *call) (*http.Response, error) {
 	if !understood(c.body, &body) {
 		return c.pass()
 	}
-	b := &batchKeys{call: c, requests: body.RequestItems, held: map[string][]jsontext.Value{}}
-	keys, err := b.keys()
+	b := &batchReads{call: c, requests: body.RequestItems, held: map[string][]jsontext.Value{}}
+	reads, err := b.read()
 	if err != nil {
 		return c.giveUp(err)
 	}
-	b.admit(keys)
+	b.admit(reads)
 	if b.sent == nil {
 		return c.refuse(b.denied)
 	}
 	c.l.withheld(c.operation, len(b.denied), b.denied)
-	r, err := b.forward(body.ReturnConsumedCapacity)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.hideCapacity(body.ReturnConsumedCapacity, totalCapacity); err != nil {
-		return nil, err
-	}
-	return r.response()
+	return b.do(capacity{body.ReturnConsumedCapacity, totalCapacity})
 }
 
-// keys makes out the keys of a batch. It fails with errRefused for one that
-// the engine will not take.
-func (b *batchKeys) keys() ([]batchKey, error) {
-	var keys []batchKey
+// read makes out the keys of a batch, in the order of the tables' names. It fails with
+// errRefused for a batch that the engine will not take.
+func (b *batchReads) read() ([]batchedRead, error) {
+	var reads []batchedRead
 	for _, name := range slices.Sorted(maps.Keys(b.requests)) {
-		t, err := b.describe(name)
-		if err != nil {
-			return nil, err
-		}
-		for _, text := range b.requests[name].keys {
-			var key jsonitem.Item
-			if t == nil || !understood(text, &key) {
-				return nil, errRefused
+		request := b.requests[name]
+		for _, text := range request.Keys {
+			of, err := b.item(name, text)
+			if err != nil {
+				return nil, err
 			}
-			hash, whole, ok := t.key.of(key)
-			if !ok {
-				return nil, errRefused
-			}
-			least := t.Place(hash).Reads(leastRead(b.requests[name].consistent))
-			keys = append(keys, batchKey{t, name, name + "\x00" + whole, text, least})
+			reads = append(reads, batchedRead{of, text, of.at.Reads(leastRead(request.ConsistentRead))})
 		}
 	}
-	if len(keys) == 0 || len(keys) > maxFetch {
+	if len(reads) == 0 || len(reads) > maxFetch {
 		return nil, errRefused
 	}
-	return keys, nil
+	return reads, nil
+}
+
+func (b *batchReads) item(table string, text jsontext.Value) (item, error) {
+	var key jsonitem.Item
+	if !understood(text, &key) {
+		return item{}, errRefused
+	}
+	return b.locate(table, key)
 }
 
 // admit lets through the keys that no limit is in the way of.
-func (b *batchKeys) admit(keys []batchKey) {
-	for _, k := range keys {
-		if denied := b.l.gate.Admit([]partitions.Charge{k.least}); denied != nil {
-			b.held[k.name] = append(b.held[k.name], k.text)
+func (b *batchReads) admit(reads []batchedRead) {
+	for _, r := range reads {
+		if denied := b.l.gate.Admit([]partitions.Charge{r.least}); denied != nil {
+			b.held[r.name] = append(b.held[r.name], r.text)
 			b.denied = append(b.denied, denied...)
 		} else {
-			b.sent = append(b.sent, k)
-			b.taken = append(b.taken, k.least)
+			b.sent = append(b.sent, r)
+			b.taken = append(b.taken, r.least)
 		}
 	}
 }
 
-// forward sends what was admitted, and adds what was held to the
-// UnprocessedKeys of the answer.
-func (b *batchKeys) forward(asked string) (*reply, error) {
+// do sends what was admitted, and adds what was held to the UnprocessedKeys of the answer.
+func (b *batchReads) do(tell capacity) (*http.Response, error) {
 	changed := object{}
-	askCapacity(changed, asked, totalCapacity)
 	if len(b.held) > 0 {
-		text, err := encode(b.part(b.sentTexts()))
+		sent := map[string][]jsontext.Value{}
+		for _, read := range b.sent {
+			sent[read.name] = append(sent[read.name], read.text)
+		}
+		text, err := b.part(sent)
 		if err != nil {
 			return nil, err
 		}
 		changed["RequestItems"] = text
 	}
-	r, err := b.send(changed)
+	r, err := b.forward(changed, tell, b.taken)
 	if err != nil {
-		b.l.settle(b.operation, b.taken, b.taken) // they may have been read
 		return nil, err
 	}
 	var got batchGetAnswer
 	if !r.ok() || !understood(r.body, &got) {
 		b.l.settle(b.operation, b.taken, nil)
-		return r, nil
+		return r.response(tell)
 	}
 	b.l.settle(b.operation, b.taken, b.charges(r, got))
-	if len(b.held) == 0 {
-		return r, nil
+	if len(b.held) > 0 {
+		for name, left := range got.UnprocessedKeys {
+			b.held[name] = append(b.held[name], left.Keys...)
+		}
+		text, err := b.part(b.held)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.set("UnprocessedKeys", text); err != nil {
+			return nil, err
+		}
 	}
-	for name, left := range got.UnprocessedKeys {
-		b.held[name] = append(b.held[name], left.keys...)
-	}
-	return r, r.set("UnprocessedKeys", b.part(b.held))
+	return r.response(tell)
 }
 
 type batchGetAnswer struct {
@@ -173,77 +143,75 @@ type batchGetAnswer struct {
 	UnprocessedKeys map[string]tableKeys
 }
 
-// part is the request with only some of its keys.
-func (b *batchKeys) part(texts map[string][]jsontext.Value) map[string]tableKeys {
-	requests := map[string]tableKeys{}
-	for name, keys := range texts {
-		request := b.requests[name]
-		request.keys = keys
-		requests[name] = request
+// part is the RequestItems of the request with only some of its keys.
+func (b *batchReads) part(keys map[string][]jsontext.Value) (jsontext.Value, error) {
+	var whole struct{ RequestItems map[string]object }
+	understood(b.body, &whole) // as before
+	part := map[string]object{}
+	for name, texts := range keys {
+		text, err := encode(texts)
+		if err != nil {
+			return nil, err
+		}
+		part[name] = whole.RequestItems[name]
+		part[name]["Keys"] = text
 	}
-	return requests
-}
-
-func (b *batchKeys) sentTexts() map[string][]jsontext.Value {
-	texts := map[string][]jsontext.Value{}
-	for _, k := range b.sent {
-		texts[k.name] = append(texts[k.name], k.text)
-	}
-	return texts
+	return encode(part)
 }
 
 // charges are what the keys that were read cost: by the items' sizes, or where
 // those are hidden by a projection, what the engine says, spread evenly.
-func (b *batchKeys) charges(r *reply, got batchGetAnswer) []partitions.Charge {
-	read := map[string][]batchKey{}
-	for _, k := range b.sent {
-		if !slices.ContainsFunc(got.UnprocessedKeys[k.name].keys, k.is) {
-			read[k.name] = append(read[k.name], k)
+func (b *batchReads) charges(r *reply, got batchGetAnswer) []partitions.Charge {
+	left := map[string]bool{}
+	for name, request := range got.UnprocessedKeys {
+		for _, text := range request.Keys {
+			if of, err := b.item(name, text); err == nil {
+				left[of.id()] = true
+			}
+		}
+	}
+	done := map[string][]batchedRead{}
+	for _, read := range b.sent {
+		if !left[read.id()] {
+			done[read.name] = append(done[read.name], read)
 		}
 	}
 	var charges []partitions.Charge
-	for name, keys := range read {
-		if b.requests[name].whole() {
-			charges = append(charges, sizedCharges(keys, got.Responses[name])...)
+	for name, reads := range done {
+		if request := b.requests[name]; request.ProjectionExpression == nil && request.AttributesToGet == nil {
+			charges = append(charges, sizedCharges(reads, got.Responses[name])...)
 			continue
 		}
-		surplus := -partitions.Units(len(got.Responses[name])) * keys[0].least.Units
+		surplus := -partitions.Units(len(got.Responses[name])) * reads[0].least.Units
 		for _, consumed := range r.consumed() {
-			if consumed.TableName == keys[0].Table {
+			if consumed.TableName == reads[0].Table {
 				surplus += partitions.ToUnits(consumed.CapacityUnits)
 			}
 		}
-		charges = append(charges, spreadSurplus(leastCharges(keys), surplus)...)
+		charges = append(charges, spreadSurplus(leastCharges(reads), surplus)...)
 	}
 	return charges
 }
 
-// is tells whether a text is this key.
-func (k batchKey) is(text jsontext.Value) bool {
-	var key jsonitem.Item
-	understood(text, &key)
-	_, whole, ok := k.key.of(key)
-	return ok && k.id == k.name+"\x00"+whole
-}
-
-func leastCharges(keys []batchKey) []partitions.Charge {
-	charges := make([]partitions.Charge, len(keys))
-	for i, k := range keys {
-		charges[i] = k.least
+func leastCharges(reads []batchedRead) []partitions.Charge {
+	charges := make([]partitions.Charge, len(reads))
+	for i, read := range reads {
+		charges[i] = read.least
 	}
 	return charges
 }
 
-func sizedCharges(keys []batchKey, items []jsonitem.Item) []partitions.Charge {
+// sizedCharges are those of reads of one table that found items.
+func sizedCharges(reads []batchedRead, items []jsonitem.Item) []partitions.Charge {
 	sizes := map[string]int{}
 	for _, it := range items {
-		if _, whole, ok := keys[0].key.of(it); ok {
-			sizes[keys[0].name+"\x00"+whole] = it.Size()
+		if _, whole, ok := reads[0].key.of(it); ok {
+			sizes[whole] = it.Size()
 		}
 	}
-	charges := leastCharges(keys)
-	for i, k := range keys {
-		charges[i].Units *= blocks(sizes[k.id], readBlock) / partitions.Unit
+	charges := leastCharges(reads)
+	for i, read := range reads {
+		charges[i].Units *= blocks(sizes[read.whole], readBlock) / partitions.Unit
 	}
 	return charges
 }

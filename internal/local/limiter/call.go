@@ -12,6 +12,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/hotshard/hotshard/internal/local/partitions"
 )
 
 // object is a JSON object whose members keep their text.
@@ -32,6 +34,17 @@ func quoted(word string) jsontext.Value { return jsontext.Value(`"` + word + `"`
 type call struct {
 	exchange
 	l *Limiter
+}
+
+// forward sends a request that was admitted, with some members changed. Without an answer it
+// has cost what was taken for it: the engine may have done it.
+func (c *call) forward(changed object, tell capacity, taken []partitions.Charge) (*reply, error) {
+	tell.ask(changed)
+	r, err := c.send(changed)
+	if err != nil {
+		c.l.settle(c.operation, taken, taken)
+	}
+	return r, err
 }
 
 // exchange is a request of the caller's, and what can be asked of the engine and answered
@@ -65,22 +78,13 @@ func (e *exchange) request(operation string, body []byte) *http.Request {
 	return req
 }
 
-// with returns the request's body with some members changed.
-func (e *exchange) with(changed object) (object, error) {
+// send sends the request with some members changed, and reads the answer.
+func (e *exchange) send(changed object) (*reply, error) {
 	var members object
 	if err := json.Unmarshal(e.body, &members, lenient); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", e.operation, err)
 	}
 	maps.Copy(members, changed)
-	return members, nil
-}
-
-// send sends the request with some members changed, and reads the answer.
-func (e *exchange) send(changed object) (*reply, error) {
-	members, err := e.with(changed)
-	if err != nil {
-		return nil, err
-	}
 	return e.ask(e.operation, members)
 }
 
@@ -159,7 +163,10 @@ func (r *reply) set(name string, value any) error {
 }
 
 // response is the answer for the caller, with a new checksum if it was changed.
-func (r *reply) response() (*http.Response, error) {
+func (r *reply) response(tell capacity) (*http.Response, error) {
+	if err := tell.hide(r); err != nil {
+		return nil, err
+	}
 	if r.changed {
 		body, err := encode(r.members)
 		if err != nil {

@@ -26,30 +26,38 @@ const (
 	indexesCapacity = "INDEXES"
 )
 
-// askCapacity changes a request so that the answer says what was consumed, at
-// least in the detail wanted. A value that it does not know is left for the engine to refuse.
-func askCapacity(changed object, asked, wanted string) {
-	if asked == "" || asked == noCapacity || asked == totalCapacity && wanted == indexesCapacity {
-		changed["ReturnConsumedCapacity"] = quoted(wanted)
+// capacity says how much an answer is to tell of what was consumed. The zero value leaves that as
+// it is.
+type capacity struct {
+	asked  string // by the caller
+	wanted string // by the limiter, at least
+}
+
+// ask changes a request so that the answer tells what is wanted. A value of the caller's that
+// it does not know is left for the engine to refuse.
+func (c capacity) ask(changed object) {
+	if c.wanted != "" && (c.asked == "" || c.asked == noCapacity || c.asked == totalCapacity && c.wanted == indexesCapacity) {
+		changed["ReturnConsumedCapacity"] = quoted(c.wanted)
 	}
 }
 
-// hideCapacity leaves in the answer to one item's request, or a query, what the caller asked for.
-func (r *reply) hideCapacity(asked, wanted string) error {
+// hide leaves in the answer what the caller asked for.
+func (c capacity) hide(r *reply) error {
 	switch {
-	case asked == "" || asked == noCapacity:
+	case c.wanted == "":
+	case c.asked == "" || c.asked == noCapacity:
 		r.remove("ConsumedCapacity")
-	case asked == totalCapacity && wanted == indexesCapacity:
-		var c consumption
+	case c.asked == totalCapacity && c.wanted == indexesCapacity:
+		var told consumption
 		text, ok := r.members["ConsumedCapacity"]
 		if !ok {
 			return nil
 		}
-		if !understood(text, &c) {
+		if !understood(text, &told) {
 			return fmt.Errorf("the engine's ConsumedCapacity is not understood: %.200s", text)
 		}
-		c.Table, c.LocalSecondaryIndexes, c.GlobalSecondaryIndexes = nil, nil, nil
-		return r.set("ConsumedCapacity", c)
+		told.Table, told.LocalSecondaryIndexes, told.GlobalSecondaryIndexes = nil, nil, nil
+		return r.set("ConsumedCapacity", told)
 	}
 	return nil
 }

@@ -10,14 +10,14 @@ import (
 // it forget another with its buckets.
 const maxTables = 256
 
-// describe returns what is known of a table, asking the engine the first time. It is nil
-// for a table that the engine does not describe.
+// describe returns what is known of a table, asking the engine the first time. It fails with
+// errRefused for a table that the engine does not describe.
 func (c *call) describe(name string) (*table, error) {
 	id := c.tableID(name)
 	c.l.mu.Lock()
 	t := c.l.tables[id]
 	c.l.mu.Unlock()
-	if t != nil || name == "" {
+	if t != nil {
 		return t, nil
 	}
 	r, err := c.ask("DescribeTable", map[string]string{"TableName": name})
@@ -26,7 +26,7 @@ func (c *call) describe(name string) (*table, error) {
 	}
 	var d description
 	if !r.ok() || !understood(r.body, &d) || len(d.Table.KeySchema) == 0 {
-		return nil, nil
+		return nil, errRefused
 	}
 	return c.l.learn(id, newTable(c.l.gate, d)), nil
 }

@@ -3,6 +3,7 @@ package limiter
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -119,30 +120,18 @@ func (l *Limiter) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !ok || req.Body == nil || req.ContentLength > maxRequest {
 		return l.options.Base.RoundTrip(req)
 	}
-	body, rest, err := readBody(req.Body)
+	body, err := io.ReadAll(io.LimitReader(req.Body, maxRequest+1))
+	if err == nil && len(body) > maxRequest {
+		longer := req.Clone(req.Context())
+		longer.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(body), req.Body), req.Body}
+		return l.options.Base.RoundTrip(longer)
+	}
+	err = errors.Join(err, req.Body.Close())
 	if err != nil {
 		return nil, fmt.Errorf("reading the body of %s: %w", operation, err)
 	}
-	if rest != nil {
-		longer := req.Clone(req.Context())
-		longer.Body = rest
-		return l.options.Base.RoundTrip(longer)
-	}
 	return handle(&call{exchange{l.options.Base, req, operation, body}, l})
-}
-
-// readBody reads and closes a body. One that is too long comes back as the
-// rest, from its start.
-func readBody(body io.ReadCloser) (text []byte, rest io.ReadCloser, err error) {
-	text, err = io.ReadAll(io.LimitReader(body, maxRequest+1))
-	if err == nil && len(text) > maxRequest {
-		return nil, struct {
-			io.Reader
-			io.Closer
-		}{io.MultiReader(bytes.NewReader(text), body), body}, nil
-	}
-	if closed := body.Close(); err == nil {
-		err = closed
-	}
-	return text, nil, err
 }

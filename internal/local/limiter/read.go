@@ -2,6 +2,7 @@ package limiter
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/hotshard/hotshard/internal/local/jsonitem"
 	"github.com/hotshard/hotshard/internal/local/partitions"
@@ -32,31 +33,21 @@ func readItems(c *call) (*http.Response, error) {
 	if !understood(c.body, &in) {
 		return c.pass()
 	}
-	t, err := c.describe(in.TableName)
+	at, err := c.readPlace(&in)
 	if err != nil {
-		return nil, err
+		return c.giveUp(err)
 	}
-	at, ok := c.readPlace(t, &in)
-	if !ok {
-		return c.pass()
-	}
-	least := at.Reads(leastRead(in.ConsistentRead))
-	if denied := c.l.gate.Admit([]partitions.Charge{least}); denied != nil {
+	taken := []partitions.Charge{at.Reads(leastRead(in.ConsistentRead))}
+	if denied := c.l.gate.Admit(taken); denied != nil {
 		return c.refuse(denied)
 	}
-	changed := object{}
-	askCapacity(changed, in.ReturnConsumedCapacity, totalCapacity)
-	r, err := c.send(changed)
-	taken := []partitions.Charge{least}
+	tell := capacity{in.ReturnConsumedCapacity, totalCapacity}
+	r, err := c.forward(object{}, tell, taken)
 	if err != nil {
-		c.l.settle(c.operation, taken, taken) // it may have been read
 		return nil, err
 	}
-	c.l.settle(c.operation, taken, readCharges(r, least))
-	if err := r.hideCapacity(in.ReturnConsumedCapacity, totalCapacity); err != nil {
-		return nil, err
-	}
-	return r.response()
+	c.l.settle(c.operation, taken, readCharges(r, taken[0]))
+	return r.response(tell)
 }
 
 // leastRead is what the smallest item, or none, costs to read.
@@ -81,39 +72,31 @@ func readCharges(r *reply, least partitions.Charge) []partitions.Charge {
 	return []partitions.Charge{least}
 }
 
-// readPlace is where a read goes: to one partition, or everywhere. It is false
+// readPlace is where a read goes: to one partition, or everywhere. It fails with errRefused
 // for one that the engine will refuse.
-func (c *call) readPlace(t *table, in *readRequest) (partitions.Place, bool) {
-	if t == nil {
-		return partitions.Place{}, false
-	}
+func (c *call) readPlace(in *readRequest) (partitions.Place, error) {
 	if c.operation == "GetItem" {
-		hash, _, ok := t.key.of(in.Key)
-		return t.Place(hash), ok
+		of, err := c.locate(in.TableName, in.Key)
+		return of.at, err
+	}
+	t, err := c.describe(in.TableName)
+	if err != nil {
+		return partitions.Place{}, err
 	}
 	s, hash := t.Space, t.key.hash
 	if in.IndexName != "" {
-		x := t.index(in.IndexName)
-		if x == nil {
-			return partitions.Place{}, false
+		i := slices.IndexFunc(t.indexes, func(x *index) bool { return x.name == in.IndexName })
+		if i < 0 {
+			return partitions.Place{}, errRefused
 		}
-		s, hash = x.Space, x.key.hash
+		s, hash = t.indexes[i].Space, t.indexes[i].key.hash
 	}
 	if c.operation == "Query" {
 		if key, ok := in.wants(hash); ok {
-			return s.Place(key), true
+			return s.Place(key), nil
 		}
 	}
-	return s.Everywhere(), true
-}
-
-func (t *table) index(name string) *index {
-	for _, x := range t.indexes {
-		if x.name == name {
-			return x
-		}
-	}
-	return nil
+	return s.Everywhere(), nil
 }
 
 // wants returns the partition key that a query names.

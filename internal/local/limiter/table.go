@@ -41,9 +41,9 @@ func (k keys) has(name string) bool { return name == k.hash || name == k.sort &&
 
 // cost is what a write that turns before into after (either may be nil, for no
 // item) costs in the table and its indexes.
-func (t *table) cost(hash string, before, after jsonitem.Item) []partitions.Charge {
+func (t *table) cost(at partitions.Place, before, after jsonitem.Item) []partitions.Charge {
 	size := max(before.Size(), after.Size())
-	charges := []partitions.Charge{t.Place(hash).Writes(blocks(size, writeBlock))}
+	charges := []partitions.Charge{at.Writes(blocks(size, writeBlock))}
 	for _, x := range t.indexes {
 		charges = append(charges, x.cost(before, after)...)
 	}
@@ -106,6 +106,11 @@ func (e *entry) cost() partitions.Units { return blocks(e.Item.Size(), writeBloc
 // indexKey tells whether an attribute is in the key of a global index.
 func (t *table) indexKey(name string) bool {
 	return slices.ContainsFunc(t.indexes, func(x *index) bool { return !x.local() && x.key.has(name) })
+}
+
+// globalHash tells whether an attribute is the partition key of a global index.
+func (t *table) globalHash(name string) bool {
+	return slices.ContainsFunc(t.indexes, func(x *index) bool { return !x.local() && x.key.hash == name })
 }
 
 func (x *index) local() bool { return x.Index == "" }

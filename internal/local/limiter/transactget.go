@@ -32,26 +32,20 @@ func transactGet(c *call) (*http.Response, error) {
 	if err != nil {
 		return c.giveUp(err)
 	}
-	groups := slices.Collect(slices.Chunk(least, 1))
-	if denied := c.l.gate.AdmitAll(groups); slices.ContainsFunc(denied, func(d []partitions.Denial) bool { return d != nil }) {
+	if denied := c.l.gate.AdmitAll(slices.Collect(slices.Chunk(least, 1))); anyDenied(denied) {
 		return c.cancel(denied)
 	}
 	if met := c.l.holds.Busy(items); met != nil {
 		c.l.settle(c.operation, least, least)
 		return c.collide(met)
 	}
-	changed := object{}
-	askCapacity(changed, body.ReturnConsumedCapacity, totalCapacity)
-	r, err := c.send(changed)
+	tell := capacity{body.ReturnConsumedCapacity, totalCapacity}
+	r, err := c.forward(object{}, tell, least)
 	if err != nil {
-		c.l.settle(c.operation, least, least) // they may have been read
 		return nil, err
 	}
 	c.l.settle(c.operation, least, transactReadCharges(r, body.TransactItems, least))
-	if err := r.hideCapacity(body.ReturnConsumedCapacity, totalCapacity); err != nil {
-		return nil, err
-	}
-	return r.response()
+	return r.response(tell)
 }
 
 // transactReads are what the reads cost at least, and their items. It fails with
@@ -62,19 +56,11 @@ func transactReads(c *call, reads []transactRead) ([]partitions.Charge, []partit
 	}
 	least, items := make([]partitions.Charge, len(reads)), make([]partitions.ItemID, len(reads))
 	for i, read := range reads {
-		t, err := c.describe(read.Get.TableName)
+		of, err := c.locate(read.Get.TableName, read.Get.Key)
 		if err != nil {
 			return nil, nil, err
 		}
-		if t == nil {
-			return nil, nil, errRefused
-		}
-		hash, whole, ok := t.key.of(read.Get.Key)
-		if !ok {
-			return nil, nil, errRefused
-		}
-		least[i] = t.Place(hash).Reads(transaction * partitions.Unit)
-		items[i] = partitions.ItemID{Space: t.Space, Key: whole}
+		least[i], items[i] = of.at.Reads(transaction*partitions.Unit), of.held()
 	}
 	return least, items, nil
 }

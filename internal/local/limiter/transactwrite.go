@@ -18,7 +18,7 @@ func transactWrite(c *call) (*http.Response, error) {
 		return c.giveUp(err)
 	}
 	costs := t.costs()
-	if denied := c.l.gate.AdmitAll(costs); slices.ContainsFunc(denied, func(d []partitions.Denial) bool { return d != nil }) {
+	if denied := c.l.gate.AdmitAll(costs); anyDenied(denied) {
 		return c.cancel(denied)
 	}
 	token := t.token()
@@ -29,7 +29,11 @@ func transactWrite(c *call) (*http.Response, error) {
 		return c.collide(met)
 	}
 	defer c.l.wait(c.req.Context(), until)
-	return t.forward(taken, token)
+	return t.do(taken, token)
+}
+
+func anyDenied(groups [][]partitions.Denial) bool {
+	return slices.ContainsFunc(groups, func(d []partitions.Denial) bool { return d != nil })
 }
 
 // writeTransaction is a TransactWriteItems.
@@ -57,29 +61,23 @@ func (t *writeTransaction) token() string {
 func (t *writeTransaction) items() []partitions.ItemID {
 	ids := make([]partitions.ItemID, len(t.writes))
 	for i, w := range t.writes {
-		ids[i] = w.item()
+		ids[i] = w.held()
 	}
 	return ids
 }
 
-// forward sends a transaction that was admitted.
-func (t *writeTransaction) forward(taken []partitions.Charge, token string) (*http.Response, error) {
-	changed := object{}
-	askCapacity(changed, t.in.ReturnConsumedCapacity, totalCapacity)
-	r, err := t.send(changed)
-	if err != nil {
-		t.l.settle(t.operation, taken, taken) // it may have been written
+// do sends a transaction that was admitted.
+func (t *writeTransaction) do(taken []partitions.Charge, token string) (*http.Response, error) {
+	tell := capacity{t.in.ReturnConsumedCapacity, totalCapacity}
+	r, err := t.forward(object{}, tell, taken)
+	if err != nil || r.ok() { // it may have been written, or was
 		t.l.holds.Done(token)
-		return nil, err
 	}
-	if r.ok() {
-		t.l.holds.Done(token)
+	if err != nil {
+		return nil, err
 	}
 	t.l.settle(t.operation, taken, t.charges(r))
-	if err := r.hideCapacity(t.in.ReturnConsumedCapacity, totalCapacity); err != nil {
-		return nil, err
-	}
-	return r.response()
+	return r.response(tell)
 }
 
 // maxTransaction is the most actions that the engine takes.
@@ -99,9 +97,6 @@ func (t *writeTransaction) read() error {
 			w, err := t.newWrite(kind, &body)
 			if err != nil {
 				return err
-			}
-			if w == nil {
-				return errRefused
 			}
 			t.writes = append(t.writes, w)
 		}
@@ -124,7 +119,7 @@ func (t *writeTransaction) read() error {
 func (t *writeTransaction) costs() [][]partitions.Charge {
 	costs := make([][]partitions.Charge, len(t.writes))
 	for i, w := range t.writes {
-		costs[i] = w.table.cost(w.hash, w.before.item, w.after.item)
+		costs[i] = w.cost()
 		costs[i][0].Units *= transaction
 	}
 	return costs
@@ -150,7 +145,7 @@ func (t *writeTransaction) lookAgain() {
 		return // what was made out before has to do
 	}
 	for _, w := range updates {
-		w.after.item = found[w.id()]
+		w.after = found[w.id()]
 	}
 }
 
@@ -171,7 +166,7 @@ func (t *writeTransaction) cancelledCharges(r *reply) []partitions.Charge {
 func (t *writeTransaction) cancelledCosts() []partitions.Charge {
 	charges := make([]partitions.Charge, len(t.writes))
 	for i, w := range t.writes {
-		charges[i] = w.Place(w.hash).Writes(transaction * blocks(w.before.item.Size(), writeBlock))
+		charges[i] = w.at.Writes(transaction * blocks(w.before.Size(), writeBlock))
 	}
 	return charges
 }
@@ -190,8 +185,7 @@ func (r *reply) repeated() bool {
 func (t *writeTransaction) repeatedCharges() []partitions.Charge {
 	var charges []partitions.Charge
 	for _, w := range t.writes {
-		cost := transaction * blocks(w.before.item.Size(), readBlock)
-		charges = append(charges, w.Place(w.hash).Reads(cost))
+		charges = append(charges, w.at.Reads(transaction*blocks(w.before.Size(), readBlock)))
 	}
 	return charges
 }

@@ -1,9 +1,7 @@
 package limiter
 
 import (
-	"errors"
 	"fmt"
-	"net/http"
 
 	"github.com/hotshard/hotshard/internal/local/jsonitem"
 	"github.com/hotshard/hotshard/internal/local/partitions"
@@ -11,17 +9,15 @@ import (
 
 // write is one write, of an operation of its own, a batch or a transaction.
 type write struct {
-	*table
-	name    string // the table's, as the caller wrote it
+	item
 	kind    string
 	key     jsonitem.Item
-	hash    string // of the key, as text
-	whole   string // the key as text
 	changes map[string]jsonitem.Change
 
-	// The item before and after the write, nil for none, when they are known.
-	// After an update it is what the limiter could make out.
-	before, after image
+	// The item before the write, nil for none, which is known once it was looked at, and after
+	// it: after an update it is what the limiter could make out.
+	looked        bool
+	before, after jsonitem.Item
 }
 
 // The kinds of write, as transactions name them.
@@ -31,11 +27,6 @@ const (
 	remove    = "Delete"
 	condition = "ConditionCheck"
 )
-
-type image struct {
-	known bool
-	item  jsonitem.Item
-}
 
 // writeBody is what is read of a write's request; batches and transactions use
 // parts of it.
@@ -52,32 +43,23 @@ type writeBody struct {
 	ReturnValuesOnConditionCheckFailure string
 }
 
-// newWrite makes out a write. It is nil for one that the engine will refuse, for
-// its table or its key.
+// newWrite makes out a write. It fails with errRefused for one that the engine will refuse,
+// for its table or its key.
 func (c *call) newWrite(kind string, body *writeBody) (*write, error) {
-	t, err := c.describe(body.TableName)
-	if t == nil || err != nil {
+	source, after := body.Key, jsonitem.Item(nil)
+	if kind == put {
+		source, after = body.Item, body.Item
+	}
+	of, err := c.locate(body.TableName, source)
+	if err != nil {
 		return nil, err
 	}
-	w := &write{table: t, name: body.TableName, kind: kind, key: body.Key}
-	source := body.Key
-	if kind == put {
-		source = body.Item
-		w.after = image{true, body.Item}
+	w := &write{item: of, kind: kind, after: after, key: jsonitem.Item{of.key.hash: source[of.key.hash]}}
+	if sort := of.key.sort; sort != "" {
+		w.key[sort] = source[sort]
 	}
-	var ok bool
-	if w.hash, w.whole, ok = t.key.of(source); !ok {
-		return nil, nil
-	}
-	w.key = jsonitem.Item{t.key.hash: source[t.key.hash]}
-	if t.key.sort != "" {
-		w.key[t.key.sort] = source[t.key.sort]
-	}
-	switch kind {
-	case update:
+	if kind == update {
 		w.changes = body.changes()
-	case remove:
-		w.after = image{known: true}
 	}
 	return w, nil
 }
@@ -92,54 +74,16 @@ func (b *writeBody) changes() map[string]jsonitem.Change {
 
 // look takes note of the item as it is before the write.
 func (w *write) look(before jsonitem.Item) {
-	w.before = image{true, before}
+	w.looked, w.before = true, before
 	if w.kind == update {
-		w.after.item = jsonitem.Apply(before, w.key, w.changes, w.globalHash)
+		w.after = jsonitem.Apply(before, w.key, w.changes, w.globalHash)
 	}
 }
 
-// globalHash tells whether an attribute is the partition key of a global index.
-func (t *table) globalHash(name string) bool {
-	for _, x := range t.indexes {
-		if !x.local() && x.key.hash == name {
-			return true
-		}
-	}
-	return false
-}
+// cost is what the write costs in its table, which comes first, and in its indexes.
+func (w *write) cost() []partitions.Charge { return w.table.cost(w.at, w.before, w.after) }
 
-// id tells items of all tables apart, by the names that the caller wrote.
-func (w *write) id() string { return w.name + "\x00" + w.whole }
-
-func (w *write) item() partitions.ItemID { return partitions.ItemID{Space: w.Space, Key: w.whole} }
-
-// fetch reads the items of writes from the engine as they are now, up to 100 a
-// call, by the writes' ids.
-func (c *call) fetch(writes ...*write) (map[string]jsonitem.Item, error) {
-	found := map[string]jsonitem.Item{}
-	for len(writes) > 0 {
-		n := min(len(writes), maxFetch)
-		if err := c.fetchSome(writes[:n], found); err != nil {
-			return nil, err
-		}
-		writes = writes[n:]
-	}
-	return found, nil
-}
-
-// errRefused tells that the engine did not read items; it will refuse to write
-// them as well, with a better answer.
-var errRefused = errors.New("the engine refused to read the items of a write")
-
-// giveUp ends a call that could not be prepared.
-func (c *call) giveUp(err error) (*http.Response, error) {
-	if errors.Is(err, errRefused) {
-		return c.pass()
-	}
-	return nil, err
-}
-
-// maxFetch is the most keys that BatchGetItem takes.
+// maxFetch is the most keys that BatchGetItem takes, and more than other requests have.
 const maxFetch = 100
 
 type fetchKeys struct {
@@ -147,7 +91,10 @@ type fetchKeys struct {
 	Keys           []jsonitem.Item
 }
 
-func (c *call) fetchSome(writes []*write, found map[string]jsonitem.Item) error {
+// fetch reads the items of a request's writes from the engine as they are now, by the writes'
+// ids. It fails with errRefused for items that the engine does not read.
+func (c *call) fetch(writes ...*write) (map[string]jsonitem.Item, error) {
+	found := map[string]jsonitem.Item{}
 	tables := map[string]*table{}
 	wanted := map[string]*fetchKeys{}
 	seen := map[string]bool{}
@@ -163,14 +110,14 @@ func (c *call) fetchSome(writes []*write, found map[string]jsonitem.Item) error 
 	}
 	for round := 0; len(wanted) > 0; round++ {
 		if round == maxFetch { // each brings an item at least
-			return fmt.Errorf("reading %d items: the engine leaves keys unprocessed", len(writes))
+			return nil, fmt.Errorf("reading %d items: the engine leaves keys unprocessed", len(writes))
 		}
 		var err error
 		if wanted, err = c.fetchOnce(wanted, tables, found); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return found, nil
 }
 
 // fetchOnce returns what the engine left.
@@ -189,7 +136,7 @@ func (c *call) fetchOnce(wanted map[string]*fetchKeys, tables map[string]*table,
 	for name, items := range got.Responses {
 		for _, it := range items {
 			if _, whole, ok := tables[name].key.of(it); ok {
-				found[name+"\x00"+whole] = it
+				found[item{name: name, whole: whole}.id()] = it
 			}
 		}
 	}

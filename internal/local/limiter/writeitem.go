@@ -32,14 +32,10 @@ func writeItem(c *call) (*http.Response, error) {
 	if !understood(c.body, &s.in) {
 		return c.pass()
 	}
-	w, err := c.newWrite(singleKinds[c.operation], &s.in)
-	if err != nil {
-		return nil, err
+	var err error
+	if s.write, err = c.newWrite(singleKinds[c.operation], &s.in); err != nil {
+		return c.giveUp(err)
 	}
-	if w == nil {
-		return c.pass()
-	}
-	s.write = w
 	return s.do()
 }
 
@@ -55,21 +51,19 @@ func (s *single) do() (*http.Response, error) {
 	if denied := s.l.gate.Admit(taken); denied != nil {
 		return s.refuse(denied)
 	}
-	if !s.l.holds.BeginWrite(s.item()) {
+	if !s.l.holds.BeginWrite(s.held()) {
 		s.l.settle(s.operation, taken, taken[:1])
 		return s.conflict()
 	}
-	defer s.l.holds.EndWrite(s.item())
-	r, err := s.send(s.question())
+	defer s.l.holds.EndWrite(s.held())
+	tell := capacity{s.in.ReturnConsumedCapacity, indexesCapacity}
+	r, err := s.forward(s.question(), tell, taken)
 	if err != nil {
-		s.l.settle(s.operation, taken, taken) // it may have been written
 		return nil, err
 	}
 	s.l.settle(s.operation, taken, s.charges(r, taken))
-	if err := s.tidy(r); err != nil {
-		return nil, err
-	}
-	return r.response()
+	s.tidy(r)
+	return r.response(tell)
 }
 
 // mustLook tells whether the item before the write matters and can't be had
@@ -93,25 +87,23 @@ func (s *single) mustLook() bool {
 
 // least is what the write costs at least, as far as it is known by now.
 func (s *single) least() []partitions.Charge {
-	if s.before.known {
-		return s.table.cost(s.hash, s.before.item, s.after.item)
+	if s.looked {
+		return s.cost()
 	}
-	size := s.after.item.Size()
-	return []partitions.Charge{s.Place(s.hash).Writes(blocks(size, writeBlock))}
+	return []partitions.Charge{s.at.Writes(blocks(s.after.Size(), writeBlock))}
 }
 
 // question returns the members of the request that are changed so that the
-// answer tells what was consumed, and where.
+// answer tells which items the write found or left.
 func (s *single) question() object {
 	changed := object{}
-	askCapacity(changed, s.in.ReturnConsumedCapacity, indexesCapacity)
 	if f := s.in.ReturnValuesOnConditionCheckFailure; f == "" || f == noValues {
 		changed["ReturnValuesOnConditionCheckFailure"] = quoted(oldValues)
 	}
 	s.returns = s.in.ReturnValues
 	if len(s.global) > 0 && (s.returns == "" || s.returns == noValues) {
 		s.returns, s.borrowed = oldValues, true
-		if s.kind == update && s.before.known {
+		if s.kind == update && s.looked {
 			s.returns = newValues
 		}
 		changed["ReturnValues"] = quoted(s.returns)
@@ -120,19 +112,18 @@ func (s *single) question() object {
 }
 
 // tidy takes out of the answer what the caller had not asked for.
-func (s *single) tidy(r *reply) error {
+func (s *single) tidy(r *reply) {
 	if f := s.in.ReturnValuesOnConditionCheckFailure; (f == "" || f == noValues) && !r.ok() {
 		r.remove("Item")
 	}
 	if s.borrowed {
 		r.remove("Attributes")
 	}
-	return r.hideCapacity(s.in.ReturnConsumedCapacity, indexesCapacity)
 }
 
 // charges are what the write cost.
 func (s *single) charges(r *reply, taken []partitions.Charge) []partitions.Charge {
-	base := s.Place(s.hash).Writes(0)
+	base := s.at.Writes(0)
 	switch {
 	case r.exception() == "ConditionalCheckFailedException":
 		var failed struct{ Item jsonitem.Item }
@@ -169,8 +160,8 @@ func (s *single) indexCharges(r *reply, consumed map[string]used) []partitions.C
 			s.learn(r)
 			known = true
 		}
-		costs := x.entryCosts(s.before.item, s.after.item)
-		if len(costs) > 0 || !s.before.known {
+		costs := x.entryCosts(s.before, s.after)
+		if len(costs) > 0 || !s.looked {
 			charges = append(charges, spread(costs, total, x.Space)...)
 		}
 	}
@@ -199,9 +190,9 @@ func (s *single) learn(r *reply) {
 	switch {
 	case s.returns == newValues:
 		s.became(got.Attributes)
-	case s.returns == updatedNew && s.before.known:
-		maps.Copy(s.after.item, got.Attributes)
-	case s.kind == update && (s.computesIndexKey() || s.returns != oldValues && !s.before.known):
+	case s.returns == updatedNew && s.looked:
+		maps.Copy(s.after, got.Attributes)
+	case s.kind == update && (s.computesIndexKey() || s.returns != oldValues && !s.looked):
 		if found, err := s.fetch(s.write); err == nil {
 			s.became(found[s.id()])
 		}
@@ -224,8 +215,8 @@ func (s *single) computesIndexKey() bool {
 // became notes the item after an update. One whose item before is not known
 // left the keys of indexes alone.
 func (s *single) became(after jsonitem.Item) {
-	s.after.item = after
-	if !s.before.known {
-		s.before = image{true, after}
+	s.after = after
+	if !s.looked {
+		s.looked, s.before = true, after
 	}
 }

@@ -15,6 +15,89 @@ import (
 	"github.com/hotshard/hotshard/internal/local"
 )
 
+// engine is what answers as DynamoDB.
+type engine struct {
+	own      *local.Engine // that was started; nil with an endpoint of the caller's
+	endpoint string
+	db       *dynamodb.Client // past all limiters
+	patience time.Duration    // with it when it does not answer, at the end
+}
+
+// Endpoint is the engine's URL.
+func (e *engine) Endpoint() string { return e.endpoint }
+
+// reach starts an engine, or finds out whether the caller's answers.
+func (e *engine) reach(ctx context.Context, o Options) error {
+	e.endpoint = o.Endpoint
+	if e.endpoint != "" {
+		if err := CheckEngine(ctx, e.endpoint); err != nil {
+			return err
+		}
+	} else {
+		own, err := local.StartEngine(ctx, local.Options{DataDir: o.DataDir, SharedDB: true, Notice: o.Notices})
+		if err != nil {
+			return err
+		}
+		e.own, e.endpoint = own, own.Endpoint()
+	}
+	e.db, e.patience = local.DynamoDB(e.endpoint, ""), answerTime
+	return nil
+}
+
+// watch returns when ctx ends; with an error before, when the engine ends that was started.
+func (e *engine) watch(ctx context.Context) error {
+	if e.own == nil {
+		return nil
+	}
+	select {
+	case <-e.own.Done():
+		return fmt.Errorf("the engine ended: %w", e.own.Err())
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// answerTime is what an engine is given to answer in, at the end.
+const answerTime = 5 * time.Second
+
+// whileItAnswers returns a context that ends, with the reason as its cause, when the
+// engine does not answer.
+func (e *engine) whileItAnswers(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, end := context.WithCancelCause(ctx)
+	go func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for ctx.Err() == nil {
+			if err := e.ping(ctx); err != nil {
+				end(fmt.Errorf("the engine at %s does not answer: %w", e.endpoint, err))
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+			}
+		}
+	}()
+	return ctx, func() { end(nil) }
+}
+
+func (e *engine) ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, e.patience)
+	defer cancel()
+	_, err := e.db.ListTables(ctx, &dynamodb.ListTablesInput{Limit: aws.Int32(1)})
+	if ctx.Err() != nil {
+		return ctx.Err() // plainer than the client's
+	}
+	return err
+}
+
+// stop ends an engine that was started.
+func (e *engine) stop() error {
+	if e.own == nil {
+		return nil
+	}
+	return e.own.Stop()
+}
+
 // checkTime bounds the wait for an engine that is not ours.
 const checkTime = 10 * time.Second
 

@@ -18,6 +18,7 @@ import (
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/local/lambda"
+	"github.com/hotshard/hotshard/internal/local/lambda/process"
 )
 
 // increments makes n increments of a counter, all at a time, and returns how many were
@@ -91,9 +92,11 @@ func TestLambdasModel(t *testing.T) {
 // must have come to rest when it has answered. Each kind of call is made in several
 // containers, cold and warm.
 func TestNothingRunsBetweenRequests(t *testing.T) {
-	s := &System{options: good(), endpoint: enginetest.Endpoint(t), names: enginetest.Tables(t, local.DynamoDB(enginetest.Endpoint(t), ""))}
-	s.options.Lambda, s.options.Log = Lambda{Containers: 3}, slog.New(slog.NewTextHandler(t.Output(), nil))
-	api, err := s.serves(t.Context())
+	endpoint := enginetest.Endpoint(t)
+	f := &functions{options: good(), names: enginetest.Tables(t, local.DynamoDB(endpoint, "")), limited: &limited{target: endpoint}}
+	f.options.Lambda, f.options.Log = Lambda{Containers: 3}, slog.New(slog.NewTextHandler(t.Output(), nil))
+	var pools fleet
+	api, err := f.serves(t.Context(), &pools)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +108,7 @@ func TestNothingRunsBetweenRequests(t *testing.T) {
 		}
 		group.Wait()
 	}
-	if got := s.Containers(); got[ingestName].Containers < 2 || got[queryName].Containers < 1 {
+	if got := pools.Containers(); got[ingestName].Containers < 2 || got[queryName].Containers < 1 {
 		t.Errorf("%+v", got)
 	}
 	noLeak(t, before)
@@ -140,13 +143,13 @@ func everyKind(t *testing.T, api http.Handler, n int) {
 // tables, behind the limiter.
 func TestBinaries(t *testing.T) {
 	lane.NeedsEngine(t)
-	binary, err := lambda.Build(t.Context(), "../../..", t.TempDir(), ingestName)
+	binary, err := process.Build(t.Context(), "../../..", t.TempDir(), ingestName)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s, stop := startWith(t, func(o *Options) {
 		o.Limits = Limits{Partitions: 4, PartitionWCU: 1000}
-		o.Lambda = Lambda{Containers: 2, Binaries: map[string]string{ingestName: binary}}
+		o.Lambda = Lambda{Containers: 2, Starters: map[string]Starter{ingestName: process.Starter(binary)}}
 	})
 	defer stop()
 	accepted, _ := increments(t, s, 10)
@@ -160,16 +163,16 @@ func TestBinaries(t *testing.T) {
 // TestAStormKeepsNobodyFromTheStream: while calls of the API use up all that is left of the
 // quota, the stream's functions and their tasks are never refused.
 func TestAStormKeepsNobodyFromTheStream(t *testing.T) {
-	s := &System{options: good()}
-	s.reserve(20)
+	var f fleet
+	f.reserve(20)
 	for range 16 { // what two tenths leave
-		if _, err := s.quota.Admit(t.Context()); err != nil {
+		if _, err := f.quota.Admit(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if _, err := s.quota.Admit(ended); err == nil {
+	if _, err := f.quota.Admit(ended); err == nil {
 		t.Error("the API has more than its share")
 	}
 	var runs atomic.Int64
@@ -177,13 +180,13 @@ func TestAStormKeepsNobodyFromTheStream(t *testing.T) {
 		runs.Add(1)
 		return nil, nil
 	})}
-	sc.once(t.Context(), s)
-	release, err := s.admit(detectorName)(t.Context())
-	if err != nil || runs.Load() != 1 || s.Reserved()[detectorName].Used != 1 {
-		t.Errorf("%d runs, %v: %+v", runs.Load(), err, s.Reserved())
+	sc.once(t.Context(), &f, slog.Default())
+	release, err := f.admit(detectorName)(t.Context())
+	if err != nil || runs.Load() != 1 || f.Reserved()[detectorName].Used != 1 {
+		t.Errorf("%d runs, %v: %+v", runs.Load(), err, f.Reserved())
 	}
 	release()
-	for name, stats := range s.Reserved() {
+	for name, stats := range f.Reserved() {
 		if stats.Delayed != 0 || stats.Used != 0 {
 			t.Errorf("%s: %+v", name, stats)
 		}
@@ -192,8 +195,8 @@ func TestAStormKeepsNobodyFromTheStream(t *testing.T) {
 
 // TestScheduleWaitsForConcurrency that nothing of is reserved.
 func TestScheduleWaitsForConcurrency(t *testing.T) {
-	s := &System{options: good(), quota: lambda.NewQuota(1)}
-	release, err := s.quota.Admit(t.Context())
+	f := &fleet{quota: lambda.NewQuota(1)}
+	release, err := f.quota.Admit(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,14 +206,14 @@ func TestScheduleWaitsForConcurrency(t *testing.T) {
 		return nil, nil
 	})}
 	done := make(chan struct{})
-	go func() { defer close(done); sc.once(t.Context(), s) }()
-	eventually(t, func() bool { return s.Concurrency().Delayed > 0 })
+	go func() { defer close(done); sc.once(t.Context(), f, slog.Default()) }()
+	eventually(t, func() bool { return f.Concurrency().Delayed > 0 })
 	if runs.Load() > 0 {
 		t.Error("it ran beyond the quota")
 	}
 	release()
 	<-done
-	if runs.Load() != 1 || s.Concurrency().Used != 0 {
-		t.Errorf("%d runs, %+v", runs.Load(), s.Concurrency())
+	if runs.Load() != 1 || f.Concurrency().Used != 0 {
+		t.Errorf("%d runs, %+v", runs.Load(), f.Concurrency())
 	}
 }

@@ -48,30 +48,58 @@ func (l Limits) mapOptions() limiter.Options {
 	return o
 }
 
-// limitedBatchingWindow suits limits that are scaled down: a summary is one
-// partition key, and takes a write each window.
-const limitedBatchingWindow = time.Second
+// How long a delivery waits for more records. A write is in its summary within two of them.
+// Limits that are scaled down want more time: a summary is one partition key, and takes a write
+// each window.
+const (
+	batchingWindow        = 100 * time.Millisecond
+	limitedBatchingWindow = time.Second
+)
 
-// limit makes the functions' client: the engine's own, or one behind a limiter,
-// which other programs reach through a proxy.
-func (s *System) limit() error {
-	s.functions = s.client()
-	if s.options.Limits.Partitions == 0 {
+// limited is the way to an engine: straight, or through a limiter.
+type limited struct {
+	limits     Limits
+	target     string           // the engine's URL
+	shardMap   string           // the table
+	limiter    *limiter.Limiter // nil for none; so are those that follow
+	mapLimiter *limiter.Limiter // of the shard map, where it has one of its own
+
+	proxy         *http.Server // for other programs
+	proxyListener net.Listener
+}
+
+// start makes the limiters, if there are to be any, and listens for other programs.
+func (l *limited) start() error {
+	if l.limits.Partitions == 0 {
 		return nil
 	}
-	o, ofMap := s.options.Limits.options(), s.options.Limits.mapOptions()
+	o, ofMap := l.limits.options(), l.limits.mapOptions()
 	o.Base, ofMap.Base = local.Transport(), local.Transport()
 	var err error
-	if s.limiter, err = limiter.New(o); err != nil {
+	if l.limiter, err = limiter.New(o); err != nil {
 		return err
 	}
 	if ofMap.PartitionWCU > 0 {
-		if s.mapLimiter, err = limiter.New(ofMap); err != nil {
+		if l.mapLimiter, err = limiter.New(ofMap); err != nil {
 			return err
 		}
 	}
-	s.functions = s.client()
-	return s.startProxy()
+	engine, err := url.Parse(l.target)
+	if err != nil {
+		return fmt.Errorf("endpoint %q: %w", l.target, err)
+	}
+	if l.proxyListener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		return fmt.Errorf("listening for the limiter's proxy: %w", err)
+	}
+	l.proxy = &http.Server{Handler: l.limiter.Proxy(engine), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime}
+	return nil
+}
+
+// stop lets go of the address for other programs.
+func (l *limited) stop() {
+	if l.proxyListener != nil {
+		_ = l.proxyListener.Close() // closed already after a served shutdown
+	}
 }
 
 // byTable sends a request through the shard map's limiter, if it is for that table.
@@ -98,55 +126,39 @@ func (b byTable) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.allOthers.RoundTrip(r)
 }
 
-// limited is the way to the engine behind the limiters.
-func (s *System) limited() http.RoundTripper {
-	if s.mapLimiter == nil {
-		return s.limiter
-	}
-	return byTable{fmt.Appendf(nil, `"TableName":%q`, s.names.ShardMap), s.mapLimiter, s.limiter}
-}
-
 // client is a function's own: to the engine, or behind the limiter.
-func (s *System) client() *dynamodb.Client {
-	return local.DynamoDB(s.endpoint, "", func(o *dynamodb.Options) {
-		if s.limiter != nil {
-			o.HTTPClient = &http.Client{Transport: s.limited()}
+func (l *limited) client() *dynamodb.Client {
+	return local.DynamoDB(l.target, "", func(o *dynamodb.Options) {
+		switch {
+		case l.mapLimiter != nil:
+			named := fmt.Appendf(nil, `"TableName":%q`, l.shardMap)
+			o.HTTPClient = &http.Client{Transport: byTable{named, l.mapLimiter, l.limiter}}
+		case l.limiter != nil:
+			o.HTTPClient = &http.Client{Transport: l.limiter}
 		}
 	})
 }
 
-func (s *System) startProxy() error {
-	engine, err := url.Parse(s.endpoint)
-	if err != nil {
-		return fmt.Errorf("endpoint %q: %w", s.endpoint, err)
-	}
-	if s.proxyListener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-		return fmt.Errorf("listening for the limiter's proxy: %w", err)
-	}
-	s.proxy = &http.Server{Handler: s.limiter.Proxy(engine), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime}
-	return nil
-}
-
 // LimitedEndpoint is where other programs reach the engine through the limiter,
 // "" without one.
-func (s *System) LimitedEndpoint() string {
-	if s.proxyListener == nil {
+func (l *limited) LimitedEndpoint() string {
+	if l.proxyListener == nil {
 		return ""
 	}
-	return "http://" + s.proxyListener.Addr().String()
+	return "http://" + l.proxyListener.Addr().String()
 }
 
 // Charged is what the limiter charged and refused so far. Where the shard map has one of
 // its own, its operations and table follow the others; keys are of the others only.
-func (s *System) Charged() limiter.Stats {
-	if s.limiter == nil {
+func (l *limited) Charged() limiter.Stats {
+	if l.limiter == nil {
 		return limiter.Stats{}
 	}
-	all := s.limiter.Stats()
-	if s.mapLimiter == nil {
+	all := l.limiter.Stats()
+	if l.mapLimiter == nil {
 		return all
 	}
-	own := s.mapLimiter.Stats()
+	own := l.mapLimiter.Stats()
 	all.WriteUnits += own.WriteUnits
 	all.ReadUnits += own.ReadUnits
 	all.Operations = append(all.Operations, own.Operations...)
@@ -154,15 +166,16 @@ func (s *System) Charged() limiter.Stats {
 	return all
 }
 
-func (s *System) partitionWCU() int {
-	if s.limiter == nil {
+// partitionWCU is what a partition takes.
+func (l *limited) partitionWCU() int {
+	if l.limiter == nil {
 		return 1000 // AWS's
 	}
-	return s.options.Limits.PartitionWCU
+	return l.limits.PartitionWCU
 }
 
-func (s *System) batchingWindow() time.Duration {
-	if s.limiter == nil {
+func (l *limited) batchingWindow() time.Duration {
+	if l.limiter == nil {
 		return batchingWindow
 	}
 	return limitedBatchingWindow

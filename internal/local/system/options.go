@@ -61,8 +61,8 @@ func (o Options) Validate() error {
 		if l.MapWCU != 0 {
 			check(l.mapOptions().Validate())
 		}
-		if l.MapWCU != 0 && len(o.Lambda.Binaries) > 0 {
-			check(errors.New("the shard map has no limit of its own beside processes of built functions"))
+		if l.MapWCU != 0 && len(o.Lambda.Starters) > 0 {
+			check(errors.New("the shard map has no limit of its own beside containers that are not in this process"))
 		}
 	}
 	check(o.Lambda.validate())
@@ -111,7 +111,3 @@ func checkPrefix(prefix string) error {
 	}
 	return nil
 }
-
-// batchingWindow is how long a delivery waits for more records. A write is in its
-// summary within two of them.
-const batchingWindow = 100 * time.Millisecond

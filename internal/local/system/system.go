@@ -10,39 +10,25 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/eventsource"
-	"github.com/hotshard/hotshard/internal/local/lambda"
-	"github.com/hotshard/hotshard/internal/local/limiter"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
 // System is a running system.
 type System struct {
+	engine  // where the tables are
+	limited // the functions' way to it
+	fleet   // of containers of the HTTP functions, if Lambda's model is asked for
+
 	options   Options
-	listener  net.Listener
-	engine    *local.Engine // nil with an endpoint of the caller's
-	endpoint  string
-	db        *dynamodb.Client // the engine's own
 	names     schema.Names
-	server    *http.Server
+	listener  net.Listener
+	server    *http.Server // of the API and the console
 	mappings  []*eventsource.Mapping
 	schedules []*schedule
-	patience  time.Duration // with an engine that does not answer, at the end
-
-	quota    *lambda.Quota            // that functions share; nil when one process serves all callers
-	reserved map[string]*lambda.Quota // of the functions of the stream alone, by name
-	pools    map[string]*lambda.Pool  // of the HTTP functions, by name; none likewise
-
-	functions     *dynamodb.Client // what the functions use; behind the limiter if there is one
-	limiter       *limiter.Limiter
-	mapLimiter    *limiter.Limiter // of the shard map, where it has one of its own
-	proxy         *http.Server
-	proxyListener net.Listener
 }
 
 // Start makes everything ready: the port and the failure file first, since they
@@ -52,7 +38,7 @@ func Start(ctx context.Context, o Options) (_ *System, err error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	s := &System{options: o, names: schema.NamesFor(o.Prefix), patience: answerTime}
+	s := &System{options: o, names: schema.NamesFor(o.Prefix)}
 	if s.listener, err = net.Listen("tcp", o.Addr); err != nil {
 		return nil, fmt.Errorf("listening on %s: %w", o.Addr, err)
 	}
@@ -64,17 +50,17 @@ func Start(ctx context.Context, o Options) (_ *System, err error) {
 	if err := openFailures(o.Failures); err != nil {
 		return nil, err
 	}
-	if err := s.reachEngine(ctx); err != nil {
+	if err := s.engine.reach(ctx, o); err != nil {
 		return nil, err
 	}
 	if o.Notices != nil {
 		fmt.Fprintln(o.Notices, "making the tables")
 	}
-	s.db = local.DynamoDB(s.endpoint, "")
 	if err := local.CreateTables(ctx, s.db, s.names); err != nil {
 		return nil, fmt.Errorf("tables at %s: %w", s.endpoint, err)
 	}
-	if err := s.limit(); err != nil {
+	s.limited = limited{limits: o.Limits, target: s.endpoint, shardMap: s.names.ShardMap}
+	if err := s.limited.start(); err != nil {
 		return nil, err
 	}
 	if err := s.wire(ctx); err != nil {
@@ -99,23 +85,8 @@ func openFailures(path string) error {
 	return nil
 }
 
-func (s *System) reachEngine(ctx context.Context) error {
-	if s.endpoint = s.options.Endpoint; s.endpoint != "" {
-		return CheckEngine(ctx, s.endpoint)
-	}
-	engine, err := local.StartEngine(ctx, local.Options{DataDir: s.options.DataDir, SharedDB: true, Notice: s.options.Notices})
-	if err != nil {
-		return err
-	}
-	s.engine, s.endpoint = engine, engine.Endpoint()
-	return nil
-}
-
 // URL is where the API answers.
 func (s *System) URL() string { return "http://" + s.listener.Addr().String() }
-
-// Endpoint is the engine's URL.
-func (s *System) Endpoint() string { return s.endpoint }
 
 // Run serves until ctx ends or a part fails. Then it finishes the requests under
 // way, drains the stream, and stops the engine that it started.
@@ -127,23 +98,14 @@ func (s *System) Run(ctx context.Context) error {
 	}
 	for _, sc := range s.schedules {
 		group.Go(func() error {
-			sc.run(running, s)
+			sc.run(running, &s.fleet, s.options.Log)
 			return nil
 		})
 	}
 	for _, m := range s.mappings {
 		group.Go(func() error { return m.Run(running) })
 	}
-	if s.engine != nil {
-		group.Go(func() error {
-			select {
-			case <-s.engine.Done():
-				return fmt.Errorf("the engine ended: %w", s.engine.Err())
-			case <-running.Done():
-				return nil
-			}
-		})
-	}
+	group.Go(func() error { return s.engine.watch(running) })
 	group.Go(func() error {
 		<-running.Done()
 		return s.shutDownServer()
@@ -165,8 +127,7 @@ func serve(server *http.Server, listener net.Listener) error {
 // Bounds of an orderly end.
 const (
 	shutdownTime = 10 * time.Second
-	drainTime    = time.Minute
-	answerTime   = 5 * time.Second // of an engine that is not given up meanwhile
+	drainTime    = time.Minute // of an engine that answers
 )
 
 func (s *System) shutDownServer() error {
@@ -202,50 +163,11 @@ func (s *System) drain() error {
 	return nil
 }
 
-// whileItAnswers returns a context that ends, with the reason as its cause, when the
-// engine does not answer.
-func (s *System) whileItAnswers(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, end := context.WithCancelCause(ctx)
-	go func() {
-		tick := time.NewTicker(time.Second)
-		defer tick.Stop()
-		for ctx.Err() == nil {
-			if err := s.ping(ctx); err != nil {
-				end(fmt.Errorf("the engine at %s does not answer: %w", s.endpoint, err))
-			}
-			select {
-			case <-tick.C:
-			case <-ctx.Done():
-			}
-		}
-	}()
-	return ctx, func() { end(nil) }
-}
-
-func (s *System) ping(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, s.patience)
-	defer cancel()
-	_, err := s.db.ListTables(ctx, &dynamodb.ListTablesInput{Limit: aws.Int32(1)})
-	if ctx.Err() != nil {
-		return ctx.Err() // plainer than the client's
-	}
-	return err
-}
-
 // close lets go of what Start took.
 func (s *System) close() error {
 	_ = s.listener.Close() // closed already after a served shutdown
-	if s.proxyListener != nil {
-		_ = s.proxyListener.Close() // likewise
-	}
-	var err error
-	for _, p := range s.pools {
-		err = errors.Join(err, p.Stop())
-	}
-	if s.engine == nil {
-		return err
-	}
-	return errors.Join(err, s.engine.Stop())
+	s.limited.stop()
+	return errors.Join(s.fleet.stop(), s.engine.stop())
 }
 
 // GivenUp is how many records the functions have given up; they are in the

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package lambda
+package process
 
 import "os"
 

@@ -1,4 +1,15 @@
-package eventsource
+// Package virtualstream gives tests and bench a stream whose records are those of another,
+// spread over several stream shards that split and rotate on demand. The engine's own stream
+// has one stream shard, which does neither.
+//
+//	stream, err := virtualstream.New(source, virtualstream.Options{Shards: 3})
+//	if err != nil {
+//		return err
+//	}
+//	mapping, err := eventsource.NewMapping(eventsource.MappingOptions{Name: "aggregator", Source: stream, ...})
+//	...
+//	err = stream.Split(stream.Live()[0])
+package virtualstream
 
 import (
 	"cmp"
@@ -10,13 +21,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/hotshard/hotshard/internal/local/eventsource"
 )
 
-// Virtual is a stream whose records are those of another, spread over several
-// stream shards that split and rotate on demand. The engine's own stream has one
-// stream shard, which does neither.
-//
-// It models what DynamoDB Streams guarantee, and no more:
+// Stream is a virtual stream. It models what DynamoDB Streams guarantee, and no more:
 //
 //   - a record is in one stream shard, once, and the records of an item are in
 //     order, also from a stream shard on into its children;
@@ -30,15 +39,14 @@ import (
 // to those who read them, as it is in Lambda.
 //
 // It keeps no records: each reader reads the whole base and leaves out what is not
-// its own, so a stream over n stream shards costs n times the reads. That is meant
-// for tests. The same seed and the same [VirtualPlan] give the same stream shards
-// with the same records, also after a restart.
-type Virtual struct {
-	base Source
-	o    VirtualOptions
+// its own, so a stream over n stream shards costs n times the reads. The same seed and
+// the same [Plan] give the same stream shards with the same records, also after a restart.
+type Stream struct {
+	base eventsource.Source
+	o    Options
 
 	mu   sync.Mutex
-	plan VirtualPlan
+	plan Plan
 }
 
 // Spread says what decides the stream shard of a record.
@@ -53,29 +61,28 @@ const (
 	ByItem
 )
 
-// MaxVirtualShards bounds the stream shards of a virtual stream, closed ones
-// counted.
-const MaxVirtualShards = 1000
+// MaxShards bounds the stream shards of a stream, closed ones counted.
+const MaxShards = 1000
 
-// VirtualOptions say how a base's records are spread.
-type VirtualOptions struct {
-	Shards int    // to begin with, for each stream shard of the base; default 4, at most MaxVirtualShards
+// Options say how a base's records are spread.
+type Options struct {
+	Shards int    // to begin with, for each stream shard of the base; default 4, at most MaxShards
 	Seed   uint64 // of the hash that spreads
 	Spread Spread
-	Plan   VirtualPlan // from an earlier Plan, to go on with; zero begins anew
+	Plan   Plan // from an earlier Plan, to go on with; zero begins anew
 }
 
-// VirtualPlan is all that a virtual stream knows. It can be kept as JSON.
-type VirtualPlan struct {
-	Shards []VirtualShard `json:"shards"`
+// Plan is all that a stream knows. It can be kept as JSON.
+type Plan struct {
+	Shards []Shard `json:"shards"`
 	// Read is, for each stream shard of the base, the highest sequence number that
 	// any reader has come to.
 	Read map[string]string `json:"read"`
 }
 
-// VirtualShard is a stream shard: the records of a range of hashes and of a range
+// Shard is a stream shard: the records of a range of hashes and of a range
 // of the base's sequence numbers.
-type VirtualShard struct {
+type Shard struct {
 	ID     string `json:"id"`
 	Parent string `json:"parent,omitempty"`
 	Base   string `json:"base"` // stream shard of the base
@@ -89,40 +96,40 @@ type VirtualShard struct {
 	Followed bool `json:"followed,omitempty"`
 }
 
-// NewVirtual returns a virtual stream over base. Nothing is read yet.
-func NewVirtual(base Source, o VirtualOptions) (*Virtual, error) {
+// New returns a stream over base. Nothing is read yet.
+func New(base eventsource.Source, o Options) (*Stream, error) {
 	o.Shards = cmp.Or(o.Shards, 4)
-	if o.Shards < 1 || o.Shards > MaxVirtualShards {
-		return nil, fmt.Errorf("virtual stream: %d stream shards, not from 1 to %d", o.Shards, MaxVirtualShards)
+	if o.Shards < 1 || o.Shards > MaxShards {
+		return nil, fmt.Errorf("virtual stream: %d stream shards, not from 1 to %d", o.Shards, MaxShards)
 	}
 	if o.Spread != ByPartitionKey && o.Spread != ByItem {
 		return nil, fmt.Errorf("virtual stream: spread %d is unknown", o.Spread)
 	}
-	v := &Virtual{base: base, o: o, plan: o.Plan.clone()}
+	v := &Stream{base: base, o: o, plan: o.Plan.clone()}
 	if v.plan.Read == nil {
 		v.plan.Read = map[string]string{}
 	}
 	return v, nil
 }
 
-func (p VirtualPlan) clone() VirtualPlan {
-	return VirtualPlan{slices.Clone(p.Shards), maps.Clone(p.Read)}
+func (p Plan) clone() Plan {
+	return Plan{slices.Clone(p.Shards), maps.Clone(p.Read)}
 }
 
 // Plan returns the plan to go on with. When readers are ahead of it, what they have
 // read behind a later split is read again.
-func (v *Virtual) Plan() VirtualPlan {
+func (v *Stream) Plan() Plan {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.plan.clone()
 }
 
-// ARN implements Source: it is the base's.
-func (v *Virtual) ARN() string { return v.base.ARN() }
+// ARN implements [eventsource.Source]: it is the base's.
+func (v *Stream) ARN() string { return v.base.ARN() }
 
-// Shards implements Source. A stream shard that the base begins takes over the
+// Shards implements [eventsource.Source]. A stream shard that the base begins takes over the
 // hash ranges of the one that it follows; one that follows none is cut evenly.
-func (v *Virtual) Shards(ctx context.Context) ([]StreamShard, error) {
+func (v *Stream) Shards(ctx context.Context) ([]eventsource.StreamShard, error) {
 	bases, err := v.base.Shards(ctx)
 	if err != nil {
 		return nil, err
@@ -132,10 +139,10 @@ func (v *Virtual) Shards(ctx context.Context) ([]StreamShard, error) {
 	if err := v.cover(bases); err != nil {
 		return nil, err
 	}
-	var list []StreamShard
+	var list []eventsource.StreamShard
 	for _, s := range v.plan.Shards {
-		if slices.ContainsFunc(bases, func(b StreamShard) bool { return b.ID == s.Base }) {
-			list = append(list, StreamShard{ID: s.ID, Parent: s.Parent})
+		if slices.ContainsFunc(bases, func(b eventsource.StreamShard) bool { return b.ID == s.Base }) {
+			list = append(list, eventsource.StreamShard{ID: s.ID, Parent: s.Parent})
 		}
 	}
 	return list, nil
@@ -143,11 +150,11 @@ func (v *Virtual) Shards(ctx context.Context) ([]StreamShard, error) {
 
 // cover makes stream shards for those of the base that have none, parents first.
 // The caller holds mu.
-func (v *Virtual) cover(bases []StreamShard) error {
-	left := slices.DeleteFunc(slices.Clone(bases), func(b StreamShard) bool { return v.covers(b.ID) })
+func (v *Stream) cover(bases []eventsource.StreamShard) error {
+	left := slices.DeleteFunc(slices.Clone(bases), func(b eventsource.StreamShard) bool { return v.covers(b.ID) })
 	for len(left) > 0 {
-		at := slices.IndexFunc(left, func(b StreamShard) bool {
-			return !slices.ContainsFunc(left, func(other StreamShard) bool { return other.ID == b.Parent })
+		at := slices.IndexFunc(left, func(b eventsource.StreamShard) bool {
+			return !slices.ContainsFunc(left, func(other eventsource.StreamShard) bool { return other.ID == b.Parent })
 		})
 		if at < 0 {
 			return fmt.Errorf("virtual stream: the stream shards of %s are each other's parents", v.base.ARN())
@@ -163,12 +170,12 @@ func (v *Virtual) cover(bases []StreamShard) error {
 // begin makes the stream shards of one of the base's. Those of its parent need no
 // closing: they end with the parent. But they can't be split any more, since there
 // would then be two parents to be read first.
-func (v *Virtual) begin(base StreamShard) error {
-	var ranges []VirtualShard
+func (v *Stream) begin(base eventsource.StreamShard) error {
+	var ranges []Shard
 	for i, s := range v.plan.Shards {
 		if s.Base == base.Parent && !s.Closed {
 			v.plan.Shards[i].Followed = true
-			ranges = append(ranges, VirtualShard{Parent: s.ID, Base: base.ID, Low: s.Low, High: s.High})
+			ranges = append(ranges, Shard{Parent: s.ID, Base: base.ID, Low: s.Low, High: s.High})
 		}
 	}
 	if ranges == nil {
@@ -178,26 +185,26 @@ func (v *Virtual) begin(base StreamShard) error {
 }
 
 // even cuts all hashes into n ranges.
-func even(base string, n uint64) []VirtualShard {
+func even(base string, n uint64) []Shard {
 	width := math.MaxUint64 / n
-	ranges := make([]VirtualShard, n)
+	ranges := make([]Shard, n)
 	for i := range n {
-		ranges[i] = VirtualShard{Base: base, Low: i * width, High: (i+1)*width - 1}
+		ranges[i] = Shard{Base: base, Low: i * width, High: (i+1)*width - 1}
 	}
 	ranges[n-1].High = math.MaxUint64
 	return ranges
 }
 
 // covers tells whether one of the base's has stream shards.
-func (v *Virtual) covers(base string) bool {
-	return slices.ContainsFunc(v.plan.Shards, func(s VirtualShard) bool { return s.Base == base })
+func (v *Stream) covers(base string) bool {
+	return slices.ContainsFunc(v.plan.Shards, func(s Shard) bool { return s.Base == base })
 }
 
 var errTooManyShards = errors.New("it has as many stream shards as it may")
 
 // add numbers stream shards and takes them into the plan.
-func (v *Virtual) add(list ...VirtualShard) error {
-	if len(v.plan.Shards)+len(list) > MaxVirtualShards {
+func (v *Stream) add(list ...Shard) error {
+	if len(v.plan.Shards)+len(list) > MaxShards {
 		return fmt.Errorf("virtual stream over %s: %w", v.base.ARN(), errTooManyShards)
 	}
 	for _, s := range list {
@@ -207,10 +214,10 @@ func (v *Virtual) add(list ...VirtualShard) error {
 	return nil
 }
 
-func (s VirtualShard) live() bool { return !s.Closed && !s.Followed }
+func (s Shard) live() bool { return !s.Closed && !s.Followed }
 
 // Live lists the stream shards that can split or rotate.
-func (v *Virtual) Live() (ids []string) {
+func (v *Stream) Live() (ids []string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, s := range v.plan.Shards {
@@ -223,26 +230,26 @@ func (v *Virtual) Live() (ids []string) {
 
 // Split closes a stream shard behind what has been read of the base so far, and
 // opens two children, each with half of its hashes.
-func (v *Virtual) Split(id string) error {
-	return v.end(id, func(s VirtualShard) []VirtualShard {
+func (v *Stream) Split(id string) error {
+	return v.end(id, func(s Shard) []Shard {
 		if s.Low == s.High {
-			return []VirtualShard{s}
+			return []Shard{s}
 		}
 		left, right := s, s
 		left.High = s.Low + (s.High-s.Low)/2
 		right.Low = left.High + 1
-		return []VirtualShard{left, right}
+		return []Shard{left, right}
 	})
 }
 
 // Rotate closes a stream shard as Split does, and opens one child.
-func (v *Virtual) Rotate(id string) error {
-	return v.end(id, func(s VirtualShard) []VirtualShard { return []VirtualShard{s} })
+func (v *Stream) Rotate(id string) error {
+	return v.end(id, func(s Shard) []Shard { return []Shard{s} })
 }
 
 // end closes a stream shard; follow makes its children of one that has all its
 // hashes.
-func (v *Virtual) end(id string, follow func(VirtualShard) []VirtualShard) error {
+func (v *Stream) end(id string, follow func(Shard) []Shard) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	at := v.index(id)
@@ -251,7 +258,7 @@ func (v *Virtual) end(id string, follow func(VirtualShard) []VirtualShard) error
 	}
 	s := v.plan.Shards[at]
 	last := v.plan.Read[s.Base]
-	child := VirtualShard{Parent: s.ID, Base: s.Base, Low: s.Low, High: s.High, After: last}
+	child := Shard{Parent: s.ID, Base: s.Base, Low: s.Low, High: s.High, After: last}
 	if err := v.add(follow(child)...); err != nil {
 		return err
 	}
@@ -259,8 +266,8 @@ func (v *Virtual) end(id string, follow func(VirtualShard) []VirtualShard) error
 	return nil
 }
 
-func (v *Virtual) index(id string) int {
-	return slices.IndexFunc(v.plan.Shards, func(s VirtualShard) bool { return s.ID == id })
+func (v *Stream) index(id string) int {
+	return slices.IndexFunc(v.plan.Shards, func(s Shard) bool { return s.ID == id })
 }
 
 // compareSequences compares sequence numbers, which may exceed 64 bits; "" is

@@ -1,10 +1,11 @@
-package lambda
+package process
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,18 +16,29 @@ import (
 
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/local/lambda"
 	"github.com/hotshard/hotshard/internal/runtimeapi"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 func TestProcesses(t *testing.T) {
-	binary, err := Build(t.Context(), "../../..", t.TempDir(), "ingest")
+	binary, err := Build(t.Context(), "../../../..", t.TempDir(), "ingest")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Run("a dozen", func(t *testing.T) { aDozen(t, binary) })
 	t.Run("one that ends", func(t *testing.T) { oneThatEnds(t, binary) })
+}
+
+func pool(t *testing.T, o lambda.Options) *lambda.Pool {
+	t.Helper()
+	o.Name, o.Log, o.Quota = "ingest", slog.New(slog.DiscardHandler), lambda.NewQuota(lambda.AccountQuota)
+	p, err := lambda.NewPool(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 // aDozen runs processes of the built ingest function as a pool: what they accept is
@@ -41,14 +53,14 @@ func aDozen(t *testing.T, binary string) {
 	const containers, increments = 12, 120
 	var mu sync.Mutex
 	var pids []int
-	p := pool(t, Options{Containers: containers, Start: func(ctx context.Context) (Container, error) {
-		c, err := StartProcess(ctx, runtimeapi.Options{
+	p := pool(t, lambda.Options{Containers: containers, Start: func(ctx context.Context) (lambda.Container, error) {
+		c, err := start(ctx, runtimeapi.Options{
 			Binary: binary, Env: runtimeapi.Env(enginetest.Endpoint(t), keys.AccessKeyID, "http://127.0.0.1:1", names),
 		})
 		if err == nil {
 			mu.Lock()
 			defer mu.Unlock()
-			pids = append(pids, c.(*process).function.Pid())
+			pids = append(pids, c.(*container).function.Pid())
 		}
 		return c, err
 	}})
@@ -78,7 +90,7 @@ func aDozen(t *testing.T, binary string) {
 }
 
 // atOnce makes increments, all at a time, each again until there is a container.
-func atOnce(t *testing.T, p *Pool, increments int) {
+func atOnce(t *testing.T, p *lambda.Pool, increments int) {
 	t.Helper()
 	var wg sync.WaitGroup
 	for range increments {
@@ -91,7 +103,7 @@ func atOnce(t *testing.T, p *Pool, increments int) {
 				if w.Code == http.StatusOK {
 					return
 				}
-				if w.Header().Get(ErrorHeader) != TooManyRequests {
+				if w.Header().Get(lambda.ErrorHeader) != lambda.TooManyRequests {
 					t.Errorf("%d %s", w.Code, w.Body)
 					return
 				}
@@ -123,13 +135,13 @@ func state(t *testing.T, pid int) (state string) {
 // oneThatEnds: the next request gets another container.
 func oneThatEnds(t *testing.T, binary string) {
 	db := enginetest.Client(t)
-	var last *process
-	p := pool(t, Options{Start: func(ctx context.Context) (Container, error) {
-		c, err := StartProcess(ctx, runtimeapi.Options{
+	var last *container
+	p := pool(t, lambda.Options{Start: func(ctx context.Context) (lambda.Container, error) {
+		c, err := start(ctx, runtimeapi.Options{
 			Binary: binary, Env: runtimeapi.Env(enginetest.Endpoint(t), local.DefaultAccessKey, "http://127.0.0.1:1", enginetest.Tables(t, db)),
 		})
 		if err == nil {
-			last = c.(*process)
+			last = c.(*container)
 		}
 		return c, err
 	}})

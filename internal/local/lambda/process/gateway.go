@@ -1,4 +1,4 @@
-package lambda
+package process
 
 import (
 	"encoding/base64"
