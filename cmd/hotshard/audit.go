@@ -137,7 +137,7 @@ func (d *deployment) audit(ctx context.Context, std streams, o audit.Options, t 
 	if err != nil {
 		return nil, err
 	}
-	progress, finish := newProgress(std.err, -1, "summaries")
+	progress, finish := terminal.Progress(std.err, -1, "summaries")
 	report, err := a.Run(ctx, source, func(schema.Target, audit.Result) { progress(1) })
 	finish()
 	if err = d.explain(err); err != nil && report.Targets == 0 {

@@ -7,10 +7,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/console"
@@ -34,16 +32,10 @@ func (c *ConsoleCmd) Validate() error {
 	if err != nil {
 		return fmt.Errorf("--addr %q: want host:port", c.Addr)
 	}
-	if !loopback(host) {
+	if !httpapi.IsLoopback(host) {
 		return fmt.Errorf("--addr %q: the console shows what your credentials may read, so it is served to this machine only: want 127.0.0.1, [::1] or localhost", c.Addr)
 	}
 	return c.heatFrom.Validate()
-}
-
-// loopback tells whether a host, without a port, is this machine for itself.
-func loopback(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 // Run serves the console until it is told to end, which is no error.
@@ -85,7 +77,7 @@ func onlyHere(next http.Handler) http.Handler {
 		if name, _, err := net.SplitHostPort(host); err == nil {
 			host = name
 		}
-		if !loopback(host) {
+		if !httpapi.IsLoopback(host) {
 			http.Error(w, "the console is for this machine only", http.StatusForbidden)
 			return
 		}
@@ -105,7 +97,7 @@ func (c *ConsoleCmd) handler(ctx context.Context, std streams) (handler http.Han
 	}
 	about := console.About{Mode: "deployment", Where: c.where(configured), Version: thisVersion().Version}
 	if c.Stack {
-		client := dynamodb.NewFromConfig(configured, func(o *dynamodb.Options) { o.DisableValidateResponseChecksum = c.Endpoint != "" })
+		client := c.dynamoDB(configured)
 		names := schema.NamesFor(c.TablesPrefix)
 		service, err := query.New(query.Settings{
 			ItemsTable: names.Items, RollupsTable: names.Rollups, ShardMapTable: names.ShardMap, HeatTable: names.Heat,

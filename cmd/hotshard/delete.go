@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -9,11 +8,9 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	pretty "github.com/jedib0t/go-pretty/v6/text"
-	"golang.org/x/term"
 
 	"github.com/hotshard/hotshard/internal/rollup/erase"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -64,7 +61,7 @@ func (c *DeleteCmd) Run(ctx context.Context, std streams) error {
 	if err := c.confirm(ctx, os.Stdin, std); err != nil {
 		return err
 	}
-	progress, finish := newProgress(std.err, -1, "items")
+	progress, finish := terminal.Progress(std.err, -1, "items")
 	eraser, err := erase.New(erase.Options{
 		Names: schema.NamesFor(c.Prefix), Settle: c.Settle, Wait: c.Wait, IndexLag: c.IndexLag,
 		ReadUnits: c.ReadUnits, WriteUnits: c.WriteUnits, DryRun: c.DryRun, Progress: progress,
@@ -105,36 +102,19 @@ func (c *DeleteCmd) confirm(ctx context.Context, in *os.File, std streams) error
 	if c.Yes || c.DryRun {
 		return nil
 	}
-	if !term.IsTerminal(int(in.Fd())) {
+	if !terminal.Is(in) {
 		return fmt.Errorf("%s would be deleted, with all that belongs to it: say --yes, or --dry-run to see what there is", c.what())
 	}
 	return ask(ctx, in, std.err, c.what())
 }
 
-// ask waits for an answer, or for the end of ctx: then the reading goes on by itself, as
-// nothing can stop it.
+// ask waits for an answer, or for the end of ctx.
 func ask(ctx context.Context, in io.Reader, out io.Writer, what string) error {
-	fmt.Fprintf(out, "Delete %s, with all that belongs to it? Type yes: ", what)
-	answered := make(chan error, 1)
-	go func() { answered <- readYes(in) }()
-	select {
-	case err := <-answered:
-		return err
-	case <-ctx.Done():
-		fmt.Fprintln(out)
-		return ctx.Err()
+	answer, err := terminal.Ask(ctx, in, out, fmt.Sprintf("Delete %s, with all that belongs to it? Type yes: ", what))
+	if err == nil && answer != "yes" {
+		err = errors.New("nothing was deleted")
 	}
-}
-
-func readYes(in io.Reader) error {
-	answer, err := bufio.NewReader(in).ReadString('\n')
-	if strings.TrimSpace(answer) == "yes" {
-		return nil
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("reading the answer: %w", err)
-	}
-	return errors.New("nothing was deleted")
+	return err
 }
 
 // show prints the outcome.

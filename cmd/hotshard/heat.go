@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,25 +61,16 @@ func (h *heatFrom) Validate() error {
 // config is that of the environment, or of the endpoint. An engine that tells databases apart
 // by access keys is called with the environment's, where there is one.
 func (h *heatFrom) config(ctx context.Context) (aws.Config, error) {
-	options := []func(*config.LoadOptions) error{config.WithHTTPClient(streamClient())}
-	if h.Region != "" {
-		options = append(options, config.WithRegion(h.Region))
-	}
+	options := []func(*config.LoadOptions) error{config.WithHTTPClient(streamClient()), config.WithRegion(h.Region)}
 	if h.Endpoint != "" {
-		options = append(options, config.WithBaseEndpoint(h.Endpoint), config.WithEC2IMDSClientEnableState(imds.ClientDisabled))
+		options = append(options, config.WithBaseEndpoint(h.Endpoint), config.WithEC2IMDSClientEnableState(imds.ClientDisabled), config.WithDefaultRegion(local.Region))
 	}
-	c, err := config.LoadDefaultConfig(ctx, options...)
-	if err != nil {
-		return c, fmt.Errorf("reading the AWS configuration: %w", err)
+	c, err := environment(ctx, "no AWS Region is set: give --region, set AWS_REGION, or give --endpoint for an engine on this machine", options...)
+	if err != nil || h.Endpoint == "" {
+		return c, err
 	}
-	if h.Endpoint != "" {
-		c.Region = cmp.Or(c.Region, local.Region)
-		if _, err := c.Credentials.Retrieve(ctx); err != nil {
-			c.Credentials = awscredentials.NewStaticCredentialsProvider(local.DefaultAccessKey, "local", "")
-		}
-	}
-	if c.Region == "" {
-		return c, errors.New("no AWS Region is set: give --region, set AWS_REGION, or give --endpoint for an engine on this machine")
+	if _, err := c.Credentials.Retrieve(ctx); err != nil {
+		c.Credentials = awscredentials.NewStaticCredentialsProvider(local.DefaultAccessKey, "local", "")
 	}
 	return c, nil
 }
@@ -90,6 +80,11 @@ func streamClient() aws.HTTPClient {
 	return awshttp.NewBuildableClient().WithTimeout(callTime).WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConnsPerHost = live.MaxCalls
 	})
+}
+
+// dynamoDB is a client for tables. An engine sends no checksum with errors, which the SDK would warn of.
+func (h *heatFrom) dynamoDB(c aws.Config) *dynamodb.Client {
+	return dynamodb.NewFromConfig(c, func(o *dynamodb.Options) { o.DisableValidateResponseChecksum = h.Endpoint != "" })
 }
 
 // where names what is read.
@@ -107,38 +102,25 @@ func (h *heatFrom) open(ctx context.Context, std streams, since time.Time) (*hea
 		return nil, err
 	}
 	if h.Stack {
-		return h.openStack(c)
+		return h.openStack(c), nil
 	}
 	return h.openTable(ctx, std, c, live.Options{Since: since, AtOnce: since.IsZero()})
 }
 
-// heatLag is how long after its end a window's heat items have come, as a rule.
-const heatLag = 10 * time.Second
-
 // openStack finds what a deployment has counted.
-func (h *heatFrom) openStack(c aws.Config) (*heatview.Watched, error) {
-	client := dynamodb.NewFromConfig(c, func(o *dynamodb.Options) { o.DisableValidateResponseChecksum = h.Endpoint != "" })
-	names := schema.NamesFor(h.TablesPrefix)
-	reader := windows.Reader{Client: client, Table: names.Heat}
-	return &heatview.Watched{
-		Source: reader, Settled: func() time.Time { return time.Now().Add(-heatLag) },
-		Shards: shardmap.New(client, names.ShardMap, shardmap.Options{}),
-		Name:   h.TablesPrefix + "*", Where: h.where(c),
-	}, nil
+func (h *heatFrom) openStack(c aws.Config) *heatview.Watched {
+	client, names := h.dynamoDB(c), schema.NamesFor(h.TablesPrefix)
+	reader, shards := windows.Reader{Client: client, Table: names.Heat}, shardmap.New(client, names.ShardMap, shardmap.Options{})
+	return heatview.Counted(reader, shards, h.TablesPrefix+"*", h.where(c))
 }
 
 // look finds a table's stream, says who reads it, and refuses to be one reader too many.
 func (h *heatFrom) look(ctx context.Context, std streams, c aws.Config) (live.Found, error) {
-	tables := dynamodb.NewFromConfig(c, func(o *dynamodb.Options) { o.DisableValidateResponseChecksum = h.Endpoint != "" })
 	var mappings live.Mappings
 	if h.Endpoint == "" {
-		calls := &awscall.Client{Region: c.Region, Credentials: c.Credentials}
-		if c.BaseEndpoint != nil {
-			calls.Endpoint = func(string) string { return *c.BaseEndpoint }
-		}
-		mappings = live.EventSourceMappings(calls)
+		mappings = live.EventSourceMappings(awscall.New(c))
 	}
-	found, err := live.Look(ctx, tables, mappings, h.Table)
+	found, err := live.Look(ctx, h.dynamoDB(c), mappings, h.Table)
 	if err != nil {
 		return found, h.explain(err)
 	}

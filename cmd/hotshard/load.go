@@ -6,14 +6,11 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 
 	"github.com/hotshard/hotshard/internal/load"
 	"github.com/hotshard/hotshard/internal/local/system"
@@ -97,7 +94,7 @@ func (c *LoadCmd) Run(ctx context.Context, std streams) (err error) {
 		defer func() { err = errors.Join(err, clean()) }()
 		options.Bare = bare
 	}
-	progress, finish := newProgress(std.err, source.Total, "requests")
+	progress, finish := terminal.Progress(std.err, source.Total, "requests")
 	options.Progress = progress
 	result, err := load.Run(ctx, options)
 	finish()
@@ -139,25 +136,6 @@ func (c *LoadCmd) options(source workload.Source) load.Options {
 		Target: c.Target, Source: source, Board: c.Board, Concurrency: c.Concurrency, Batch: c.Batch, Rate: c.Rate,
 		Retries: retries, Keyed: keyed, Verify: c.Verify, Settle: c.Settle,
 	}
-}
-
-// newProgress returns a function that counts what is done on a bar, where w is a
-// terminal, and one that ends the bar. A total that is not known is -1.
-func newProgress(w io.Writer, total int, what string) (add func(int), finish func()) {
-	file, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
-		return func(int) {}, func() {}
-	}
-	bar := progressbar.NewOptions(total,
-		progressbar.OptionSetWriter(w),
-		progressbar.OptionSetDescription(what),
-		progressbar.OptionShowCount(),
-		progressbar.OptionShowIts(),
-		progressbar.OptionThrottle(100*time.Millisecond),
-		progressbar.OptionClearOnFinish(),
-	)
-	// A bar that can't be drawn is no reason to stop.
-	return func(n int) { _ = bar.Add(n) }, func() { _ = bar.Finish() }
 }
 
 func (c *LoadCmd) print(w io.Writer, r load.Result) error {

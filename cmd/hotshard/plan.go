@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/hotshard/hotshard/internal/bill"
+	"github.com/hotshard/hotshard/internal/load"
 	"github.com/hotshard/hotshard/internal/terminal"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/plan"
@@ -51,8 +52,8 @@ func (c *PlanCmd) Validate() error {
 	if c.Writes != nil && !(*c.Writes >= 0 && *c.Writes <= bill.MaxWrites) {
 		return fmt.Errorf("--writes %v: want 0 to %.0f", *c.Writes, bill.MaxWrites)
 	}
-	if c.Batch < 1 || c.Batch > maxBatch {
-		return fmt.Errorf("--batch %d: want 1 to %d", c.Batch, maxBatch)
+	if c.Batch < 1 || c.Batch > load.MaxBatch {
+		return fmt.Errorf("--batch %d: want 1 to %d", c.Batch, load.MaxBatch)
 	}
 	// A flag that is 0 would pass for one that is not given.
 	if c.ItemBytes == 0 || c.Safety == 0 || c.LoadFactor == 0 || c.ReadItems == 0 {
@@ -64,9 +65,6 @@ func (c *PlanCmd) Validate() error {
 	_, err := c.plan()
 	return err
 }
-
-// maxBatch is how many writes the API takes in one call.
-const maxBatch = 500
 
 func (c *PlanCmd) hasKey() bool { return c.PeakWCU != 0 || c.Rate != 0 }
 
@@ -124,51 +122,26 @@ func (f *priceFlags) prices() plan.Prices {
 
 // planned is a plan as it is printed.
 type planned struct {
-	PeakWriteUnits   float64     `json:"peak_write_units"`
-	Safety           float64     `json:"safety"`
-	Shards           int         `json:"shards"`
-	RandomShards     int         `json:"shards_random"`
-	CalculatedShards int         `json:"shards_calculated"`
-	Capped           bool        `json:"capped"`
-	Partitions       partitions  `json:"partitions"`
-	Read             fanOut      `json:"read"`
-	MonthlyCost      monthlyCost `json:"monthly_cost"`
-}
-
-type partitions struct {
-	Throughput int `json:"throughput"`
-	Size       int `json:"size"`
-	Expected   int `json:"expected"`
+	PeakWriteUnits   float64         `json:"peak_write_units"`
+	Safety           float64         `json:"safety"`
+	Shards           int             `json:"shards"`
+	RandomShards     int             `json:"shards_random"`
+	CalculatedShards int             `json:"shards_calculated"`
+	Capped           bool            `json:"capped"`
+	Partitions       plan.Partitions `json:"partitions"`
+	Read             fanOut          `json:"read"`
+	MonthlyCost      monthlyCost     `json:"monthly_cost"`
 }
 
 type fanOut struct {
-	Items           int     `json:"items"`
-	Queries         int     `json:"queries"`
-	ReadUnits       float64 `json:"read_units"`
-	StrongReadUnits float64 `json:"read_units_strong"`
+	Items int `json:"items"`
+	plan.FanOut
 }
 
 type monthlyCost struct {
-	OnDemand    cost   `json:"on_demand"`
-	Provisioned cost   `json:"provisioned"`
-	Prices      prices `json:"prices"`
-}
-
-type cost struct {
-	Write   float64 `json:"write"`
-	Read    float64 `json:"read"`
-	Storage float64 `json:"storage"`
-	Total   float64 `json:"total"`
-}
-
-type prices struct {
-	Region           string  `json:"region"`
-	AsOf             string  `json:"as_of,omitempty"`
-	OnDemandWrite    float64 `json:"on_demand_write_million"`
-	OnDemandRead     float64 `json:"on_demand_read_million"`
-	ProvisionedWrite float64 `json:"provisioned_write_hour"`
-	ProvisionedRead  float64 `json:"provisioned_read_hour"`
-	Storage          float64 `json:"storage_gb_month"`
+	OnDemand    plan.Cost   `json:"on_demand"`
+	Provisioned plan.Cost   `json:"provisioned"`
+	Prices      plan.Prices `json:"prices"`
 }
 
 // Run prints the plan, and the day.
@@ -240,11 +213,8 @@ func (c *PlanCmd) planned(p plan.Plan) *planned {
 	return &planned{
 		PeakWriteUnits: p.WriteUnits, Safety: c.Safety,
 		Shards: p.Shards, RandomShards: p.RandomShards, CalculatedShards: p.CalculatedShards, Capped: p.Capped,
-		Partitions: partitions(p.Partitions),
-		Read:       fanOut{c.ReadItems, p.Read.Queries, p.Read.ReadUnits, p.Read.StrongReadUnits},
-		MonthlyCost: monthlyCost{
-			OnDemand: cents(p.OnDemand), Provisioned: cents(p.Provisioned), Prices: prices(c.prices()),
-		},
+		Partitions: p.Partitions, Read: fanOut{c.ReadItems, p.Read},
+		MonthlyCost: monthlyCost{OnDemand: cents(p.OnDemand), Provisioned: cents(p.Provisioned), Prices: c.prices()},
 	}
 }
 
@@ -252,8 +222,8 @@ func (c *PlanCmd) planned(p plan.Plan) *planned {
 func round(usd, part float64) float64 { return math.Round(usd*part) / part }
 
 // cents rounds amounts to what can be paid.
-func cents(c plan.Cost) cost {
-	return cost{round(c.Write, 100), round(c.Read, 100), round(c.Storage, 100), round(c.Total, 100)}
+func cents(c plan.Cost) plan.Cost {
+	return plan.Cost{Write: round(c.Write, 100), Read: round(c.Read, 100), Storage: round(c.Storage, 100), Total: round(c.Total, 100)}
 }
 
 func (p planned) print(out io.Writer) error {
@@ -268,9 +238,9 @@ func (p planned) print(out io.Writer) error {
 		{"with room to meet", fmt.Sprintf("%d for counters, %d for events: write shards share partitions by chance", p.RandomShards, p.CalculatedShards)},
 		{"a read of it", fmt.Sprintf("%d queries, %v read units for %d items (%v strongly consistent)", p.Read.Queries, p.Read.ReadUnits, p.Read.Items, p.Read.StrongReadUnits)},
 		{"partitions of the table", fmt.Sprintf("%d: %d for throughput, %d for size", p.Partitions.Expected, p.Partitions.Throughput, p.Partitions.Size)},
-		{"a month on demand", p.MonthlyCost.OnDemand.String()},
-		{"a month provisioned", p.MonthlyCost.Provisioned.String()},
-		{"prices", p.MonthlyCost.Prices.String()},
+		{"a month on demand", costText(p.MonthlyCost.OnDemand)},
+		{"a month provisioned", costText(p.MonthlyCost.Provisioned)},
+		{"prices", pricesText(p.MonthlyCost.Prices)},
 	} {
 		t.Row(row...)
 	}
@@ -278,11 +248,11 @@ func (p planned) print(out io.Writer) error {
 	return err
 }
 
-func (c cost) String() string {
+func costText(c plan.Cost) string {
 	return fmt.Sprintf("$%.2f: writes %.2f, reads %.2f, storage %.2f", c.Total, c.Write, c.Read, c.Storage)
 }
 
-func (p prices) String() string {
+func pricesText(p plan.Prices) string {
 	if p.AsOf == "" {
 		return p.Region
 	}

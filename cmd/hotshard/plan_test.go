@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/hotshard/hotshard/pkg/shard/plan"
 )
 
 func TestPlanPrintsATable(t *testing.T) {
@@ -37,12 +39,12 @@ func TestPlanAsJSON(t *testing.T) {
 	}
 	want := planned{
 		PeakWriteUnits: 4000, Safety: 2, Shards: 8, RandomShards: 16, CalculatedShards: 32,
-		Partitions: partitions{Throughput: 4, Expected: 4},
+		Partitions: plan.Partitions{Throughput: 4, Expected: 4},
 		// 4 write shards have 13 items, and 4 have 12, of 1,500 bytes: 5 units each.
-		Read: fanOut{Items: 100, Queries: 8, ReadUnits: 20, StrongReadUnits: 40},
+		Read: fanOut{Items: 100, FanOut: plan.FanOut{Queries: 8, ReadUnits: 20, StrongReadUnits: 40}},
 		MonthlyCost: monthlyCost{
-			OnDemand: cost{Write: 10_512, Total: 10_512}, Provisioned: cost{Write: 2920, Total: 2920},
-			Prices: prices{Region: "as given", OnDemandWrite: 1, OnDemandRead: 2, ProvisionedWrite: 0.001, ProvisionedRead: 0.002},
+			OnDemand: plan.Cost{Write: 10_512, Total: 10_512}, Provisioned: plan.Cost{Write: 2920, Total: 2920},
+			Prices: plan.Prices{Region: "as given", OnDemandWrite: 1, OnDemandRead: 2, ProvisionedWrite: 0.001, ProvisionedRead: 0.002},
 		},
 	}
 	if got != want {

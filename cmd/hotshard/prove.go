@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,17 +9,18 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"time"
 
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
-	"golang.org/x/term"
 
+	"github.com/hotshard/hotshard/internal/apicall"
 	"github.com/hotshard/hotshard/internal/awscall"
 	"github.com/hotshard/hotshard/internal/local/system"
 	"github.com/hotshard/hotshard/internal/prove"
+	"github.com/hotshard/hotshard/internal/terminal"
 )
 
 // ProveCmd is hotshard prove.
@@ -67,22 +67,28 @@ func (c *ProveCmd) Run(ctx context.Context, std streams) error {
 		return fmt.Errorf("finding the folder where runs are written down: %w", err)
 	}
 	folder = filepath.Join(folder, "hotshard", "prove")
-	sites := &sites{ctx: ctx, std: std}
-	if err := prove.Clean(ctx, folder, sites.of, std.err); err != nil {
+	where := func(r prove.Record) (prove.Site, error) {
+		if r.Endpoint != "" {
+			return prove.Local{Endpoint: r.Endpoint}, nil
+		}
+		return account(ctx, std)
+	}
+	if err := prove.Clean(ctx, folder, where, std.err); err != nil {
 		return fmt.Errorf("what earlier runs have left, by the notes in %s: %w", folder, err)
 	}
 	if c.Cleanup {
 		fmt.Fprintln(std.out, "nothing of earlier runs is left")
 		return nil
 	}
-	site, err := c.site(sites)
+	site, err := c.site(ctx, std)
 	if err != nil {
 		return err
 	}
-	if err := c.confirm(ctx, site, os.Stdin, std); err != nil {
+	o := prove.Options{Site: site, Plan: c.plan(), Ceiling: c.Ceiling, Folder: folder, Notices: std.err}
+	if err := c.confirm(ctx, o, os.Stdin, std); err != nil {
 		return err
 	}
-	report, err := prove.Run(ctx, prove.Options{Site: site, Plan: c.plan(), Ceiling: c.Ceiling, Folder: folder, Notices: std.err})
+	report, err := prove.Run(ctx, o)
 	if report == nil {
 		return err
 	}
@@ -93,120 +99,53 @@ func (c *ProveCmd) Run(ctx context.Context, std streams) error {
 }
 
 // site is where the run is to be.
-func (c *ProveCmd) site(all *sites) (prove.Site, error) {
+func (c *ProveCmd) site(ctx context.Context, std streams) (prove.Site, error) {
 	if c.Local {
-		return prove.Local{Endpoint: c.Endpoint, PartitionWCU: int(c.plan().PartitionWCU), Notices: all.std.err}, nil
+		return prove.Local{Endpoint: c.Endpoint, PartitionWCU: int(c.plan().PartitionWCU), Notices: std.err}, nil
 	}
-	aws, err := all.aws()
+	aws, err := account(ctx, std)
 	if err != nil {
 		return nil, err
 	}
-	aws.Settings, aws.Checkout = c.Set, checkout()
+	aws.Settings, aws.Checkout = c.Set, prove.Checkout()
 	return aws, nil
 }
 
-// checkout is the folder of hotshard's Makefile that the command was called in, or below.
-func checkout() string {
-	dir, err := os.Getwd()
-	for err == nil {
-		if _, absent := os.Stat(filepath.Join(dir, "infra", "cdk.json")); absent == nil {
-			return dir
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			break
-		}
-		dir = parent
-	}
-	return "."
-}
-
-// sites are where runs are and were.
-type sites struct {
-	ctx context.Context
-	std streams
-}
-
-// of is the site of a record.
-func (s *sites) of(r prove.Record) (prove.Site, error) {
-	if r.Endpoint != "" {
-		return prove.Local{Endpoint: r.Endpoint}, nil
-	}
-	return s.aws()
-}
-
-// aws is the account and Region of the environment.
-func (s *sites) aws() (prove.AWS, error) {
+// account is that of the environment, with its Region.
+func account(ctx context.Context, std streams) (prove.AWS, error) {
 	// Enough connections stay open for thousands of calls a second.
 	transport := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.MaxIdleConns, t.MaxIdleConnsPerHost = 512, 512 })
-	c, err := config.LoadDefaultConfig(s.ctx, config.WithHTTPClient(transport))
+	c, err := environment(ctx, "no AWS Region is set: set AWS_REGION, or --local for this machine", config.WithHTTPClient(transport))
 	if err != nil {
-		return prove.AWS{}, fmt.Errorf("reading the AWS configuration: %w", err)
+		return prove.AWS{}, err
 	}
-	if c.Region == "" {
-		return prove.AWS{}, errors.New("no AWS Region is set: set AWS_REGION, or --local for this machine")
-	}
-	if _, err := c.Credentials.Retrieve(s.ctx); err != nil {
+	if _, err := c.Credentials.Retrieve(ctx); err != nil {
 		return prove.AWS{}, fmt.Errorf("there are no AWS credentials (--local needs none): %w", err)
 	}
-	calls := &awscall.Client{Region: c.Region, Credentials: c.Credentials}
-	if c.BaseEndpoint != nil {
-		calls.Endpoint = func(string) string { return *c.BaseEndpoint }
-	}
 	return prove.AWS{
-		Config: c, Calls: calls, Metrics: cloudwatch.NewFromConfig(c), Output: s.std.err,
-		Sign: prove.Sign(signAs(c.Credentials, c.Region, time.Now)),
+		Config: c, Calls: awscall.New(c), Metrics: cloudwatch.NewFromConfig(c), Output: std.err, Sign: apicall.SignAs(c.Credentials, c.Region),
 	}, nil
 }
 
 // confirm says what is going to be done, and asks on a terminal. Elsewhere --yes has to be given.
-func (c *ProveCmd) confirm(ctx context.Context, site prove.Site, in *os.File, std streams) error {
-	c.describe(site, std.err)
+func (c *ProveCmd) confirm(ctx context.Context, o prove.Options, in *os.File, std streams) error {
+	o.Describe(std.err)
 	if c.Yes {
 		return nil
 	}
-	if !term.IsTerminal(int(in.Fd())) {
+	if !terminal.Is(in) {
 		return errors.New("nothing was begun: say --yes")
 	}
 	return askToBegin(ctx, in, std.err)
 }
 
-func (c *ProveCmd) describe(site prove.Site, out io.Writer) {
-	plan := c.plan()
-	fmt.Fprintf(out, "hotshard prove, on %s\nIt makes tables and functions whose names begin with hotshard-prove-, and removes them at its end. Up to\n", site.About())
-	for _, line := range plan.Describe() {
-		fmt.Fprintln(out, line)
-	}
-	deploying := ""
-	if !c.Local {
-		deploying = ", beside some ten minutes to deploy it, count what was used, and remove it"
-	}
-	fmt.Fprintf(out, "in %v%s.\n", plan.Lasting().Round(time.Second), deploying)
-	if c.Local {
-		fmt.Fprintf(out, "On AWS that would cost up to $%.2f; here it costs nothing. The ceiling is $%.2f.\n", plan.Bound(), c.Ceiling)
-		return
-	}
-	fmt.Fprintf(out, "It costs up to $%.2f as far as can be said ahead, and ends at the ceiling of $%.2f, by assumed prices.\n", plan.Bound(), c.Ceiling)
-}
-
 // askToBegin waits for an answer, or for the end of ctx; no is what is not yes.
 func askToBegin(ctx context.Context, in io.Reader, out io.Writer) error {
-	fmt.Fprint(out, "Begin? y/N: ")
-	answered := make(chan string, 1)
-	go func() {
-		line, _ := bufio.NewReader(in).ReadString('\n') // an error is no yes
-		answered <- strings.ToLower(strings.TrimSpace(line))
-	}()
-	select {
-	case answer := <-answered:
-		if answer == "y" || answer == "yes" {
-			return nil
-		}
-		return errors.New("nothing was begun")
-	case <-ctx.Done():
-		fmt.Fprintln(out)
-		return ctx.Err()
+	answer, err := terminal.Ask(ctx, in, out, "Begin? y/N: ")
+	if err == nil && !slices.Contains([]string{"y", "yes"}, strings.ToLower(answer)) {
+		err = errors.New("nothing was begun")
 	}
+	return err
 }
 
 // write writes the report's two files.

@@ -19,6 +19,7 @@ import (
 	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/prove"
 )
 
 // proving is hotshard prove as a process, with notes in a folder of its own.
@@ -172,15 +173,15 @@ func TestProveAsks(t *testing.T) {
 // TestProveSays: what is going to be done, how long that takes and what it may cost.
 func TestProveSays(t *testing.T) {
 	c := ProveCmd{Local: true, Ceiling: 5}
-	site, err := c.site(&sites{ctx: t.Context(), std: streams{out: os.Stdout, err: os.Stderr}})
+	site, err := c.site(t.Context(), streams{out: os.Stdout, err: os.Stderr})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var said bytes.Buffer
-	c.describe(site, &said)
+	prove.Options{Site: site, Plan: c.plan(), Ceiling: c.Ceiling}.Describe(&said)
 	wantText(t, said.String(), "begin with hotshard-prove-", "calls of a counter in a storm", "in 3m14s", "On AWS that would cost up to $", "The ceiling is $5.00")
 	said.Reset()
-	(&ProveCmd{Ceiling: 5}).describe(site, &said)
+	prove.Options{Site: prove.AWS{}, Plan: (&ProveCmd{}).plan(), Ceiling: 5}.Describe(&said)
 	wantText(t, said.String(), "190000 calls of a counter in a storm", "It costs up to $3.0", "ends at the ceiling of $5.00")
 }
 

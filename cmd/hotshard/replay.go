@@ -53,7 +53,7 @@ func (c *ReplayCmd) Run(ctx context.Context, std streams) error {
 		return c.explain(err)
 	}
 	result := replayed{Failures: len(failures)}
-	progress, finish := newProgress(std.err, -1, "summaries")
+	progress, finish := terminal.Progress(std.err, -1, "summaries")
 	tooOld := map[schema.Target]bool{}
 	result.Report, result.Left, err = a.Replay(ctx, failures, others, func(t schema.Target, r audit.Result) {
 		tooOld[t] = r.TooOld()

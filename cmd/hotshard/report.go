@@ -6,17 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
-	"github.com/aws/smithy-go/middleware"
 
+	"github.com/hotshard/hotshard/internal/awscall"
 	"github.com/hotshard/hotshard/internal/console"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/live"
@@ -82,7 +80,7 @@ func (c *ReportCmd) Run(ctx context.Context, std streams) (err error) {
 	calls := countCalls(&config)
 	settings := report.Settings{
 		Table: c.Table, Foreign: !c.Stack, Index: c.Index, Rows: reportRows,
-		Limit: float64(c.PartitionWCU), HotRate: live.DefaultThreshold * float64(c.PartitionWCU),
+		Limit: float64(c.PartitionWCU), HotRate: live.Threshold * float64(c.PartitionWCU),
 	}
 	var data report.Data
 	if c.Stack {
@@ -108,11 +106,8 @@ func (c *ReportCmd) Run(ctx context.Context, std streams) (err error) {
 }
 
 // ofStack reads what a deployment has counted.
-func (c *ReportCmd) ofStack(ctx context.Context, config aws.Config, calls *callCounts, s report.Settings) (report.Data, error) {
-	w, err := c.openStack(config)
-	if err != nil {
-		return report.Data{}, err
-	}
+func (c *ReportCmd) ofStack(ctx context.Context, config aws.Config, calls func() map[string]int, s report.Settings) (report.Data, error) {
+	w := c.openStack(config)
 	s.To = time.Now().UTC().Truncate(time.Second)
 	s.From, s.Table = s.To.Add(-c.Since), w.Name
 	r := report.FromWindows(s)
@@ -125,11 +120,11 @@ func (c *ReportCmd) ofStack(ctx context.Context, config aws.Config, calls *callC
 		}
 		r.Add(window.Items)
 	}
-	return r.Data(calls.all()), nil
+	return r.Data(calls()), nil
 }
 
 // ofTable reads a sample of a table's stream.
-func (c *ReportCmd) ofTable(ctx context.Context, std streams, config aws.Config, calls *callCounts, s report.Settings) (report.Data, error) {
+func (c *ReportCmd) ofTable(ctx context.Context, std streams, config aws.Config, calls func() map[string]int, s report.Settings) (report.Data, error) {
 	found, err := c.look(ctx, std, config)
 	if err != nil {
 		return report.Data{}, err
@@ -154,7 +149,7 @@ func (c *ReportCmd) ofTable(ctx context.Context, std streams, config aws.Config,
 		Tell: func(sentence string) { fmt.Fprintln(std.err, terminal.Visible(sentence)) },
 		Progress: func(done, of int) {
 			if done == 1 {
-				add, finish = newProgress(std.err, of, "slices")
+				add, finish = terminal.Progress(std.err, of, "slices")
 			}
 			add(1)
 		},
@@ -163,7 +158,7 @@ func (c *ReportCmd) ofTable(ctx context.Context, std streams, config aws.Config,
 	if err != nil {
 		return report.Data{}, err
 	}
-	return r.Data(shards, calls.all()), nil
+	return r.Data(shards, calls()), nil
 }
 
 // maxPage bounds a page, in bytes: what doesn't fit is left out, the coolest first.
@@ -185,29 +180,15 @@ func (c *ReportCmd) render(w io.Writer, data report.Data) error {
 	return err
 }
 
-// callCounts are how many calls were made, by operation.
-type callCounts struct {
-	mu     sync.Mutex
-	counts map[string]int
-}
-
-func (c *callCounts) all() map[string]int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return maps.Clone(c.counts)
-}
-
-// countCalls counts the attempts of all clients that are made from a configuration.
-func countCalls(config *aws.Config) *callCounts {
-	c := &callCounts{counts: map[string]int{}}
-	counter := middleware.FinalizeMiddlewareFunc("CountCalls", func(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
-		c.mu.Lock()
-		c.counts[awsmiddleware.GetOperationName(ctx)]++
-		c.mu.Unlock()
-		return next.HandleFinalize(ctx, in)
-	})
-	config.APIOptions = append(config.APIOptions, func(stack *middleware.Stack) error {
-		return stack.Finalize.Add(counter, middleware.After)
-	})
-	return c
+// countCalls counts the attempts of calls of all clients that are made from a configuration, by
+// operation. They are over when counts is called.
+func countCalls(config *aws.Config) (counts func() map[string]int) {
+	var mu sync.Mutex
+	made := map[string]int{}
+	config.APIOptions = append(config.APIOptions, awscall.Telling(func(a awscall.Action) {
+		mu.Lock()
+		defer mu.Unlock()
+		made[a.Operation()]++
+	}))
+	return func() map[string]int { return made }
 }

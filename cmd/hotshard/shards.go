@@ -1,19 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"strings"
-	"time"
 
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/load"
 	"github.com/hotshard/hotshard/internal/terminal"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
@@ -25,16 +20,6 @@ type ShardsCmd struct {
 	Set   ShardsSetCmd   `cmd:"" help:"Pin a base key's shard count ahead of a known peak, or hand it back."`
 	Check ShardsCheckCmd `cmd:"" help:"How evenly a base key's write shards are used."`
 }
-
-// api is where the shard map is asked for, and how answers are printed.
-type api struct {
-	Target string `default:"http://127.0.0.1:8080" help:"Base URL of the API."`
-	JSON   bool   `name:"json" help:"Print the answer as JSON."`
-	auth
-}
-
-// Validate finds faults of the command line.
-func (a *api) Validate() error { return load.Options{Target: a.Target}.Validate() }
 
 // baseKey names a base key on the command line.
 type baseKey struct {
@@ -125,63 +110,4 @@ func (a api) printOne(out io.Writer, k httpapi.ShardCount) error {
 		}
 		return t
 	})
-}
-
-func (a api) print(out io.Writer, answer any, table func() *terminal.Table) error {
-	if a.JSON {
-		return printJSON(out, answer)
-	}
-	_, err := fmt.Fprintln(out, table().Render())
-	return err
-}
-
-// callTime bounds one call of the API.
-const callTime = 30 * time.Second
-
-// call sends a request and reads the answer; a problem's detail is the error.
-func (a api) call(ctx context.Context, method, path string, body, into any) error {
-	text, err := json.Marshal(body)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(a.Target, "/")+path, bytes.NewReader(text))
-	if err != nil {
-		return fmt.Errorf("--target %q: %w", a.Target, err)
-	}
-	request.Header.Set("Content-Type", "application/json")
-	if sign, err := a.signer(ctx, a.Target); err != nil {
-		return err
-	} else if sign != nil {
-		if err := sign(ctx, request, text); err != nil {
-			return err
-		}
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return fmt.Errorf("no hotshard API at %s (start one with hotshard local): %w", a.Target, err)
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return problem(response)
-	}
-	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
-		return fmt.Errorf("reading the answer of %s: %w", a.Target, err)
-	}
-	return nil
-}
-
-func problem(response *http.Response) error {
-	var p struct {
-		Detail string
-		Errors []struct{ Location, Message string }
-	}
-	if err := json.NewDecoder(response.Body).Decode(&p); err != nil {
-		return fmt.Errorf("the API answered %s", response.Status)
-	}
-	for _, e := range p.Errors {
-		p.Detail += fmt.Sprintf("; %s: %s", e.Location, e.Message)
-	}
-	return fmt.Errorf("the API answered %s: %s", response.Status, p.Detail)
 }

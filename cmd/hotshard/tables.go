@@ -54,14 +54,25 @@ func (d *tables) client(ctx context.Context) (*dynamodb.Client, error) {
 			o.RetryMode, o.RetryMaxAttempts = aws.RetryModeAdaptive, callAttempts
 		}), nil
 	}
-	c, err := config.LoadDefaultConfig(ctx, config.WithRetryMode(aws.RetryModeAdaptive), config.WithRetryMaxAttempts(callAttempts))
+	c, err := environment(ctx, "no AWS Region is set: set AWS_REGION, or --endpoint for hotshard local",
+		config.WithRetryMode(aws.RetryModeAdaptive), config.WithRetryMaxAttempts(callAttempts))
 	if err != nil {
-		return nil, fmt.Errorf("configuring the DynamoDB client: %w", err)
-	}
-	if c.Region == "" {
-		return nil, errors.New("no AWS Region is set: set AWS_REGION, or --endpoint for hotshard local")
+		return nil, err
 	}
 	return dynamodb.NewFromConfig(c), nil
+}
+
+// environment is the AWS configuration of the environment. Without a Region it is an error that
+// says so in these words.
+func environment(ctx context.Context, noRegion string, options ...func(*config.LoadOptions) error) (aws.Config, error) {
+	c, err := config.LoadDefaultConfig(ctx, options...)
+	if err != nil {
+		return c, fmt.Errorf("reading the AWS configuration: %w", err)
+	}
+	if c.Region == "" {
+		return c, errors.New(noRegion)
+	}
+	return c, nil
 }
 
 // explain says what it means that there are no such tables.

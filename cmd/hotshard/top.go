@@ -7,10 +7,9 @@ import (
 	"os"
 	"time"
 
-	"golang.org/x/term"
-
 	"github.com/hotshard/hotshard/internal/heatview"
 	"github.com/hotshard/hotshard/internal/live"
+	"github.com/hotshard/hotshard/internal/terminal"
 )
 
 // TopCmd is hotshard top.
@@ -61,7 +60,7 @@ func (c *TopCmd) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	options := heatview.Options{Since: since, Span: c.Since, Table: c.Table, Index: c.Index, Prefix: c.Prefix, JSON: c.JSON, Hash: c.Hash}
-	if file, ok := std.out.(*os.File); ok && !c.JSON && term.IsTerminal(int(file.Fd())) && term.IsTerminal(int(os.Stdin.Fd())) {
+	if file, ok := std.out.(*os.File); ok && !c.JSON && terminal.Is(file) && terminal.Is(os.Stdin) {
 		return heatview.Show(ctx, file, w, options)
 	}
 	err = heatview.Print(ctx, std.out, w, options)

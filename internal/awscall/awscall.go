@@ -1,6 +1,6 @@
 // Package awscall makes signed calls of AWS services that this module has no SDK for:
 //
-//	c := &awscall.Client{Region: "eu-west-1", Credentials: config.Credentials}
+//	c := awscall.New(config)
 //	var answer struct{ AccountLimit struct{ ConcurrentExecutions int } }
 //	err := c.Get(ctx, "lambda:GetAccountSettings", "/2016-08-19/account-settings/", &answer)
 //	if awscall.Code(err) == "AccessDeniedException" { ... }
@@ -26,6 +26,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+
+	"github.com/hotshard/hotshard/internal/dynamo"
 )
 
 // Client makes calls for a Region, with credentials.
@@ -34,14 +36,21 @@ type Client struct {
 	Credentials aws.CredentialsProvider
 	// Endpoint is a service's URL without a path; nil is AWS's own.
 	Endpoint func(service string) string
-	// HTTP sends the requests; nil is a client that gives up after 20 s.
-	HTTP *http.Client
 	// Now is the clock that signatures have; nil is time.Now.
 	Now func() time.Time
 	// Sleep waits between two attempts; nil is a timer.
 	Sleep func(context.Context, time.Duration)
 	// Called is told of each call, once, before it is made; nil is nobody.
 	Called func(Action)
+}
+
+// New returns a client that calls what an SDK's client with this configuration would.
+func New(c aws.Config) *Client {
+	client := &Client{Region: c.Region, Credentials: c.Credentials}
+	if c.BaseEndpoint != nil {
+		client.Endpoint = func(string) string { return *c.BaseEndpoint }
+	}
+	return client
 }
 
 // Action is an operation as IAM's policies name it, such as lambda:GetAccountSettings. For the
@@ -54,7 +63,8 @@ func (a Action) service() string {
 	return service
 }
 
-func (a Action) operation() string {
+// Operation is the part after the colon.
+func (a Action) Operation() string {
 	_, operation, _ := strings.Cut(string(a), ":")
 	return operation
 }
@@ -71,14 +81,14 @@ func (c *Client) JSON(ctx context.Context, action Action, target string, in, out
 	if action.service() == "dynamodb" {
 		version = "1.0"
 	}
-	header := http.Header{"Content-Type": {"application/x-amz-json-" + version}, "X-Amz-Target": {target + "." + action.operation()}}
+	header := http.Header{"Content-Type": {"application/x-amz-json-" + version}, "X-Amz-Target": {target + "." + action.Operation()}}
 	return c.call(ctx, action, http.MethodPost, "/", header, body, intoJSON(out))
 }
 
 // Query makes a call of a service that takes forms and answers in XML. Out is decoded from the
 // answer's root; nil ignores it.
 func (c *Client) Query(ctx context.Context, action Action, version string, parameters url.Values, out any) error {
-	form := url.Values{"Action": {action.operation()}, "Version": {version}}
+	form := url.Values{"Action": {action.Operation()}, "Version": {version}}
 	for name, values := range parameters {
 		form[name] = values
 	}
@@ -113,6 +123,8 @@ const (
 	maxAnswer  = 4 << 20
 )
 
+var httpClient = &http.Client{Timeout: callTime}
+
 // call sends a request until it is answered, and decodes the answer.
 func (c *Client) call(ctx context.Context, action Action, method, path string, header http.Header, body []byte, decode func([]byte) error) error {
 	if c.Called != nil {
@@ -142,10 +154,10 @@ func (c *Client) send(ctx context.Context, action Action, method, path string, h
 		return nil, false, fmt.Errorf("%s: %w", action, err)
 	}
 	request.Header = header.Clone()
-	if err := c.sign(ctx, action.service(), request, body); err != nil {
+	if err := c.Sign(ctx, action.service(), request, body); err != nil {
 		return nil, false, fmt.Errorf("%s: %w", action, err)
 	}
-	response, err := c.client().Do(request)
+	response, err := httpClient.Do(request)
 	if err != nil {
 		return nil, true, fmt.Errorf("%s: %w", action, err)
 	}
@@ -161,7 +173,11 @@ func (c *Client) send(ctx context.Context, action Action, method, path string, h
 	return nil, fault.passing(), fault
 }
 
-func (c *Client) sign(ctx context.Context, service string, request *http.Request, body []byte) error {
+// signer keeps the keys that it has derived.
+var signer = v4.NewSigner()
+
+// Sign adds to a request of a service, with this body, a signature by Signature Version 4.
+func (c *Client) Sign(ctx context.Context, service string, request *http.Request, body []byte) error {
 	credentials, err := c.Credentials.Retrieve(ctx)
 	if err != nil {
 		return fmt.Errorf("retrieving AWS credentials: %w", err)
@@ -171,8 +187,8 @@ func (c *Client) sign(ctx context.Context, service string, request *http.Request
 		now = c.Now
 	}
 	digest := sha256.Sum256(body)
-	if err := v4.NewSigner().SignHTTP(ctx, credentials, request, hex.EncodeToString(digest[:]), service, c.Region, now()); err != nil {
-		return fmt.Errorf("signing: %w", err)
+	if err := signer.SignHTTP(ctx, credentials, request, hex.EncodeToString(digest[:]), service, c.Region, now()); err != nil {
+		return fmt.Errorf("signing a call: %w", err)
 	}
 	return nil
 }
@@ -188,20 +204,10 @@ func (c *Client) endpoint(service string) string {
 	return "https://" + service + "." + c.Region + "." + domain
 }
 
-func (c *Client) client() *http.Client {
-	if c.HTTP != nil {
-		return c.HTTP
-	}
-	return &http.Client{Timeout: callTime}
-}
-
 func (c *Client) sleep(ctx context.Context, d time.Duration) {
 	if c.Sleep != nil {
 		c.Sleep(ctx, d)
 		return
 	}
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
+	dynamo.Pause(ctx, d)
 }

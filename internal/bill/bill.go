@@ -42,12 +42,11 @@ func Default() Prices {
 	}
 }
 
-// Load is what a deployment does all day. All fields but Writes have defaults.
+// Load is what a deployment does all day.
 type Load struct {
-	Writes    float64 // events, counters' increments and the like, a second
-	ItemBytes int     // of each, names and values. Default 1,024
-	Batch     int     // how many come in one call. Default 25
-	HotKeys   int     // how many names have metrics at any hour. Default 100, the bound; 0 without writes
+	Writes    float64 // events, counters' increments and the like, a second; 0 is an idle one
+	ItemBytes int     // of each, names and values
+	Batch     int     // how many come in one call
 
 	AccessLogOff, Traced, Provisioned bool // as the settings accessLog, tracing and billing
 }
@@ -88,6 +87,7 @@ const (
 	standingUnits   = 44_000 // read by tasks and polls a day
 	layerUnits      = 96_000 // a day: an item of 8 KB each window, of 17 a minute, of 18 ten minutes
 	detectorMetrics = 6
+	hotKeys         = 100 // names that have metrics at any hour: the bound
 	utilization     = 0.7 // of provisioned capacity
 )
 
@@ -99,15 +99,6 @@ type work struct {
 }
 
 func (l Load) work() work {
-	if l.ItemBytes == 0 {
-		l.ItemBytes = 1024
-	}
-	if l.Batch == 0 {
-		l.Batch = 25
-	}
-	if l.HotKeys == 0 && l.Writes > 0 {
-		l.HotKeys = 100
-	}
 	w := work{Load: l, writes: l.Writes * secondsDay}
 	w.units = w.writes * float64(plan.WriteUnits(l.ItemBytes))
 	w.calls = w.writes / float64(l.Batch)
@@ -204,7 +195,7 @@ func (w work) watching(p Prices) []Line {
 			(layerUnits*p.Tables.OnDemandWrite + layerReads*p.Tables.OnDemandRead) / million,
 		},
 		{"metrics", fmt.Sprintf("%.0f PutMetricData, %d metrics", reports, detectorMetrics), reports/1000*p.PutMetrics + detectorMetrics*p.Metric/daysAMonth},
-		{"metrics of hot keys", fmt.Sprintf("%d names, with their alarm", w.HotKeys), float64(w.HotKeys) * (p.Metric + p.Alarm) / daysAMonth},
+		{"metrics of hot keys", fmt.Sprintf("%d names, with their alarm", hotKeys), hotKeys * (p.Metric + p.Alarm) / daysAMonth},
 	}
 	if !w.AccessLogOff {
 		gb := w.calls * logLine / 1e9

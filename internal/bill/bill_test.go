@@ -61,7 +61,7 @@ func TestSettingsTurnTheBill(t *testing.T) {
 func TestMoreIsDearer(t *testing.T) {
 	before := 0.0
 	for _, writes := range []float64{0, 0.001, 1, 999, 1000, 1001, 50_000, 1e6, bill.MaxWrites} {
-		lines := bill.Day(bill.Load{Writes: writes}, bill.Default())
+		lines := bill.Day(bill.Load{Writes: writes, ItemBytes: 1024, Batch: 25}, bill.Default())
 		for _, l := range lines {
 			if !(l.Day >= 0) || math.IsInf(l.Day, 0) || strings.TrimSpace(l.Item) == "" {
 				t.Errorf("%v writes a second: %+v", writes, l)

@@ -40,7 +40,7 @@ func ThrottleScope(err error) Scope {
 		return NotThrottled
 	}
 	scope := Unknown
-	for _, r := range throttlingReasons(err) {
+	for _, r := range ThrottlingReasons(err) {
 		if r.Reason == nil {
 			continue
 		}
@@ -71,7 +71,8 @@ func narrower(a, b Scope) Scope {
 	return Unknown
 }
 
-func throttlingReasons(err error) []types.ThrottlingReason {
+// ThrottlingReasons are those that a throttle came with; none of another error.
+func ThrottlingReasons(err error) []types.ThrottlingReason {
 	if e, ok := errors.AsType[*types.ProvisionedThroughputExceededException](err); ok {
 		return e.ThrottlingReasons
 	}

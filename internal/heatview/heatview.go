@@ -29,6 +29,15 @@ type Watched struct {
 	Where   string
 }
 
+// lag is how long after its end a window's heat items have come, as a rule.
+const lag = 10 * time.Second
+
+// Counted is heat that a deployment counts, and a source reads from its tables.
+func Counted(source heat.Source, shards query.ShardCounts, name, where string) *Watched {
+	settled := func() time.Time { return time.Now().Add(-lag) }
+	return &Watched{Source: source, Settled: settled, Shards: shards, Name: name, Where: where}
+}
+
 // reading reads on, where nobody else does, while the work is done; the first of the two
 // that fails ends the other.
 func (w *Watched) reading(ctx context.Context, work func(context.Context) error) error {

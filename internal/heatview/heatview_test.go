@@ -223,10 +223,10 @@ func TestStack(t *testing.T) {
 			for n, table := range []string{"orders", "users"} {
 				w := windowOf(start.Add(time.Duration(i)*live.Window), map[string]uint64{"7": uint64(1000 * (n + 1))})
 				w.Items[0].Table, w.Items[0].StreamShard = table, table
-				a.windows, a.comes = append(a.windows, w), append(a.comes, time.Duration(100+5000*n)*time.Millisecond)
+				a.windows, a.comes = append(a.windows, w), append(a.comes, time.Duration(100+9800*n)*time.Millisecond)
 			}
 		}
-		w := &Watched{Source: &a, Settled: func() time.Time { return time.Now().Add(-10 * time.Second) }}
+		w := Counted(&a, nil, "hotshard-*", "eu-west-1")
 		ctx, cancel := context.WithTimeout(t.Context(), 61*time.Second)
 		defer cancel()
 		var out bytes.Buffer

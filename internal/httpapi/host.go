@@ -21,7 +21,7 @@ func ForHostsOf(listen string, next http.Handler) http.Handler {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if host := hostOf(r.Host); !isLoopback(host) && !strings.EqualFold(host, own) {
+		if host := hostOf(r.Host); !IsLoopback(host) && !strings.EqualFold(host, own) {
 			writeProblem(w, newProblem(http.StatusMisdirectedRequest, "this server is not called "+cut(host)))
 			return
 		}
@@ -37,7 +37,8 @@ func hostOf(header string) string {
 	return strings.Trim(header, "[]")
 }
 
-func isLoopback(host string) bool {
+// IsLoopback tells whether a host, without a port, is this machine for itself.
+func IsLoopback(host string) bool {
 	at, err := netip.ParseAddr(host)
 	return err == nil && at.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/dynamo"
 )
 
 // Times of the lineage.
@@ -48,10 +50,10 @@ const (
 func (l *lineage) run(ctx context.Context) error {
 	list, err := l.r.stream.shards(ctx)
 	if err != nil {
-		return explain(err)
+		return err
 	}
 	if err := l.first(ctx, list); err != nil {
-		return explain(err)
+		return err
 	}
 	tick := time.NewTicker(askAgain)
 	defer tick.Stop()
@@ -77,7 +79,7 @@ func (l *lineage) run(ctx context.Context) error {
 		case err == nil:
 			l.take(ctx, list)
 		case !passing(err) || ctx.Err() != nil:
-			return explain(err)
+			return err
 		}
 		if all && err == nil {
 			l.forget(list)
@@ -151,7 +153,7 @@ func (l *lineage) start(ctx context.Context, s *shard) {
 	l.active++
 	l.group.Go(func() error {
 		if err := s.run(ctx); err != nil {
-			return explain(fmt.Errorf("stream shard %s: %w", s.id, err))
+			return fmt.Errorf("stream shard %s: %w", s.id, err)
 		}
 		select {
 		case l.ended <- s.id:
@@ -179,7 +181,7 @@ func (l *lineage) first(ctx context.Context, list []listed) error {
 	if l.r.o.Since.IsZero() {
 		return l.fromNow(ctx)
 	}
-	return l.fromThen(ctx)
+	return l.fromThen(ctx, list)
 }
 
 // fromNow starts the open stream shards at their end. What is closed already is left out.
@@ -218,18 +220,16 @@ func (l *lineage) fromNow(ctx context.Context) error {
 
 // fromThen starts all stream shards at a time that is over, the first ones first. Where the
 // service can't find a time, they start at their oldest record.
-func (l *lineage) fromThen(ctx context.Context) error {
+func (l *lineage) fromThen(ctx context.Context, list []listed) error {
 	since := l.r.o.Since.UTC().Truncate(time.Second)
 	from := atTime(since)
-	for id := range l.known { // any tells whether the service knows times
-		_, err := l.r.stream.iterator(ctx, id, from)
-		if refused(err) {
-			from = horizon
-			l.r.tell("this service can't find a time in a stream, so it is read from its oldest record, and what is older than %s is left out", since.Format(time.RFC3339))
-		} else if err != nil {
-			return err
-		}
-		break
+	seeks, err := l.r.stream.seeks(ctx, list, since)
+	if err != nil {
+		return err
+	}
+	if !seeks {
+		from = horizon
+		l.r.tell("this service can't find a time in a stream, so it is read from its oldest record, and what is older than %s is left out", since.Format(time.RFC3339))
 	}
 	if l.r.stream.ofEngine() {
 		l.r.tell("DynamoDB Local stamps records to the minute: those of the past are spread evenly over theirs")
@@ -247,7 +247,7 @@ func explain(err error) error {
 	switch {
 	case err == nil || errors.Is(err, context.Canceled):
 		return err
-	case throttled(err):
+	case dynamo.IsThrottle(err):
 		return fmt.Errorf("DynamoDB throttles the readers of this stream, so reading stops: others need it (%w)", err)
 	}
 	return err

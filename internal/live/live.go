@@ -47,9 +47,8 @@ type Options struct {
 	// Then windows are kept for an hour only, since minutes are not made of whole ones.
 	AtOnce bool
 
-	// PartitionWCU is how many write units a second a partition takes, 1,000 by default; a key
-	// is hot from Threshold of it on, 0.7 by default.
-	PartitionWCU, Threshold float64
+	// PartitionWCU is how many write units a second a partition takes, 1,000 by default.
+	PartitionWCU float64
 
 	// Tell is told what the operator should know; nil is nobody.
 	Tell func(sentence string)
@@ -68,13 +67,12 @@ type Reader struct {
 // New returns a reader that has not begun.
 func New(o Options) *Reader {
 	o.PartitionWCU = cmp.Or(o.PartitionWCU, plan.PartitionWriteUnits)
-	o.Threshold = cmp.Or(o.Threshold, DefaultThreshold)
 	if o.Tell == nil {
 		o.Tell = func(string) {}
 	}
 	r := &Reader{
 		o: o, stream: &stream{client: o.Streams, arn: o.Found.Stream}, slots: make(chan *slot, MaxCalls),
-		windows: newWindows(heat.Item{Table: o.Found.Source.Table, Window: Window, Limit: o.PartitionWCU, HotRate: o.Threshold * o.PartitionWCU}, o.AtOnce),
+		windows: newWindows(heat.Item{Table: o.Found.Source.Table, Window: Window, Limit: o.PartitionWCU, HotRate: Threshold * o.PartitionWCU}, o.AtOnce),
 	}
 	for range MaxCalls {
 		r.slots <- new(slot)
@@ -82,8 +80,8 @@ func New(o Options) *Reader {
 	return r
 }
 
-// DefaultThreshold is the part of a partition's write units from which on a key is hot.
-const DefaultThreshold = 0.7
+// Threshold is the part of a partition's write units from which on a key is hot.
+const Threshold = 0.7
 
 // MaxCalls bounds the polls under way, whose answers are in memory. Each takes some tens of
 // milliseconds from afar, so it bounds how many stream shards can be polled each second.
@@ -96,7 +94,7 @@ func (r *Reader) Run(ctx context.Context) error {
 	l := &lineage{r: r, group: group, known: make(map[string]*branch), ended: make(chan string)}
 	group.Go(func() error { return l.run(ctx) })
 	group.Go(func() error { return r.close(ctx) })
-	return group.Wait()
+	return explain(group.Wait())
 }
 
 // closeInterval is how often windows are looked at whether they are over.

@@ -39,32 +39,8 @@ type Sampler struct {
 // throttle.
 func (s *Sampler) Run(ctx context.Context, add func(*report.Slice)) (report.Streams, error) {
 	s.add, s.first = add, make(map[string]time.Time)
-	st := &stream{client: s.Streams, arn: s.Found.Stream}
-	list, err := st.shards(ctx)
+	list, err := s.read(ctx)
 	if err != nil {
-		return report.Streams{}, explain(err)
-	}
-	seeks := true
-	if len(list) > 0 {
-		_, err := st.iterator(ctx, list[len(list)-1].id, atTime(s.Plan.From))
-		if seeks = !refused(err); err != nil && seeks {
-			return report.Streams{}, explain(err)
-		}
-	}
-	if !seeks && s.Tell != nil {
-		s.Tell("this service can't be asked for records by their time, so all of the stream is read")
-	}
-	s.of = len(list) * s.Plan.Strata
-	group, inner := errgroup.WithContext(ctx)
-	group.SetLimit(MaxCalls)
-	for _, shard := range list {
-		group.Go(func() error {
-			r := &sampling{s: s, stream: st, shard: shard.id, seeks: seeks}
-			r.strata = strata{plan: s.Plan, shard: shard.id, hand: s.hand, sortKey: s.Found.Source.SortKey, known: make(map[int]*stratum)}
-			return r.run(inner)
-		})
-	}
-	if err := group.Wait(); err != nil {
 		return report.Streams{}, explain(err)
 	}
 	var streams report.Streams
@@ -72,6 +48,33 @@ func (s *Sampler) Run(ctx context.Context, add func(*report.Slice)) (report.Stre
 		streams.Shards = append(streams.Shards, report.StreamShard{ID: shard.id, Parent: shard.parent, First: s.first[shard.id]})
 	}
 	return streams, nil
+}
+
+// read reads all stream shards, and returns them.
+func (s *Sampler) read(ctx context.Context) ([]listed, error) {
+	st := &stream{client: s.Streams, arn: s.Found.Stream}
+	list, err := st.shards(ctx)
+	if err != nil {
+		return nil, err
+	}
+	seeks, err := st.seeks(ctx, list, s.Plan.From)
+	if err != nil {
+		return nil, err
+	}
+	if !seeks && s.Tell != nil {
+		s.Tell("this service can't be asked for records by their time, so all of the stream is read")
+	}
+	s.of = len(list) * s.Plan.Strata
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(MaxCalls)
+	for _, shard := range list {
+		group.Go(func() error {
+			r := &sampling{s: s, stream: st, shard: shard.id, seeks: seeks}
+			r.strata = strata{plan: s.Plan, shard: shard.id, hand: s.hand, sortKey: s.Found.Source.SortKey, known: make(map[int]*stratum)}
+			return r.run(ctx)
+		})
+	}
+	return list, group.Wait()
 }
 
 // hand takes a stratum's slice, nil for one that is left out.

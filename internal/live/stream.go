@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 	"github.com/aws/smithy-go"
@@ -131,6 +130,18 @@ func (s *stream) iterator(ctx context.Context, shard string, p place) (string, e
 	return aws.ToString(out.ShardIterator), nil
 }
 
+// seeks tells whether the service can find a time in the stream, by asking for one.
+func (s *stream) seeks(ctx context.Context, list []listed, at time.Time) (bool, error) {
+	if len(list) == 0 {
+		return true, nil
+	}
+	_, err := s.iterator(ctx, list[len(list)-1].id, atTime(at))
+	if refused(err) {
+		return false, nil
+	}
+	return true, err
+}
+
 // maxRecords is what one call of GetRecords returns at most.
 const maxRecords = 1000
 
@@ -206,16 +217,6 @@ func raw(body *bytes.Buffer) func(*dynamodbstreams.Options) {
 const maxBody = 512 << 20
 
 // Kinds of errors.
-
-// throttled says that somebody is being turned away.
-func throttled(err error) bool {
-	fault, ok := errors.AsType[smithy.APIError](err)
-	if !ok {
-		return false
-	}
-	_, ok = retry.DefaultThrottleErrorCodes[fault.ErrorCode()]
-	return ok
-}
 
 // refused says that the service doesn't know what was asked for.
 func refused(err error) bool {

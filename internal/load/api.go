@@ -1,34 +1,30 @@
 package load
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/hotshard/hotshard/internal/apicall"
 )
 
-const (
-	callTimeout = 30 * time.Second
-	maxAnswer   = 64 << 20 // bytes of a body that are read
-)
+const callTimeout = 30 * time.Second
 
-// api calls hotshard's HTTP API, once for each of its methods' calls.
+// api makes calls of hotshard's HTTP API.
 type api struct {
-	base string
-	sign func(ctx context.Context, r *http.Request, body []byte) error // nil for nothing
-	http *http.Client
+	client  *apicall.Client
+	retries int // how often a call is made again
 }
 
 func newAPI(o Options) *api {
-	return &api{base: o.Target, sign: o.Sign, http: &http.Client{
+	return &api{retries: o.Retries, client: &apicall.Client{Base: o.Target, Sign: o.Sign, HTTP: &http.Client{
 		Timeout: callTimeout,
 		Transport: &http.Transport{
 			DialContext:         (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
@@ -36,7 +32,7 @@ func newAPI(o Options) *api {
 			IdleConnTimeout:     10 * time.Second,
 			DisableCompression:  true,
 		},
-	}}
+	}}}
 }
 
 // result is what became of one item of a call.
@@ -63,59 +59,31 @@ func (a *api) write(ctx context.Context, path, key string, body any) ([]result, 
 	return answer.Results, err
 }
 
-// call makes a call and decodes its answer. Path has the query with it; a nil
+// call makes a call once and decodes its answer. Path has the query with it; a nil
 // body is none. Errors are callErrors.
 func (a *api) call(ctx context.Context, method, path, key string, body, into any) error {
 	name, _, _ := strings.Cut(path, "?")
-	name = method + " " + a.base + name
-	req, err := a.request(ctx, method, path, key, body)
+	name = method + " " + a.client.Base + name
+	request, err := a.client.Request(ctx, method, path, key, body)
 	if err != nil {
 		return &callError{call: name, err: err}
 	}
-	resp, err := a.http.Do(req)
-	if err != nil {
-		var dressed *url.Error // names the call again
-		if errors.As(err, &dressed) {
+	answer, err := a.client.Do(request)
+	switch {
+	case answer.Code == 0:
+		if dressed, ok := errors.AsType[*url.Error](err); ok { // names the call again
 			err = dressed.Err
 		}
 		return &callError{call: name, again: true, lost: wasSent(err), err: err}
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if resp.StatusCode >= 300 {
-		return refusal(name, resp, text)
-	}
-	if err == nil {
-		err = json.Unmarshal(text, into)
+	case answer.Code >= 300:
+		return refusal(name, answer)
+	case err == nil:
+		err = json.Unmarshal(answer.Body, into)
 	}
 	if err != nil {
 		return &callError{call: name, again: true, lost: true, err: fmt.Errorf("reading the answer: %w", err)}
 	}
 	return nil
-}
-
-func (a *api) request(ctx context.Context, method, path, key string, body any) (*http.Request, error) {
-	var text []byte
-	if body != nil {
-		var err error
-		if text, err = json.Marshal(body); err != nil {
-			return nil, err
-		}
-	}
-	req, err := http.NewRequestWithContext(ctx, method, a.base+path, bytes.NewReader(text))
-	if err != nil {
-		return nil, err
-	}
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	if key != "" {
-		req.Header.Set("Idempotency-Key", key)
-	}
-	if a.sign != nil {
-		return req, a.sign(ctx, req, text)
-	}
-	return req, nil
 }
 
 // wasSent tells whether the call may have reached the API: all but a failure to
@@ -141,35 +109,29 @@ func (e *callError) Unwrap() error { return e.err }
 // refusal makes the error of an answer that is not a success. 429 and 503 say
 // that nothing was applied, unless their detail says that it may have been; any
 // other 5xx says nothing.
-func refusal(name string, resp *http.Response, body []byte) *callError {
-	e := &callError{call: name, status: resp.StatusCode, err: problem(resp.Status, body)}
+func refusal(name string, answer apicall.Answer) *callError {
+	e := &callError{call: name, status: answer.Code, err: errors.New(reason(answer))}
 	switch {
-	case resp.StatusCode == http.StatusTooManyRequests, resp.StatusCode == http.StatusServiceUnavailable:
+	case answer.Code == http.StatusTooManyRequests, answer.Code == http.StatusServiceUnavailable:
 		e.again, e.lost = true, strings.Contains(e.err.Error(), maybeWritten)
-		if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && seconds > 0 {
+		if seconds, err := strconv.Atoi(answer.Header.Get("Retry-After")); err == nil && seconds > 0 {
 			e.after = time.Duration(min(seconds, maxPause)) * time.Second
 		}
-	case resp.StatusCode >= 500:
+	case answer.Code >= 500:
 		e.again, e.lost = true, true
 	}
 	return e
 }
 
-// problem turns problem JSON (RFC 9457) into one line.
-func problem(status string, body []byte) error {
-	var p struct {
-		Detail string `json:"detail"`
-		Errors []struct {
-			Location string `json:"location"`
-			Message  string `json:"message"`
-		} `json:"errors"`
-	}
-	text := status
-	if json.Unmarshal(body, &p) == nil && p.Detail != "" {
+// reason is why a call was refused, in one line.
+func reason(answer apicall.Answer) string {
+	text := answer.Status
+	p, _ := answer.Problem()
+	if p.Detail != "" {
 		text += ": " + p.Detail
 	}
 	if len(p.Errors) > 0 { // one is enough to go by
 		text += fmt.Sprintf(" (%s: %s)", p.Errors[0].Location, p.Errors[0].Message)
 	}
-	return errors.New(text)
+	return text
 }

@@ -25,15 +25,22 @@ const (
 	maxQuery = 6 << 10
 )
 
-// readCounters returns the values of counters.
-func (d *driver) readCounters(ctx context.Context, names []string, c consistency) (map[string]int64, error) {
+// reader reads what the API tells, as insistently as a sender writes.
+type reader struct {
+	api         *api
+	board       string
+	concurrency int // calls in flight
+}
+
+// counters returns the values of counters.
+func (r *reader) counters(ctx context.Context, names []string, c consistency) (map[string]int64, error) {
 	values := make(map[string]int64, len(names))
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(d.Concurrency)
+	group.SetLimit(r.concurrency)
 	for query := range queries(names, c) {
 		group.Go(func() error {
-			answer, err := d.readSome(ctx, query)
+			answer, err := r.some(ctx, query)
 			mu.Lock()
 			defer mu.Unlock()
 			for _, a := range answer {
@@ -58,14 +65,14 @@ type counter struct {
 	Value   int64  `json:"value"`
 }
 
-// readSome reads the counters of one query. A single one is answered without a
+// some reads the counters of one query. A single one is answered without a
 // list around it.
-func (d *driver) readSome(ctx context.Context, query string) ([]counter, error) {
+func (r *reader) some(ctx context.Context, query string) ([]counter, error) {
 	var answer struct {
 		counter
 		Counters []counter `json:"counters"`
 	}
-	err := d.get(ctx, "/v1/counters?"+query, &answer)
+	err := r.api.get(ctx, "/v1/counters?"+query, &answer)
 	if answer.Counter != "" {
 		answer.Counters = append(answer.Counters, answer.counter)
 	}

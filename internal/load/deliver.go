@@ -21,39 +21,53 @@ type delivery struct {
 	path  string
 	key   string // Idempotency-Key; "" for none
 	again bool   // applying the call twice is applying it once
-	items int
-	body  func(pending []int) any // of the items with these numbers
+	board string // that the items are for; "" for none
+	list  string // what the body calls the items
+	items []any
+}
+
+// body is that of a call for the items with these numbers.
+func (d *delivery) body(pending []int) map[string]any {
+	items := make([]any, len(pending))
+	for i, at := range pending {
+		items[i] = d.items[at]
+	}
+	body := map[string]any{d.list: items}
+	if d.board != "" {
+		body["board"] = d.board
+	}
+	return body
 }
 
 // deliver sends a delivery until each item is accepted or can't be sent again, or
 // the retries are used up. It returns each item's state. An error is one that
 // ends the load: the context's, or an answer that no repetition would change.
-func (d *driver) deliver(ctx context.Context, job delivery) ([]state, error) {
-	o := newOutcome(job.items)
+func (s *sender) deliver(ctx context.Context, job delivery) ([]state, error) {
+	o := newOutcome(len(job.items))
 	for attempt := 0; ; attempt++ {
-		err := d.attempt(ctx, &job, o)
+		err := s.attempt(ctx, &job, o)
 		end := ending(ctx, err)
-		if end != nil || len(o.pending) == 0 || attempt == d.Retries {
+		if end != nil || len(o.pending) == 0 || attempt == s.api.retries {
 			return o.states, end
 		}
 		if err := pause(ctx, attempt, err); err != nil {
 			return o.states, err
 		}
-		d.meter.retry()
+		s.meter.retry()
 	}
 }
 
 // attempt makes one call for the pending items.
-func (d *driver) attempt(ctx context.Context, job *delivery, o *outcome) error {
+func (s *sender) attempt(ctx context.Context, job *delivery, o *outcome) error {
 	begin := time.Now()
-	results, err := d.api.write(ctx, job.path, job.key, job.body(o.pending))
+	results, err := s.api.write(ctx, job.path, job.key, job.body(o.pending))
 	if err != nil {
 		if failed, ok := errors.AsType[*callError](err); ok && failed.lost {
 			o.lose(job)
 		}
 		return err
 	}
-	d.meter.call(time.Since(begin))
+	s.meter.call(time.Since(begin))
 	return o.take(job, results)
 }
 

@@ -35,8 +35,8 @@ func (e stored) has(want workload.Data) bool {
 	return decoder.Decode(&data) == nil && data != nil && *data == want
 }
 
-// readEvents returns an entity's events of a span, in the API's order.
-func (d *driver) readEvents(ctx context.Context, entity string, s span) ([]stored, error) {
+// events returns an entity's events of a span, in the API's order.
+func (r *reader) events(ctx context.Context, entity string, s span) ([]stored, error) {
 	query := url.Values{
 		"entity": {entity},
 		"from":   {s.first.Format(time.RFC3339Nano)},
@@ -49,7 +49,7 @@ func (d *driver) readEvents(ctx context.Context, entity string, s span) ([]store
 			Events []stored `json:"events"`
 			Cursor string   `json:"cursor"`
 		}
-		if err := d.get(ctx, "/v1/events?"+query.Encode(), &page); err != nil {
+		if err := r.api.get(ctx, "/v1/events?"+query.Encode(), &page); err != nil {
 			return nil, fmt.Errorf("reading events of %q: %w", entity, err)
 		}
 		events = append(events, page.Events...)

@@ -2,14 +2,13 @@ package load
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/apicall"
 	"github.com/hotshard/hotshard/internal/workload"
 )
 
@@ -26,9 +25,8 @@ const (
 type Options struct {
 	// Target is the API's base URL. Required.
 	Target string
-	// Sign, if not nil, adds to each request, with this body, what proves who sends it.
-	// An error of it ends the load.
-	Sign func(ctx context.Context, r *http.Request, body []byte) error
+	// Sign, if not nil, signs each call. An error of it ends the load.
+	Sign apicall.Sign
 	// Source has the requests. Required.
 	Source workload.Source
 	// Concurrency is the number of calls in flight, without the probe's: 32 by

@@ -15,19 +15,24 @@ const (
 	probeGiveUp = 10 * time.Second
 )
 
-// probe raises the probe counter now and then, once at least, until done is
+// probe measures how fresh summaries are.
+type probe struct {
+	sender *sender
+	reader *reader
+	value  int64 // the counter's, as far as is known
+}
+
+// run raises the probe counter now and then, once at least, until done is
 // closed, and measures each time how long the summary takes to show it. What
 // keeps it from measuring is counted as missed, and ends no load.
-func (d *driver) probe(ctx context.Context, done <-chan struct{}) error {
-	values, err := d.readCounters(ctx, []string{ProbeCounter}, strong)
-	if err != nil {
+func (p *probe) run(ctx context.Context, done <-chan struct{}) error {
+	if err := p.look(ctx); err != nil {
 		return err
 	}
-	value := values[ProbeCounter]
 	ticker := time.NewTicker(probeEvery)
 	defer ticker.Stop()
 	for {
-		if value, err = d.probeOnce(ctx, value); err != nil {
+		if err := p.once(ctx); err != nil {
 			return err
 		}
 		select {
@@ -40,34 +45,39 @@ func (d *driver) probe(ctx context.Context, done <-chan struct{}) error {
 	}
 }
 
-// probeOnce raises the counter from value, and returns the value that it then
-// has.
-func (d *driver) probeOnce(ctx context.Context, value int64) (int64, error) {
+// look reads the counter's write shards.
+func (p *probe) look(ctx context.Context) error {
+	values, err := p.reader.counters(ctx, []string{ProbeCounter}, strong)
+	p.value = values[ProbeCounter]
+	return err
+}
+
+// once raises the counter, and waits until the summary has it.
+func (p *probe) once(ctx context.Context) error {
 	one := []increment{{Counter: ProbeCounter, Delta: 1}}
-	states, err := d.sendIncrements(ctx, one)
+	states, err := p.sender.sendIncrements(ctx, one)
 	begin := time.Now()
-	d.ledger.increment(ProbeCounter, 1, states[0])
+	p.sender.ledger.increment(ProbeCounter, 1, states[0])
 	if err != nil {
-		return value, err
+		return err
 	}
 	if states[0] != accepted {
-		d.meter.freshness(0, false)
-		values, err := d.readCounters(ctx, []string{ProbeCounter}, strong)
-		return values[ProbeCounter], err
+		p.sender.meter.freshness(0, false)
+		return p.look(ctx)
 	}
-	value++
-	shown := d.awaitSummary(ctx, ProbeCounter, value)
-	d.meter.freshness(time.Since(begin), shown)
-	return value, nil
+	p.value++
+	shown := p.reader.awaitSummary(ctx, ProbeCounter, p.value)
+	p.sender.meter.freshness(time.Since(begin), shown)
+	return nil
 }
 
 // awaitSummary reads a counter's summary until it has at least the value. A read
 // that fails is one that did not show it.
-func (d *driver) awaitSummary(ctx context.Context, counter string, value int64) bool {
+func (r *reader) awaitSummary(ctx context.Context, counter string, value int64) bool {
 	ctx, cancel := context.WithTimeout(ctx, probeGiveUp)
 	defer cancel()
 	for {
-		values, err := d.readCounters(ctx, []string{counter}, eventual)
+		values, err := r.counters(ctx, []string{counter}, eventual)
 		if err == nil && values[counter] >= value {
 			return true
 		}

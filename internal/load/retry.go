@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"time"
+
+	"github.com/hotshard/hotshard/internal/dynamo"
 )
 
 const (
@@ -20,35 +22,30 @@ const (
 func pause(ctx context.Context, attempt int, err error) error {
 	wait := min(firstPause<<min(attempt, 20), longPause)
 	wait = wait/2 + rand.N(wait/2)
-	var failed *callError
-	if errors.As(err, &failed) && failed.after > 0 {
+	if failed, ok := errors.AsType[*callError](err); ok && failed.after > 0 {
 		wait = failed.after + rand.N(firstPause)
 	}
 	return sleep(ctx, wait)
 }
 
 func sleep(ctx context.Context, wait time.Duration) error {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
+	if !dynamo.Pause(ctx, wait) {
 		return context.Cause(ctx)
 	}
+	return nil
 }
 
 // get reads path, as insistently.
-func (d *driver) get(ctx context.Context, path string, into any) error {
-	return d.insist(ctx, http.MethodGet, path, nil, into)
+func (a *api) get(ctx context.Context, path string, into any) error {
+	return a.insist(ctx, http.MethodGet, path, nil, into)
 }
 
 // insist makes a call, which must be one that may be repeated, until it gets an
-// answer, trying again as often as Retries says.
-func (d *driver) insist(ctx context.Context, method, path string, body, into any) error {
+// answer, trying again as often as retries says.
+func (a *api) insist(ctx context.Context, method, path string, body, into any) error {
 	for attempt := 0; ; attempt++ {
-		err := d.api.call(ctx, method, path, "", body, into)
-		if err == nil || attempt == d.Retries || !mayRetry(ctx, err) {
+		err := a.call(ctx, method, path, "", body, into)
+		if err == nil || attempt == a.retries || !mayRetry(ctx, err) {
 			return err
 		}
 		if err := pause(ctx, attempt, err); err != nil {
@@ -58,6 +55,6 @@ func (d *driver) insist(ctx context.Context, method, path string, body, into any
 }
 
 func mayRetry(ctx context.Context, err error) bool {
-	var failed *callError
-	return ctx.Err() == nil && errors.As(err, &failed) && failed.again
+	failed, ok := errors.AsType[*callError](err)
+	return ok && failed.again && ctx.Err() == nil
 }

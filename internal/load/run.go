@@ -25,7 +25,7 @@ func Run(ctx context.Context, options Options) (Result, error) {
 		return Result{}, errors.New("source: none given")
 	}
 	d := newDriver(options.withDefaults())
-	defer d.api.http.CloseIdleConnections()
+	defer d.api.client.HTTP.CloseIdleConnections()
 	if err := d.ready(ctx); err != nil {
 		return Result{}, err
 	}
@@ -50,6 +50,23 @@ func Run(ctx context.Context, options Options) (Result, error) {
 	return result, err
 }
 
+// driver is one load.
+type driver struct {
+	Options
+	api    *api
+	sender *sender
+	reader *reader
+	ledger *ledger
+	meter  *meter
+}
+
+func newDriver(o Options) *driver {
+	d := &driver{Options: o, api: newAPI(o), ledger: newLedger(o.Verify), meter: &meter{}}
+	d.sender = newSender(o, d.api, d.ledger, d.meter)
+	d.reader = &reader{api: d.api, board: o.Board, concurrency: o.Concurrency}
+	return d
+}
+
 // ready finds out before the load whether the target is what it should be.
 func (d *driver) ready(ctx context.Context) error {
 	var health struct {
@@ -61,20 +78,32 @@ func (d *driver) ready(ctx context.Context) error {
 	return nil
 }
 
+// setBoard makes the board one of sums. A board that had scores in another mode
+// is an error.
+func (d *driver) setBoard(ctx context.Context) error {
+	settings := map[string]any{"board": d.Board, "mode": "sum", "size": topSize, "periods": []string{"all"}}
+	var answer struct{}
+	if err := d.api.insist(ctx, http.MethodPut, "/v1/leaderboards", settings, &answer); err != nil {
+		return fmt.Errorf("setting up board %q: %w", d.Board, err)
+	}
+	return nil
+}
+
 // spent is the time that each way of writing took.
 type spent struct{ api, bare time.Duration }
 
 // load sends everything, with the probe beside it.
 func (d *driver) load(ctx context.Context) (took spent, err error) {
+	probe := &probe{sender: d.sender, reader: d.reader}
 	group, ctx := errgroup.WithContext(ctx)
 	done := make(chan struct{})
-	group.Go(func() error { return d.probe(ctx, done) })
+	group.Go(func() error { return probe.run(ctx, done) })
 	group.Go(func() error {
 		defer close(done)
 		if d.Bare != nil {
 			return d.takeTurns(ctx, &took)
 		}
-		return d.timed(&took.api, func() error { return d.pump(ctx, d.Source.Requests(), d.send) })
+		return d.pump(ctx, &took.api, d.Source.Requests(), d.send)
 	})
 	err = group.Wait()
 	return took, err
@@ -97,12 +126,10 @@ func (d *driver) takeTurns(ctx context.Context, took *spent) error {
 		stamp(chunk) // the same events for both
 		ways := []func() error{
 			func() error {
-				err := d.timed(&took.api, func() error { return d.pump(ctx, each(chunk), d.send) })
+				err := d.pump(ctx, &took.api, each(chunk), d.send)
 				return errors.Join(err, d.awaitFold(ctx, chunk[len(chunk)-1].Counter()))
 			},
-			func() error {
-				return d.timed(&took.bare, func() error { return d.pump(ctx, each(chunk), d.sendBare) })
-			},
+			func() error { return d.pump(ctx, &took.bare, each(chunk), d.sendBare) },
 		}
 		if !apiFirst {
 			ways[0], ways[1] = ways[1], ways[0]
@@ -120,33 +147,29 @@ func (d *driver) takeTurns(ctx context.Context, took *spent) error {
 // awaitFold waits until a counter's summary shows what its write shards have, or
 // it is clear that it won't.
 func (d *driver) awaitFold(ctx context.Context, counter string) error {
-	values, err := d.readCounters(ctx, []string{counter}, strong)
+	values, err := d.reader.counters(ctx, []string{counter}, strong)
 	if err == nil {
-		d.awaitSummary(ctx, counter, values[counter])
+		d.reader.awaitSummary(ctx, counter, values[counter])
 	}
 	return err
 }
 
-func (d *driver) pump(ctx context.Context, requests iter.Seq2[workload.Request, error],
+// send writes a batch through the API.
+func (d *driver) send(ctx context.Context, batch []workload.Request) error {
+	err := d.sender.send(ctx, batch)
+	if err == nil {
+		d.Progress(len(batch))
+	}
+	return err
+}
+
+// pump sends requests one way, and adds the time that this took.
+func (d *driver) pump(ctx context.Context, took *time.Duration, requests iter.Seq2[workload.Request, error],
 	send func(context.Context, []workload.Request) error) error {
-	return pump(ctx, d.Concurrency, d.Rate, chunks(requests, d.Batch), send)
-}
-
-func (d *driver) timed(total *time.Duration, do func() error) error {
 	begin := time.Now()
-	err := do()
-	*total += time.Since(begin)
+	err := pump(ctx, d.Concurrency, d.Rate, chunks(requests, d.Batch), send)
+	*took += time.Since(begin)
 	return err
-}
-
-func each(list []workload.Request) iter.Seq2[workload.Request, error] {
-	return func(yield func(workload.Request, error) bool) {
-		for _, r := range list {
-			if !yield(r, nil) {
-				return
-			}
-		}
-	}
 }
 
 func (d *driver) result(took spent) Result {

@@ -55,7 +55,7 @@ func (v *verifier) prepare(ctx context.Context) error {
 			spans[r.Entity()] = spans[r.Entity()].with(r.Time)
 		}
 	}
-	values, err := v.readCounters(ctx, slices.Sorted(maps.Keys(names)), strong)
+	values, err := v.reader.counters(ctx, slices.Sorted(maps.Keys(names)), strong)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (v *verifier) eachEntity(ctx context.Context, spans map[string]span, do fun
 	group.SetLimit(v.Concurrency)
 	for entity, s := range spans {
 		group.Go(func() error {
-			events, err := v.readEvents(ctx, entity, s)
+			events, err := v.reader.events(ctx, entity, s)
 			if err == nil {
 				do(entity, events)
 			}
@@ -185,11 +185,11 @@ func (r reading) String() string {
 
 // readBoth reads counters both ways.
 func (v *verifier) readBoth(ctx context.Context, names []string) ([]reading, error) {
-	summaries, err := v.readCounters(ctx, names, eventual)
+	summaries, err := v.reader.counters(ctx, names, eventual)
 	if err != nil {
 		return nil, err
 	}
-	sums, err := v.readCounters(ctx, names, strong)
+	sums, err := v.reader.counters(ctx, names, strong)
 	if err != nil {
 		return nil, err
 	}

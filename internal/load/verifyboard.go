@@ -27,7 +27,7 @@ func (v *verifier) prepareBoard(ctx context.Context, players map[string]bool) er
 	if err != nil {
 		return err
 	}
-	ranking, err := v.readRanking(ctx)
+	ranking, err := v.reader.ranking(ctx)
 	v.others = map[string]bool{}
 	for _, p := range ranking {
 		if !players[p.Player] {
@@ -44,7 +44,7 @@ func (v *verifier) eachPlayer(ctx context.Context, players iter.Seq[string], do 
 	group.SetLimit(v.Concurrency)
 	for player := range players {
 		group.Go(func() error {
-			s, ok, err := v.readStanding(ctx, player, 0)
+			s, ok, err := v.reader.standing(ctx, player, 0)
 			if err == nil {
 				err = do(player, s, ok)
 			}
@@ -80,11 +80,11 @@ func (v *verifier) compareBoard(ctx context.Context) error {
 // rank with what was accepted and with one another.
 func (v *verifier) lookAtBoard(ctx context.Context) (*look, error) {
 	l := &look{}
-	ranking, err := v.readRanking(ctx)
+	ranking, err := v.reader.ranking(ctx)
 	if err != nil {
 		return l, err
 	}
-	top, err := v.readTop(ctx, topSize)
+	top, err := v.reader.top(ctx, topSize)
 	if err != nil {
 		return l, err
 	}

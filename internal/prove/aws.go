@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/hotshard/hotshard/internal/apicall"
 	"github.com/hotshard/hotshard/internal/awscall"
 )
 
@@ -25,16 +26,13 @@ type AWS struct {
 	Config  aws.Config      // with a Region and credentials
 	Calls   *awscall.Client // with the same
 	Metrics metricsAPI      // of CloudWatch
-	Sign    Sign            // calls of the API
+	Sign    apicall.Sign    // calls of the API
 	// Checkout is the folder of hotshard's Makefile, for a run; a removal needs none.
 	Checkout string
 	// Settings are more of the deployment's, each key=value.
 	Settings []string
-	// Make is the program that deploys; "" is make.
-	Make    string
-	Output  io.Writer // what the deployment prints
-	Called  func(action string)
-	Waiting Waiting
+	Output   io.Writer // what the deployment prints
+	Waiting  Waiting
 }
 
 // Waiting says how long AWS is waited for; the zero value is what suits it.
@@ -112,6 +110,22 @@ func (a AWS) checkCheckout() error {
 	return nil
 }
 
+// Checkout is the folder of hotshard's Makefile that this process works in, or below; or else ".".
+func Checkout() string {
+	dir, err := os.Getwd()
+	for err == nil {
+		if _, absent := os.Stat(filepath.Join(dir, "infra", "cdk.json")); absent == nil {
+			return dir
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			break
+		}
+		dir = parent
+	}
+	return "."
+}
+
 // account is that of the credentials.
 func (a AWS) account(ctx context.Context) (string, error) {
 	var answer struct {
@@ -131,7 +145,7 @@ func (a AWS) start(ctx context.Context, r Record, s stage, held *note) (*running
 		return nil, err
 	}
 	return &running{
-		api: url, sign: a.Sign, db: dynamodb.NewFromConfig(a.Config, func(o *dynamodb.Options) { telling(o, a.Called) }),
+		api: url, sign: a.Sign, db: dynamodb.NewFromConfig(a.Config),
 		billed: func(ctx context.Context) (Units, error) {
 			if s != conflicts {
 				return Units{}, nil // it is asked for once, at the end
@@ -156,11 +170,7 @@ func (a AWS) deploy(ctx context.Context, r Record, held *note) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	program := a.Make
-	if program == "" {
-		program = "make"
-	}
-	child := exec.CommandContext(ctx, program, "deploy", "APPROVAL=never",
+	child := exec.CommandContext(ctx, "make", "deploy", "APPROVAL=never",
 		"CONTEXT=-c "+strings.Join(settings, " -c "), "ARGS=--outputs-file "+outputs)
 	child.Dir, child.Stdout, child.Stderr, child.ExtraFiles = a.Checkout, a.Output, a.Output, []*os.File{held.file}
 	child.WaitDelay = a.Waiting.withDefaults().End
@@ -203,6 +213,6 @@ func (a AWS) cleaner(ctx context.Context, r Record) (*cleaner, error) {
 	pause := a.Waiting.withDefaults().Pause
 	return &cleaner{
 		record: r, stack: stacks{a.Calls}, pause: pause, tries: int(cleanTime / pause),
-		tables: dynamodb.NewFromConfig(a.Config, func(o *dynamodb.Options) { telling(o, a.Called) }),
+		tables: dynamodb.NewFromConfig(a.Config),
 	}, nil
 }

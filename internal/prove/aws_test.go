@@ -14,6 +14,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hotshard/hotshard/internal/awscall"
+	"github.com/hotshard/hotshard/internal/dynamo"
 )
 
 // TestRunOnAWS goes the whole way of a run on an account, with stand-ins for what this machine has
@@ -58,12 +61,12 @@ func TestRunOnAWS(t *testing.T) {
 }
 
 // policy are the actions of the policy in a page, but for the deployment's, which assumes roles.
-func policy(t *testing.T, page string) (actions []string) {
+func policy(t *testing.T, page string) (actions []awscall.Action) {
 	t.Helper()
 	block := regexp.MustCompile("(?s)```json\n(.*?)```").FindStringSubmatch(page)
 	var document struct {
 		Statement []struct {
-			Action   []string
+			Action   []awscall.Action
 			Resource any
 		}
 	}
@@ -103,7 +106,7 @@ func TestDeploymentsThatFail(t *testing.T) {
 					if _, err := os.Stat(filepath.Join(c.checkout, "deployed")); err == nil {
 						cancel()
 					}
-					wait(ctx, 5*time.Millisecond)
+					dynamo.Pause(ctx, 5*time.Millisecond)
 				}
 			}()
 			folder := t.TempDir()

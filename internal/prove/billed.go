@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 
+	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -54,7 +55,7 @@ func metricsOf(r Record) (list []metric) {
 
 // billed asks CloudWatch what the run's tables and functions used, once it has all of that.
 func (a AWS) billed(ctx context.Context, r Record) (u Units, err error) {
-	if !wait(ctx, a.Waiting.withDefaults().Metrics) {
+	if !dynamo.Pause(ctx, a.Waiting.withDefaults().Metrics) {
 		return u, ctx.Err()
 	}
 	list := metricsOf(r)
@@ -66,9 +67,6 @@ func (a AWS) billed(ctx context.Context, r Record) (u Units, err error) {
 				Namespace: &m.namespace, MetricName: &m.name, Dimensions: []types.Dimension{{Name: &m.dimension, Value: &m.of}},
 			}},
 		})
-	}
-	if a.Called != nil {
-		a.Called("cloudwatch:GetMetricData")
 	}
 	pages := cloudwatch.NewGetMetricDataPaginator(a.Metrics, in)
 	for pages.HasMorePages() {

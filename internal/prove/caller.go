@@ -1,20 +1,18 @@
 package prove
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptrace"
 	"strings"
 	"sync/atomic"
 	"time"
-)
 
-// Sign adds a signature to a request with this body.
-type Sign func(ctx context.Context, r *http.Request, body []byte) error
+	"github.com/hotshard/hotshard/internal/apicall"
+	"github.com/hotshard/hotshard/internal/dynamo"
+)
 
 // kind is a kind of call of the API, by what it uses.
 type kind struct {
@@ -48,24 +46,19 @@ func (k kind) bound() Units {
 
 // caller calls the API, and counts what that costs and how many connections it takes.
 type caller struct {
-	api   string
-	sign  Sign
-	http  *http.Client
-	meter *meter
+	client *apicall.Client
+	meter  *meter
 
 	made, opened atomic.Int64 // calls, and connections that were new
 }
 
-const (
-	callTime  = 35 * time.Second // API Gateway gives up after 30
-	maxAnswer = 8 << 20
-)
+const callTime = 35 * time.Second // API Gateway gives up after 30
 
 func newCaller(on *running, m *meter) *caller {
-	return &caller{api: on.api, sign: on.sign, meter: m, http: &http.Client{
+	return &caller{meter: m, client: &apicall.Client{Base: on.api, Sign: on.sign, HTTP: &http.Client{
 		Timeout:   callTime,
 		Transport: &http.Transport{MaxIdleConnsPerHost: 2000, IdleConnTimeout: 30 * time.Second, Proxy: http.ProxyFromEnvironment},
-	}}
+	}}}
 }
 
 // answer is what became of a call.
@@ -79,19 +72,16 @@ type answer struct {
 // call makes a call and decodes what a 200 answers into into, which may be nil. An error is one of
 // the way, or of the ceiling; the answer of the API is none.
 func (c *caller) call(ctx context.Context, k kind, method, path, key string, body, into any) (answer, error) {
-	var content []byte
-	if body != nil {
-		var err error
-		if content, err = json.Marshal(body); err != nil {
-			return answer{}, err
-		}
+	request, err := c.client.Request(counting(ctx, &c.opened), method, path, key, body)
+	if err != nil {
+		return answer{}, err
 	}
 	done, err := c.meter.begin(k.bound())
 	if err != nil {
 		return answer{}, err
 	}
 	begun := time.Now()
-	a, err := c.send(ctx, method, path, key, content, into)
+	a, err := c.send(request, into)
 	a.took = time.Since(begun)
 	switch {
 	case err != nil:
@@ -113,42 +103,24 @@ func counting(ctx context.Context, opened *atomic.Int64) context.Context {
 	}})
 }
 
-func (c *caller) send(ctx context.Context, method, path, key string, content []byte, into any) (answer, error) {
+func (c *caller) send(request *http.Request, into any) (answer, error) {
 	c.made.Add(1)
-	request, err := http.NewRequestWithContext(counting(ctx, &c.opened), method, c.api+path, bytes.NewReader(content))
-	if err != nil {
-		return answer{}, err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	if key != "" {
-		request.Header.Set("Idempotency-Key", key)
-	}
-	if c.sign != nil {
-		if err := c.sign(ctx, request, content); err != nil {
-			return answer{}, err
-		}
-	}
-	response, err := c.http.Do(request)
-	if err != nil {
-		return answer{}, err
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-	a := answer{status: response.StatusCode}
-	if err != nil {
-		return a, fmt.Errorf("reading an answer: %w", err)
-	}
-	a.early = isEarly(response)
-	if a.status == http.StatusOK && into != nil {
-		err = json.Unmarshal(text, into)
+	got, err := c.client.Do(request)
+	a := answer{status: got.Code, early: isEarly(got)}
+	if err == nil && a.status == http.StatusOK && into != nil {
+		err = json.Unmarshal(got.Body, into)
 	}
 	return a, err
 }
 
 // isEarly tells refusals of Lambda and API Gateway from the functions' own, which are problems.
-func isEarly(response *http.Response) bool {
-	refused := response.StatusCode == http.StatusTooManyRequests || response.StatusCode == http.StatusServiceUnavailable
-	return refused && !strings.HasPrefix(response.Header.Get("Content-Type"), "application/problem+json")
+func isEarly(a apicall.Answer) bool {
+	return patience(a.Code) && !strings.HasPrefix(a.Header.Get("Content-Type"), "application/problem+json")
+}
+
+// patience tells whether a status asks for it.
+func patience(status int) bool {
+	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
 }
 
 // read makes a read that has to succeed, and waits while capacity is exhausted.
@@ -161,19 +133,8 @@ func (c *caller) read(ctx context.Context, k kind, path string, into any) error 
 		if err == nil {
 			err = fmt.Errorf("GET %s: status %d", path, a.status)
 		}
-		again := a.status == http.StatusTooManyRequests || a.status == http.StatusServiceUnavailable
-		if !again || try == 40 || !wait(ctx, 500*time.Millisecond) {
+		if !patience(a.status) || try == 40 || !dynamo.Pause(ctx, 500*time.Millisecond) {
 			return err
 		}
-	}
-}
-
-// wait waits for a time; false if the context ended before.
-func wait(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
 	}
 }

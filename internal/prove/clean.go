@@ -12,6 +12,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/dynamo"
 )
 
 // tableAPI is what removing tables takes.
@@ -74,9 +76,7 @@ func (c *cleaner) clean(ctx context.Context) error {
 		if given, ok := errors.AsType[*giveUpError](fault); ok {
 			return &LeftError{c.record, left, given}
 		}
-		select {
-		case <-time.After(c.pause):
-		case <-ctx.Done():
+		if !dynamo.Pause(ctx, c.pause) {
 			return &LeftError{c.record, c.unsure(left), errors.Join(fault, ctx.Err())}
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
+	"github.com/aws/smithy-go/middleware"
 
 	"github.com/hotshard/hotshard/internal/awscall"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
@@ -82,6 +83,7 @@ func (c *cloud) gone() bool {
 
 // GetMetricData is CloudWatch's: each sum is of two minutes with 5 each.
 func (c *cloud) GetMetricData(_ context.Context, in *cloudwatch.GetMetricDataInput, _ ...func(*cloudwatch.Options)) (*cloudwatch.GetMetricDataOutput, error) {
+	c.told.called("cloudwatch:GetMetricData")
 	out := &cloudwatch.GetMetricDataOutput{}
 	for _, q := range in.MetricDataQueries {
 		out.MetricDataResults = append(out.MetricDataResults, types.MetricDataResult{Id: q.Id, Values: []float64{5, 5}})
@@ -97,10 +99,11 @@ func (c *cloud) site(t *testing.T) AWS {
 	t.Cleanup(server.Close)
 	db := enginetest.Client(t)
 	config := aws.Config{
-		Region: "us-east-1", Credentials: db.Options().Credentials, BaseEndpoint: db.Options().BaseEndpoint, HTTPClient: db.Options().HTTPClient,
+		APIOptions: []func(*middleware.Stack) error{awscall.Telling(c.told.called)},
+		Region:     "us-east-1", Credentials: db.Options().Credentials, BaseEndpoint: db.Options().BaseEndpoint, HTTPClient: db.Options().HTTPClient,
 	}
 	return AWS{
-		Config: config, Checkout: c.checkout, Metrics: c, Output: io.Discard, Called: c.told.called,
+		Config: config, Checkout: c.checkout, Metrics: c, Output: io.Discard,
 		Waiting: Waiting{Pause: 10 * time.Millisecond, Metrics: time.Millisecond, End: 100 * time.Millisecond},
 		Sign: func(_ context.Context, r *http.Request, _ []byte) error {
 			r.Header.Set("Authorization", "signed")
@@ -109,7 +112,7 @@ func (c *cloud) site(t *testing.T) AWS {
 		},
 		Calls: &awscall.Client{
 			Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("AKIDEXAMPLE", "secret", ""),
-			Endpoint: func(string) string { return server.URL }, Called: func(a awscall.Action) { c.told.called(string(a)) },
+			Endpoint: func(string) string { return server.URL }, Called: c.told.called,
 		},
 	}
 }

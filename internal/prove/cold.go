@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/hotshard/hotshard/internal/dynamo"
 )
 
 // warmCalls are made one after the other, before the burst of the cold starts.
@@ -74,7 +76,7 @@ func (r *run) first(ctx context.Context, call func() (answer, error)) (answer, e
 		if err == nil {
 			err = fmt.Errorf("status %d", a.status)
 		}
-		if try == firstTries || !wait(ctx, firstPause) {
+		if try == firstTries || !dynamo.Pause(ctx, firstPause) {
 			return a, fmt.Errorf("the first call, %d times: %w", try, err)
 		}
 	}

@@ -22,8 +22,8 @@ import (
 type Local struct {
 	Endpoint     string // of an engine; "" starts one
 	PartitionWCU int    // of a partition in storms
-	// Called is told of each call of DynamoDB that is the run's own, as IAM names it; nil is nobody.
-	Called  func(action string)
+	// Client are options of the client for the run's own calls.
+	Client  []func(*dynamodb.Options)
 	Notices io.Writer // of an engine that is started
 }
 
@@ -106,9 +106,9 @@ func billedBy(s *system.System) Units {
 	return u
 }
 
-// client reaches the engine, and tells what it calls.
+// client reaches the engine.
 func (l Local) client(endpoint string) *dynamodb.Client {
-	return local.DynamoDB(endpoint, "", func(o *dynamodb.Options) { telling(o, l.Called) })
+	return local.DynamoDB(endpoint, "", l.Client...)
 }
 
 func (l Local) cleaner(ctx context.Context, r Record) (*cleaner, error) {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/hotshard/hotshard/internal/awscall"
 	"github.com/hotshard/hotshard/internal/lane"
 	"github.com/hotshard/hotshard/internal/local"
 	"github.com/hotshard/hotshard/internal/local/enginetest"
@@ -37,19 +38,19 @@ func tiny() Plan {
 // recorder gathers actions.
 type recorder struct {
 	mu      sync.Mutex
-	actions map[string]bool
+	actions map[awscall.Action]bool
 }
 
-func (r *recorder) called(action string) {
+func (r *recorder) called(action awscall.Action) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.actions == nil {
-		r.actions = map[string]bool{}
+		r.actions = map[awscall.Action]bool{}
 	}
 	r.actions[action] = true
 }
 
-func (r *recorder) all() []string { return slices.Sorted(maps.Keys(r.actions)) }
+func (r *recorder) all() []awscall.Action { return slices.Sorted(maps.Keys(r.actions)) }
 
 // right tells whether a strong read has what was accepted, and of the rest what may be.
 func (s *Storm) right() bool {
@@ -79,9 +80,10 @@ func TestRunHere(t *testing.T) {
 	t.Parallel()
 	endpoint, folder := enginetest.Endpoint(t), t.TempDir()
 	var told recorder
+	tell := func(o *dynamodb.Options) { o.APIOptions = append(o.APIOptions, awscall.Telling(told.called)) }
 	var notices bytes.Buffer
 	report, err := Run(t.Context(), Options{
-		Site: Local{Endpoint: endpoint, PartitionWCU: 20, Called: told.called}, Plan: tiny(), Ceiling: 1, Folder: folder, Notices: &notices,
+		Site: Local{Endpoint: endpoint, PartitionWCU: 20, Client: []func(*dynamodb.Options){tell}}, Plan: tiny(), Ceiling: 1, Folder: folder, Notices: &notices,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +115,7 @@ func TestRunHere(t *testing.T) {
 	if files, err := os.ReadDir(folder); err != nil || len(files) > 0 {
 		t.Errorf("left are %v, %v", files, err)
 	}
-	want := []string{"dynamodb:CreateTable", "dynamodb:DeleteTable", "dynamodb:DescribeTable", "dynamodb:ListTables", "dynamodb:UpdateItem"}
+	want := []awscall.Action{"dynamodb:CreateTable", "dynamodb:DeleteTable", "dynamodb:DescribeTable", "dynamodb:ListTables", "dynamodb:UpdateItem"}
 	if got := told.all(); !slices.Equal(got, want) {
 		t.Errorf("called were %v, want %v", got, want)
 	}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/hotshard/hotshard/internal/dynamo"
 )
 
 // Offered says what became of what was offered, each begun when it was due, whatever became of
@@ -144,7 +146,7 @@ func offer(ctx context.Context, rate float64, lasting time.Duration, do func(ctx
 				do(ctx, number, time.Since(begin))
 			})
 		}
-		if after >= lasting || !wait(ctx, tick) {
+		if after >= lasting || !dynamo.Pause(ctx, tick) {
 			break
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
 )
@@ -63,7 +64,7 @@ func (r *run) onset(ctx context.Context, on *running, _ *caller) error {
 			return ctx.Err()
 		}
 	}
-	if !wait(ctx, r.Plan.Rest) {
+	if !dynamo.Pause(ctx, r.Plan.Rest) {
 		return ctx.Err()
 	}
 	result.Burst = one.rung(ctx, r.Plan.Onset[len(r.Plan.Onset)-1]*r.Plan.PartitionWCU, r.Plan.Burst)
@@ -137,11 +138,11 @@ func (p *plain) update(ctx context.Context, n int) updated {
 		return updated{err: err}
 	}
 	out, err := p.db.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &p.table, Key: map[string]types.AttributeValue{"pk": dynamo.String("hot")},
+		TableName: &p.table, Key: dynamo.Item{"pk": dynamo.String("hot")},
 		UpdateExpression:          aws.String("SET n = :n"),
-		ExpressionAttributeValues: map[string]types.AttributeValue{":n": dynamo.Number(int64(n))},
+		ExpressionAttributeValues: dynamo.Item{":n": dynamo.Number(int64(n))},
 		ReturnConsumedCapacity:    types.ReturnConsumedCapacityTotal,
-	}, func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
+	}, dynamo.NoRetry)
 	used := Units{}
 	switch {
 	case err == nil && out.ConsumedCapacity != nil:
@@ -155,19 +156,11 @@ func (p *plain) update(ctx context.Context, n int) updated {
 
 // throttled returns the reasons for which an update was refused; none if it was not.
 func throttled(err error) (reasons []string) {
-	code, list := "", []types.ThrottlingReason(nil)
-	if e, ok := errors.AsType[*types.ProvisionedThroughputExceededException](err); ok {
-		code, list = e.ErrorCode(), e.ThrottlingReasons
-	} else if e, ok := errors.AsType[*types.ThrottlingException](err); ok {
-		code, list = e.ErrorCode(), e.ThrottlingReasons
-	} else if e, ok := errors.AsType[*types.RequestLimitExceeded](err); ok {
-		code, list = e.ErrorCode(), e.ThrottlingReasons
-	}
-	for _, reason := range list {
+	for _, reason := range dynamo.ThrottlingReasons(err) {
 		reasons = append(reasons, aws.ToString(reason.Reason))
 	}
-	if reasons == nil && code != "" {
-		reasons = []string{code + " without a reason"}
+	if fault, ok := errors.AsType[smithy.APIError](err); ok && reasons == nil && dynamo.IsThrottle(err) {
+		reasons = []string{fault.ErrorCode() + " without a reason"}
 	}
 	return reasons
 }

@@ -2,6 +2,7 @@ package prove
 
 import (
 	"fmt"
+	"io"
 	"time"
 )
 
@@ -100,10 +101,17 @@ func (p Plan) Lasting() time.Duration {
 	return time.Duration(len(p.Onset))*p.Rung + p.Rest + p.Burst + 2*(p.Warm+p.Storm+2*p.Settle) + time.Duration(len(p.Keyed))*(p.KeyedFor+p.Settle)
 }
 
-// Describe says what the run does, line by line.
-func (p Plan) Describe() (lines []string) {
-	for _, c := range p.calls() {
-		lines = append(lines, fmt.Sprintf("%8.0f %s", c.count, c.what))
+// Describe says what a run does, how long that takes and what it may cost.
+func (o Options) Describe(out io.Writer) {
+	fmt.Fprintf(out, "hotshard prove, on %s\nIt makes tables and functions whose names begin with %s, and removes them at its end. Up to\n", o.Site.About(), family)
+	for _, c := range o.Plan.calls() {
+		fmt.Fprintf(out, "%8.0f %s\n", c.count, c.what)
 	}
-	return lines
+	lasting := o.Plan.Lasting().Round(time.Second)
+	if _, here := o.Site.(Local); here {
+		fmt.Fprintf(out, "in %v.\nOn AWS that would cost up to $%.2f; here it costs nothing. The ceiling is $%.2f.\n", lasting, o.Plan.Bound(), o.Ceiling)
+		return
+	}
+	fmt.Fprintf(out, "in %v, beside some ten minutes to deploy it, count what was used, and remove it.\n"+
+		"It costs up to $%.2f as far as can be said ahead, and ends at the ceiling of $%.2f, by assumed prices.\n", lasting, o.Plan.Bound(), o.Ceiling)
 }

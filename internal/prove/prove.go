@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/apicall"
 )
 
 // Options say what to do, and where.
@@ -29,7 +31,6 @@ type Options struct {
 	Ceiling float64   // the most that the run may cost, in USD
 	Folder  string    // of the notes of what runs make; it is made
 	Notices io.Writer // progress, a line each; nil is nobody
-	Now     func() time.Time
 }
 
 // Site is where a system can be made: [Local] or [AWS].
@@ -57,7 +58,7 @@ const (
 // running is a system under way.
 type running struct {
 	api    string                                   // the API's URL
-	sign   Sign                                     // its calls; nil is not at all
+	sign   apicall.Sign                             // its calls; nil is not at all
 	db     *dynamodb.Client                         // with the limits of partitions, and without retries
 	billed func(ctx context.Context) (Units, error) // since the run began, or the stage
 	stop   func() error
@@ -72,11 +73,13 @@ const (
 // Run makes a system, experiments, and removes it. The report has what was found until the end,
 // also with an error; only if nothing was begun it is nil.
 func Run(ctx context.Context, o Options) (*Report, error) {
-	o = o.withDefaults()
+	if o.Notices == nil {
+		o.Notices = io.Discard
+	}
 	if bound := o.Plan.Bound(); bound > o.Ceiling {
 		return nil, fmt.Errorf("the run would cost up to $%.2f, and the ceiling is $%.2f: raise it, or choose a shorter run", bound, o.Ceiling)
 	}
-	record, err := newRecord(o.Now())
+	record, err := newRecord(time.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -92,18 +95,8 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	r.report = newReport(o, record)
 	err = r.experiment(ctx)
 	err = errors.Join(err, r.clean(ctx), endSite())
-	r.report.end(o.Now(), r.meter, err)
+	r.report.end(time.Now(), r.meter, err)
 	return r.report, err
-}
-
-func (o Options) withDefaults() Options {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.Notices == nil {
-		o.Notices = io.Discard
-	}
-	return o
 }
 
 // run is one under way.

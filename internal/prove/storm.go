@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/hotshard/hotshard/internal/dynamo"
 )
 
 // Storm is more than a partition takes, on one key.
@@ -86,7 +88,7 @@ func (r *run) storm(ctx context.Context, c *caller, s stormy) error {
 	result.Offered = c.offerKey(ctx, s, key, rate, r.Plan.Storm)
 	stop()
 	watching.Wait()
-	if !wait(ctx, r.Plan.Settle) {
+	if !dynamo.Pause(ctx, r.Plan.Settle) {
 		return ctx.Err()
 	}
 	result.Accepted = result.Before.Accepted + result.Offered.Accepted
@@ -113,7 +115,7 @@ func (c *caller) offerKey(ctx context.Context, s stormy, key string, rate float6
 
 // awaitNamed asks for hot keys until the key is among them.
 func (c *caller) awaitNamed(ctx context.Context, key string, begun time.Time) (after float64, status string) {
-	for wait(ctx, lookEvery) {
+	for dynamo.Pause(ctx, lookEvery) {
 		var answer struct {
 			Keys []struct{ Name, Status string }
 		}
@@ -173,7 +175,7 @@ func (r *run) keyed(ctx context.Context, _ *running, c *caller) error {
 			a, err := c.call(ctx, keyedWrite, http.MethodPost, "/v1/counters", r.record.ID+"-"+counter+"-"+strconv.Itoa(n), incrementOf(counter), nil)
 			became.add(after, a, err)
 		})
-		if !wait(ctx, r.Plan.Settle) {
+		if !dynamo.Pause(ctx, r.Plan.Settle) {
 			return ctx.Err()
 		}
 		result := Keyed{Rate: rate, Offered: became.total()}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/hotshard/hotshard/internal/heat"
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/internal/keyname"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // Bounds of since.

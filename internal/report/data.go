@@ -65,10 +65,7 @@ func (r *Counted) Step() time.Duration { return r.step }
 
 // Add takes the items of a window in.
 func (r *Counted) Add(items []heat.Item) {
-	table := ""
-	if r.settings.Foreign {
-		table = r.settings.Table
-	}
+	table := r.settings.named()
 	items = slices.DeleteFunc(slices.Clone(items), func(it heat.Item) bool { return it.Table != table })
 	if len(items) == 0 {
 		return
@@ -111,11 +108,7 @@ func (s Settings) data() Data {
 }
 
 func (s Settings) newMap(step time.Duration) *heat.Map {
-	o := heat.MapOptions{From: s.From, To: s.To, Step: step, Rows: s.Rows, Index: s.Index}
-	if s.Foreign {
-		o.Table = s.Table
-	}
-	return heat.NewMap(o)
+	return heat.NewMap(heat.MapOptions{From: s.From, To: s.To, Step: step, Rows: s.Rows, Index: s.Index, Table: s.named()})
 }
 
 func (s Settings) matrix(step time.Duration, items []heat.Item) Heat {

@@ -140,6 +140,14 @@ type Settings struct {
 	Rows     int     // of the matrix, at most
 }
 
+// named is the table as heat items name it: hotshard's own has no name there.
+func (s Settings) named() string {
+	if s.Foreign {
+		return s.Table
+	}
+	return ""
+}
+
 func stamp(t time.Time) string { return t.UTC().Format(schema.TimeLayout) }
 
 // share is a rate as a part of a partition's limit, in words.
@@ -157,11 +165,8 @@ func (s Settings) advice(storm *Storm) string {
 		return "no key or prefix stands out: the table as a whole was busy on this partition. Raise its warm throughput before such a time, or pace the writers"
 	}
 	row := heat.Row{
-		Index: storm.Index, Key: storm.Key, WriteUnitsPerSecond: storm.Low, Limit: s.Limit,
+		Table: s.named(), Index: storm.Index, Key: storm.Key, WriteUnitsPerSecond: storm.Low, Limit: s.Limit,
 		Status: s.status(storm.Low),
-	}
-	if s.Foreign {
-		row.Table = s.Table
 	}
 	if _, ok := row.Base(); ok {
 		return "hotshard has write shards for it: see its count and advice by GET /v1/hot-keys"

@@ -171,11 +171,8 @@ func (r *Sampled) items() []heat.Item {
 		}
 		start := r.plan.Begin(i * r.perCol)
 		it := heat.Item{
-			Start: start, Window: each, Base: time.Second, Units: round(c.total), Coverage: covered[i], StreamShard: "sample",
+			Table: r.settings.named(), Start: start, Window: each, Base: time.Second, Units: round(c.total), Coverage: covered[i], StreamShard: "sample",
 			Limit: r.settings.Limit, HotRate: r.settings.HotRate,
-		}
-		if r.settings.Foreign {
-			it.Table = r.settings.Table
 		}
 		for _, key := range c.heaviest()[:min(len(c.cells), heat.MaxKeys)] {
 			at := c.cells[key]

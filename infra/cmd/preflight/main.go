@@ -85,9 +85,5 @@ func calls(ctx context.Context) (*awscall.Client, error) {
 	if _, err := c.Credentials.Retrieve(ctx); err != nil {
 		return nil, fmt.Errorf("there are no AWS credentials: log in, or set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY: %w", err)
 	}
-	client := &awscall.Client{Region: c.Region, Credentials: c.Credentials}
-	if c.BaseEndpoint != nil {
-		client.Endpoint = func(string) string { return *c.BaseEndpoint }
-	}
-	return client, nil
+	return awscall.New(c), nil
 }

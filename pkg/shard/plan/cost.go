@@ -2,16 +2,16 @@ package plan
 
 // Prices are a Region's, in US dollars.
 type Prices struct {
-	Region string
-	AsOf   string // the day of which they are, as 2006-01-02
+	Region string `json:"region"`
+	AsOf   string `json:"as_of,omitempty"` // the day of which they are, as 2006-01-02
 
-	OnDemandWrite float64 // a million write request units
-	OnDemandRead  float64 // a million read request units
+	OnDemandWrite float64 `json:"on_demand_write_million"` // a million write request units
+	OnDemandRead  float64 `json:"on_demand_read_million"`  // a million read request units
 
-	ProvisionedWrite float64 // a write capacity unit, an hour
-	ProvisionedRead  float64 // a read capacity unit, an hour
+	ProvisionedWrite float64 `json:"provisioned_write_hour"` // a write capacity unit, an hour
+	ProvisionedRead  float64 `json:"provisioned_read_hour"`  // a read capacity unit, an hour
 
-	Storage float64 // a GB, a month
+	Storage float64 `json:"storage_gb_month"` // a GB, a month
 }
 
 // DefaultPrices are an assumption to plan with: those of the table class Standard in
@@ -34,7 +34,10 @@ const secondsAMonth = HoursAMonth * 3600
 
 // Cost is what a table costs a month, in the currency of the prices.
 type Cost struct {
-	Write, Read, Storage, Total float64
+	Write   float64 `json:"write"`
+	Read    float64 `json:"read"`
+	Storage float64 `json:"storage"`
+	Total   float64 `json:"total"`
 }
 
 func (p Prices) cost(d Demand, write, read float64) Cost {

@@ -117,9 +117,9 @@ type Plan struct {
 
 // Partitions is how many partitions a table starts with.
 type Partitions struct {
-	Throughput int // ceil(read units / 3,000 + write units / 1,000)
-	Size       int // ceil(GB / 10)
-	Expected   int // the larger of the two; 1 at least
+	Throughput int `json:"throughput"` // ceil(read units / 3,000 + write units / 1,000)
+	Size       int `json:"size"`       // ceil(GB / 10)
+	Expected   int `json:"expected"`   // the larger of the two; 1 at least
 }
 
 // New works out what a demand takes, at these prices. A value that makes no
@@ -157,9 +157,9 @@ func partitions(d Demand) Partitions {
 
 // FanOut is what one read of a sharded key costs.
 type FanOut struct {
-	Queries         int
-	ReadUnits       float64 // eventually consistent
-	StrongReadUnits float64
+	Queries         int     `json:"queries"`
+	ReadUnits       float64 `json:"read_units"` // eventually consistent
+	StrongReadUnits float64 `json:"read_units_strong"`
 }
 
 // readUnitBytes is what one strongly consistent read unit reads; an eventually
