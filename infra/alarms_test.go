@@ -88,7 +88,7 @@ func TestAccountConcurrency(t *testing.T) {
 // TestHotKeysAreNamed: each hot key is a contributor of one alarm.
 func TestHotKeysAreNamed(t *testing.T) {
 	a := alarms(t, with(t, map[string]any{"threshold": "0.5", "partitionWcu": "200", "prefix": "other-"}))["other-hot-keys"]
-	query := object(a.list("Metrics")[0].(map[string]any))
+	query := a.objects("Metrics")[0]
 	want := `SELECT MAX(KeyWriteUnitsPerSecond) FROM SCHEMA(Hotshard, "Key", TableName) WHERE TableName = 'other-items' GROUP BY "Key" ORDER BY MAX() DESC`
 	if query.text("Expression") != want || query.number("Period") != 60 || a.number("Threshold") != 100 {
 		t.Errorf("%v", a)
@@ -107,7 +107,7 @@ func TestOwnMetricsAreSent(t *testing.T) {
 	filters := map[string]bool{}
 	for _, r := range tm.of(t, "AWS::Logs::MetricFilter") {
 		p := r.Properties
-		transformation := object(p.list("MetricTransformations")[0].(map[string]any))
+		transformation := p.objects("MetricTransformations")[0]
 		filters[transformation.text("MetricNamespace")+" "+transformation.text("MetricName")] = true
 		message := regexp.MustCompile(`^\{ \$\.msg = ("[^"]+") \}$`).FindStringSubmatch(p.text("FilterPattern"))
 		if message == nil || !strings.Contains(sent+sources(t, "ingest")+sources(t, "rollup"), message[1]) {

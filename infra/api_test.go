@@ -32,7 +32,7 @@ func TestRoutes(t *testing.T) {
 		if p.text("AuthorizationType") != "AWS_IAM" {
 			t.Errorf("%s: authorization %s", id, p.text("AuthorizationType"))
 		}
-		integration := tm.Resources[strings.TrimSuffix(strings.TrimPrefix(p.text("Target"), "integrations/${"), "}")].Properties
+		integration := tm.at(strings.TrimPrefix(p.text("Target"), "integrations/"))
 		if integration.text("PayloadFormatVersion") != "2.0" {
 			t.Errorf("%s: payload format %s", id, integration.text("PayloadFormatVersion"))
 		}
@@ -164,8 +164,7 @@ func TestNothingIsPublic(t *testing.T) {
 		if slices.Contains([]string{"AWS::Lambda::Url", "AWS::S3::AccessPoint"}, r.Type) || r.Properties.text("Principal") == "*" {
 			t.Errorf("%s is public", id)
 		}
-		for _, s := range r.Properties.object("PolicyDocument").list("Statement") {
-			o := object(s.(map[string]any))
+		for _, o := range r.Properties.object("PolicyDocument").objects("Statement") {
 			if o.text("Effect") == "Allow" && (strings.Contains(o.text("Principal"), "*") || o["Condition"] == nil) {
 				t.Errorf("%s allows %v", id, o)
 			}

@@ -11,15 +11,7 @@ import (
 // assembly is what the CDK's command line is told of the stack, beside the template.
 func assembly(t *testing.T, context map[string]any) (properties object, everything string) {
 	t.Helper()
-	dir, err := dist()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := t.TempDir()
-	app, err := New(context, dir, out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	app, out := newApp(t, context)
 	app.Synth(nil)
 	files, err := filepath.Glob(filepath.Join(out, "*.json"))
 	if err != nil {

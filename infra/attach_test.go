@@ -13,21 +13,19 @@ const sourceStream = "arn:aws:dynamodb:eu-central-1:123456789012:table/orders/st
 
 var attached = map[string]any{"prefix": "hotshard-", "sourceTable": "orders", "sourceStreamArn": sourceStream}
 
-// unnamed is an attached deployment without metrics by key.
-func unnamed() map[string]any {
+// attachedWith is that with one more setting.
+func attachedWith(key string, value any) map[string]any {
 	context := maps.Clone(attached)
-	context["metricKeys"] = "0"
+	context[key] = value
 	return context
 }
 
 // TestSourceKey: a table's own key is used through DynamoDB only.
 func TestSourceKey(t *testing.T) {
 	const key = "arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
-	context := maps.Clone(attached)
-	context["sourceKeyArn"] = key
-	tm := with(t, context)
+	tm := with(t, attachedWith("sourceKeyArn", key))
 	want := statement{"kms:Decrypt", key, `{"StringEquals":{"kms:ViaService":"dynamodb.eu-central-1.amazonaws.com"}}`}
-	if got := statements(t, tm.Resources["HotkeysRole"+suffix(t, tm, "HotkeysRole")]); !slices.Contains(got, want) {
+	if got := rights(t, tm, "hotkeys"); !slices.Contains(got, want) {
 		t.Errorf("hotkeys may %v", got)
 	}
 	if strings.Contains(string(with(t, attached).text), "kms:") {
@@ -49,8 +47,8 @@ func TestAttached(t *testing.T) {
 	if list := tm.of(t, "AWS::Scheduler::Schedule"); len(list) != 1 || list["LayersSchedule"].Properties.object("Target").text("Input") != hotkey.LayersTask {
 		t.Errorf("schedules %v", list)
 	}
-	_, function := tm.named(t, "AWS::Lambda::Function", "FunctionName", "hotshard-hotkeys")
-	variables := function.Properties.object("Environment").object("Variables")
+	_, function := tm.function(t, "hotkeys")
+	variables := function.object("Environment").object("Variables")
 	if variables["HOTSHARD_SOURCE"] != "existing" || variables["HOTSHARD_SOURCE_TABLE"] != "orders" || variables.text("HOTSHARD_HEAT_TABLE") != "hotshard-heat" {
 		t.Errorf("environment %v", variables)
 	}
@@ -59,7 +57,7 @@ func TestAttached(t *testing.T) {
 		t.Errorf("mapping %v", p)
 	}
 	described := false
-	for _, s := range statements(t, tm.Resources["HotkeysRole"+suffix(t, tm, "HotkeysRole")]) {
+	for _, s := range rights(t, tm, "hotkeys") {
 		if s.action == "dynamodb:DescribeTable" && s.resource == "arn:aws:dynamodb:eu-central-1:123456789012:table/orders" {
 			described = true
 			continue
@@ -88,7 +86,7 @@ func TestAttachedAlarms(t *testing.T) {
 	if len(got) != 16 {
 		t.Errorf("alarms %q", sorted(got))
 	}
-	for _, of := range []map[string]object{got, alarms(t, with(t, unnamed()))} {
+	for _, of := range []map[string]object{got, alarms(t, with(t, attachedWith("metricKeys", "0")))} {
 		for name, a := range of {
 			for _, absent := range []string{"/v1/", "maxWriteUnits", "maxRollups", "write shards by now", "shard count grew"} {
 				if strings.Contains(a.text("AlarmDescription"), absent) {

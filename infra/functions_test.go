@@ -12,8 +12,7 @@ import (
 func TestFunctions(t *testing.T) {
 	tm := deployed(t)
 	for _, name := range grants.Functions {
-		id, r := tm.named(t, "AWS::Lambda::Function", "FunctionName", "hotshard-"+name)
-		p := r.Properties
+		id, p := tm.function(t, name)
 		if p.text("Runtime") != "provided.al2023" || p.text("Architectures") != "[arm64]" || p["TracingConfig"] != nil ||
 			p.object("LoggingConfig").text("LogFormat") != "JSON" || p.object("LoggingConfig").text("SystemLogLevel") != "WARN" || p.number("Timeout") < 1 {
 			t.Errorf("%s: %v", name, p)
@@ -50,8 +49,8 @@ func TestFunctions(t *testing.T) {
 func TestDeadlinesFitTogether(t *testing.T) {
 	tm := with(t, map[string]any{"readDeadline": "25s", "writeDeadline": "25s"})
 	for _, name := range []string{grants.Ingest, grants.Query} {
-		_, r := tm.named(t, "AWS::Lambda::Function", "FunctionName", "hotshard-"+name)
-		if timeout := r.Properties.number("Timeout"); timeout <= 25 || timeout > 30 {
+		_, p := tm.function(t, name)
+		if timeout := p.number("Timeout"); timeout <= 25 || timeout > 30 {
 			t.Errorf("%s: %v s", name, timeout)
 		}
 	}
@@ -63,8 +62,8 @@ func TestEnvironmentIsWhatFunctionsRead(t *testing.T) {
 	tm := deployed(t)
 	read := config.Variables()
 	for _, name := range grants.Functions {
-		_, r := tm.named(t, "AWS::Lambda::Function", "FunctionName", "hotshard-"+name)
-		given := slices.DeleteFunc(sorted(r.Properties.object("Environment").object("Variables")), func(v string) bool { return v == "GOMEMLIMIT" }) // Go reads it
+		_, p := tm.function(t, name)
+		given := slices.DeleteFunc(sorted(p.object("Environment").object("Variables")), func(v string) bool { return v == "GOMEMLIMIT" }) // Go reads it
 		if !slices.Equal(given, read[name]) || len(given) < 3 {
 			t.Errorf("%s is given %q, and reads %q", name, given, read[name])
 		}
@@ -78,8 +77,8 @@ func TestConcurrencyIsASetting(t *testing.T) {
 	want := map[string]float64{grants.Ingest: 7, grants.Query: 8, grants.Hotkeys: 9, grants.Aggregator: 10}
 	tm := with(t, map[string]any{"ingestConcurrency": "7", "queryConcurrency": 8.0, "hotkeysConcurrency": "9", "aggregatorConcurrency": "10", "logRetention": "7"})
 	for name, n := range want {
-		_, r := tm.named(t, "AWS::Lambda::Function", "FunctionName", "hotshard-"+name)
-		if got := r.Properties.number("ReservedConcurrentExecutions"); got != n {
+		_, p := tm.function(t, name)
+		if got := p.number("ReservedConcurrentExecutions"); got != n {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -107,17 +106,15 @@ func TestMemoryAndTracingAreSettings(t *testing.T) {
 	want := map[string]string{grants.Ingest: "128 115MiB", grants.Query: "256 230MiB", grants.Hotkeys: "2048 1843MiB", grants.Aggregator: "10240 9216MiB"}
 	tm := with(t, map[string]any{"ingestMemory": 128.0, "queryMemory": "256", "hotkeysMemory": "2048", "aggregatorMemory": "10240", "tracing": true})
 	for name, want := range want {
-		_, r := tm.named(t, "AWS::Lambda::Function", "FunctionName", "hotshard-"+name)
-		p := r.Properties
+		_, p := tm.function(t, name)
 		if got := p.text("MemorySize") + " " + p.object("Environment").object("Variables").text("GOMEMLIMIT"); got != want {
 			t.Errorf("%s has %s, want %s", name, got, want)
 		}
 		if p.object("TracingConfig").text("Mode") != "Active" {
 			t.Errorf("%s is not traced", name)
 		}
-		role := tm.Resources[strings.TrimSuffix(strings.TrimPrefix(p.text("Role"), "${"), ".Arn}")]
 		for _, action := range []string{"xray:PutTraceSegments", "xray:PutTelemetryRecords"} {
-			if !slices.Contains(statements(t, role), statement{action, "*", "<nil>"}) {
+			if !slices.Contains(rights(t, tm, name), statement{action, "*", "<nil>"}) {
 				t.Errorf("%s may not call %s", name, action)
 			}
 		}
@@ -130,15 +127,21 @@ func TestMemoryAndTracingAreSettings(t *testing.T) {
 // statement is one action on one resource.
 type statement struct{ action, resource, condition string }
 
-// statements are those of a role: all that it may do.
-func statements(t *testing.T, r resource) (list []statement) {
+// rights are all that a function may do.
+func rights(t *testing.T, tm *template, function string) []statement {
 	t.Helper()
-	if r.Properties["ManagedPolicyArns"] != nil {
-		t.Errorf("managed policies %v", r.Properties["ManagedPolicyArns"])
+	_, p := tm.function(t, function)
+	return statements(t, tm.at(p.text("Role")))
+}
+
+// statements are those of a role: all that it may do.
+func statements(t *testing.T, role object) (list []statement) {
+	t.Helper()
+	if role["ManagedPolicyArns"] != nil {
+		t.Errorf("managed policies %v", role["ManagedPolicyArns"])
 	}
-	for _, policy := range r.Properties.list("Policies") {
-		for _, s := range object(policy.(map[string]any)).object("PolicyDocument").list("Statement") {
-			o := object(s.(map[string]any))
+	for _, policy := range role.objects("Policies") {
+		for _, o := range policy.object("PolicyDocument").objects("Statement") {
 			if o.text("Effect") != "Allow" || o["NotAction"] != nil || o["NotResource"] != nil {
 				t.Errorf("statement %v", o)
 			}
@@ -172,7 +175,7 @@ func TestNoWildcards(t *testing.T) {
 		}
 	}
 	for id, role := range tm.of(t, "AWS::IAM::Role") {
-		for _, s := range statements(t, role) {
+		for _, s := range statements(t, role.Properties) {
 			condition, free := unscoped[s.action]
 			switch {
 			case strings.Contains(s.action, "*"):
@@ -203,8 +206,8 @@ func TestRolesAreTheGrants(t *testing.T) {
 	bucket, _ := tm.named(t, "AWS::S3::Bucket", "BucketName", "<nil>")
 	seen := map[string]bool{}
 	for _, name := range grants.Functions {
-		_, function := tm.named(t, "AWS::Lambda::Function", "FunctionName", "hotshard-"+name)
-		role := strings.TrimSuffix(strings.TrimPrefix(function.Properties.text("Role"), "${"), ".Arn}")
+		_, function := tm.function(t, name)
+		role := function.text("Role")
 		if seen[role] {
 			t.Errorf("%s has the role of another", name)
 		}
@@ -217,7 +220,7 @@ func TestRolesAreTheGrants(t *testing.T) {
 			}
 		}
 		add("${"+logs+".Arn}", "logs:CreateLogStream", "logs:PutLogEvents")
-		for _, g := range grants.Of(name) {
+		for _, g := range grants.Of[name] {
 			if g.Table == grants.Source {
 				continue // only where it is attached: see TestAttached
 			}
@@ -234,7 +237,7 @@ func TestRolesAreTheGrants(t *testing.T) {
 			add("${"+bucket+".Arn}/*", "s3:PutObject")
 			add("${"+bucket+".Arn}", "s3:ListBucket")
 		}
-		for _, s := range statements(t, tm.Resources[role]) {
+		for _, s := range statements(t, tm.at(role)) {
 			got = append(got, s.action+" "+s.resource)
 		}
 		slices.Sort(want)
@@ -249,26 +252,14 @@ func TestRolesAreTheGrants(t *testing.T) {
 func TestSeparation(t *testing.T) {
 	tm := deployed(t)
 	rollups := table(t, tm, "rollups")
-	for _, s := range statements(t, tm.Resources["QueryRole"+suffix(t, tm, "QueryRole")]) {
+	for _, s := range rights(t, tm, grants.Query) {
 		if service, action, _ := strings.Cut(s.action, ":"); service == "dynamodb" && !slices.Contains([]string{"BatchGetItem", "GetItem", "Query", "Scan"}, action) {
 			t.Errorf("query may %v", s)
 		}
 	}
-	for _, s := range statements(t, tm.Resources["IngestRole"+suffix(t, tm, "IngestRole")]) {
+	for _, s := range rights(t, tm, grants.Ingest) {
 		if strings.Contains(s.resource, rollups) {
 			t.Errorf("ingest may %v", s)
 		}
 	}
-}
-
-// suffix is what the CDK puts behind a construct's name.
-func suffix(t *testing.T, tm *template, name string) string {
-	t.Helper()
-	for id := range tm.Resources {
-		if rest, ok := strings.CutPrefix(id, name); ok && len(rest) == 8 {
-			return rest
-		}
-	}
-	t.Fatalf("there is no %s", name)
-	return ""
 }

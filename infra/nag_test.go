@@ -41,15 +41,7 @@ type finding struct{ RuleID, ResourceID, Compliance, RuleLevel, RuleInfo string 
 // nag returns what two of cdk-nag's packs find.
 func nag(t *testing.T) (list []finding) {
 	t.Helper()
-	dir, err := dist()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := t.TempDir()
-	app, err := New(nil, dir, out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	app, out := newApp(t, nil)
 	formats := []cdknag.NagReportFormat{cdknag.NagReportFormat_JSON}
 	props := &cdknag.NagPackProps{Verbose: jsii.Bool(true), Reports: jsii.Bool(true), ReportFormats: &formats}
 	awscdk.Aspects_Of(app).Add(cdknag.NewAwsSolutionsChecks(props), nil)

@@ -29,8 +29,7 @@ func TestLateData(t *testing.T) {
 func periodOf(t *testing.T, a object) float64 {
 	t.Helper()
 	period := a.number("Period")
-	for _, m := range a.list("Metrics") {
-		o := object(m.(map[string]any))
+	for _, o := range a.objects("Metrics") {
 		of := o.number("Period") + o.object("MetricStat").number("Period")
 		if period != 0 && of != 0 && of != period {
 			t.Errorf("periods of %v and %v s in %v", period, of, a)

@@ -19,12 +19,11 @@ func policies(t *testing.T) map[string][]string {
 	}
 	allowed := map[string][]string{}
 	for _, block := range regexp.MustCompile("(?s)```json\n(\\{\"Version.*?)```").FindAllStringSubmatch(string(content), -1) {
-		var policy struct{ Version, Statement any }
-		if err := json.Unmarshal([]byte(block[1]), &policy); err != nil || policy.Version != "2012-10-17" {
+		var policy object
+		if err := json.Unmarshal([]byte(block[1]), &policy); err != nil || policy.text("Version") != "2012-10-17" {
 			t.Fatalf("%v of %s", err, block[1])
 		}
-		for _, s := range policy.Statement.([]any) {
-			statement := object(s.(map[string]any))
+		for _, statement := range policy.objects("Statement") {
 			for _, action := range oneOrMore(statement["Action"]) {
 				for _, resource := range oneOrMore(statement["Resource"]) {
 					allowed[statement.text("Sid")] = append(allowed[statement.text("Sid")], action.(string)+" "+resource.(string))

@@ -13,7 +13,7 @@ func TestAliases(t *testing.T) {
 	tm := deployed(t)
 	for _, function := range grants.Functions {
 		alias := tm.Resources[live(t, tm, function)]
-		version := tm.Resources[strings.TrimSuffix(strings.TrimPrefix(alias.Properties.text("FunctionVersion"), "${"), ".Version}")]
+		version := tm.Resources[unref(alias.Properties.text("FunctionVersion"))]
 		if alias.Properties.text("Name") != "live" || version.Type != "AWS::Lambda::Version" || version.Properties.text("FunctionName") != alias.Properties.text("FunctionName") || alias.UpdatePolicy != nil {
 			t.Errorf("%s: %v of %v", function, alias, version)
 		}
@@ -37,15 +37,14 @@ func TestCanary(t *testing.T) {
 				}
 				continue
 			}
-			p := tm.Resources[unref(update.text("DeploymentGroupName"))].Properties
+			p := tm.at(update.text("DeploymentGroupName"))
 			group := text(map[string]any(p))
 			if p.text("DeploymentGroupName") != "hotshard-"+function || p.text("DeploymentConfigName") != want || !strings.Contains(group, "DEPLOYMENT_STOP_ON_ALARM") {
 				t.Errorf("%s: %v", function, p)
 			}
-			alarms := p.object("AlarmConfiguration").list("Alarms")
 			var names []string
-			for _, a := range alarms {
-				names = append(names, tm.Resources[unref(object(a.(map[string]any)).text("Name"))].Properties.text("AlarmName"))
+			for _, a := range p.object("AlarmConfiguration").objects("Alarms") {
+				names = append(names, tm.at(a.text("Name")).text("AlarmName"))
 			}
 			if got := strings.Join(names, " "); got != "hotshard-"+function+"-errors hotshard-api-errors" || p.object("AlarmConfiguration")["Enabled"] != true {
 				t.Errorf("%s goes back on %s", function, got)

@@ -18,18 +18,15 @@ func mapping(t *testing.T, tm *template, function string) object {
 // live is a function's alias, which everything calls.
 func live(t *testing.T, tm *template, function string) string {
 	t.Helper()
-	id, _ := tm.named(t, "AWS::Lambda::Function", "FunctionName", "hotshard-"+function)
+	id, _ := tm.function(t, function)
 	alias, _ := tm.named(t, "AWS::Lambda::Alias", "FunctionName", "${"+id+"}")
 	return alias
 }
 
 // behind is the function of an alias.
 func behind(tm *template, alias string) string {
-	function := tm.Resources[unref(alias)].Properties.text("FunctionName")
-	return strings.TrimPrefix(tm.Resources[unref(function)].Properties.text("FunctionName"), "hotshard-")
+	return strings.TrimPrefix(tm.at(tm.at(alias).text("FunctionName")).text("FunctionName"), "hotshard-")
 }
-
-func unref(text string) string { return strings.TrimSuffix(strings.TrimPrefix(text, "${"), "}") }
 
 // TestTwoReaders: a stream shard takes two readers; both count in tumbling windows,
 // and neither repeats anything for ever.
@@ -65,7 +62,7 @@ func TestTwoReaders(t *testing.T) {
 // sessions, nor that an event was deleted.
 func TestFilter(t *testing.T) {
 	var passes []func(name, key string) bool
-	for _, f := range mapping(t, deployed(t), grants.Aggregator).object("FilterCriteria").list("Filters") {
+	for _, f := range mapping(t, deployed(t), grants.Aggregator).object("FilterCriteria").objects("Filters") {
 		var pattern struct {
 			EventName []string
 			DynamoDB  struct {
@@ -74,7 +71,7 @@ func TestFilter(t *testing.T) {
 				}
 			}
 		}
-		text := object(f.(map[string]any)).text("Pattern")
+		text := f.text("Pattern")
 		if err := json.Unmarshal([]byte(text), &pattern); err != nil || len(text) > 4096 {
 			t.Fatalf("%s: %v", text, err)
 		}
@@ -109,7 +106,7 @@ func TestStreamSettings(t *testing.T) {
 		}
 	}
 	_, bucket := tm.named(t, "AWS::S3::Bucket", "BucketName", "<nil>")
-	rule := object(bucket.Properties.object("LifecycleConfiguration").list("Rules")[0].(map[string]any))
+	rule := bucket.Properties.object("LifecycleConfiguration").objects("Rules")[0]
 	if rule.number("ExpirationInDays") != 90 || rule.text("Status") != "Enabled" {
 		t.Errorf("bucket: %v", rule)
 	}
@@ -155,8 +152,7 @@ func TestSchedules(t *testing.T) {
 		for _, r := range schedules {
 			target := r.Properties.object("Target")
 			function := target.text("Arn")
-			role := strings.TrimSuffix(strings.TrimPrefix(target.text("RoleArn"), "${"), ".Arn}")
-			if got := statements(t, tm.Resources[role]); len(got) != 1 || got[0] != (statement{"lambda:InvokeFunction", function, "<nil>"}) {
+			if got := statements(t, tm.at(target.text("RoleArn"))); len(got) != 1 || got[0] != (statement{"lambda:InvokeFunction", function, "<nil>"}) {
 				t.Errorf("the role may %v", got)
 			}
 			got := behind(tm, function) + " " + target.text("Input") + " " + r.Properties.text("ScheduleExpression")

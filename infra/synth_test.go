@@ -8,8 +8,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
 
 	"github.com/hotshard/hotshard/infra/grants"
 )
@@ -34,6 +35,12 @@ type object map[string]any
 func (o object) object(name string) object { m, _ := o[name].(map[string]any); return m }
 func (o object) list(name string) []any    { l, _ := o[name].([]any); return l }
 func (o object) text(name string) string   { return text(o[name]) }
+func (o object) objects(name string) (list []object) {
+	for _, one := range o.list(name) {
+		list = append(list, one.(map[string]any))
+	}
+	return list
+}
 func (o object) number(name string) float64 {
 	n, _ := o[name].(float64)
 	return n
@@ -85,75 +92,82 @@ func (tm *template) named(t *testing.T, kind, property, value string) (id string
 	return "", r
 }
 
-// dist is a folder like that of the built functions: what is in them does not matter.
-var dist = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "hotshard-dist-")
-	for _, f := range grants.Functions {
-		if err == nil {
-			err = os.Mkdir(filepath.Join(dir, f), 0o755)
-		}
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, f, "bootstrap"), []byte(f), 0o755)
-		}
-	}
-	return dir, err
-})
+// function returns a function's id and properties.
+func (tm *template) function(t *testing.T, name string) (id string, properties object) {
+	t.Helper()
+	id, r := tm.named(t, "AWS::Lambda::Function", "FunctionName", "hotshard-"+name)
+	return id, r.Properties
+}
+
+// at returns the properties of the resource that a reference means, to itself or to an attribute.
+func (tm *template) at(reference string) object { return tm.Resources[unref(reference)].Properties }
+
+func unref(text string) string {
+	id, _, _ := strings.Cut(strings.Trim(text, "${}"), ".")
+	return id
+}
 
 func TestMain(m *testing.M) {
 	os.Setenv("CDK_VALIDATION", "false") // one test does that
-	code := m.Run()
-	if dir, err := dist(); err == nil {
-		os.RemoveAll(dir)
-	}
-	os.Exit(code)
+	m.Run()
 }
 
-// synth makes a template; the CDK's runtime takes one at a time.
-func synth(context map[string]any) (*template, error) {
-	dir, err := dist()
+// newApp makes the app, and the folder that it will be synthesized to. What is in the functions'
+// files does not matter.
+func newApp(t *testing.T, context map[string]any) (app awscdk.App, out string) {
+	t.Helper()
+	dist, out := t.TempDir(), t.TempDir()
+	for _, f := range grants.Functions {
+		err := os.Mkdir(filepath.Join(dist, f), 0o755)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dist, f, "bootstrap"), []byte(f), 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	app, err := New(context, dist, out)
 	if err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
-	out, err := os.MkdirTemp(dir, "out-")
-	if err != nil {
-		return nil, err
-	}
-	app, err := New(context, dir, out)
-	if err != nil {
-		return nil, err
-	}
-	app.Synth(nil)
-	files, err := filepath.Glob(filepath.Join(out, "*.template.json"))
-	if err != nil || len(files) != 1 {
-		return nil, fmt.Errorf("templates %q, %v", files, err)
-	}
-	tm := &template{}
-	if tm.text, err = os.ReadFile(files[0]); err != nil {
-		return nil, err
-	}
-	return tm, json.Unmarshal(tm.text, tm)
+	return app, out
 }
 
-var whole = sync.OnceValues(func() (*template, error) { return synth(nil) })
+var made = map[string]*template{} // by context
+
+// with is the template with a context. The CDK's runtime makes one at a time.
+func with(t *testing.T, context map[string]any) *template {
+	t.Helper()
+	key := fmt.Sprint(context)
+	if made[key] == nil {
+		app, out := newApp(t, context)
+		app.Synth(nil)
+		files, err := filepath.Glob(filepath.Join(out, "*.template.json"))
+		if err != nil || len(files) != 1 {
+			t.Fatalf("templates %q, %v", files, err)
+		}
+		made[key] = readTemplate(t, files[0])
+	}
+	return made[key]
+}
+
+func readTemplate(t *testing.T, file string) *template {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	tm := &template{text: content}
+	if err == nil {
+		err = json.Unmarshal(content, tm)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tm
+}
 
 // deployed is the template without any context.
 func deployed(t *testing.T) *template {
 	t.Helper()
-	tm, err := whole()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tm
-}
-
-// with is the template with a context.
-func with(t *testing.T, context map[string]any) *template {
-	t.Helper()
-	tm, err := synth(context)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tm
+	return with(t, nil)
 }
 
 func sorted[K ~string, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

@@ -32,7 +32,7 @@ func TestTablesAreThoseOfTheSchema(t *testing.T) {
 			t.Errorf("%s: stream %s", table.Name, got)
 		}
 		for n, index := range table.Indexes {
-			got := object(p.list("GlobalSecondaryIndexes")[n].(map[string]any))
+			got := p.objects("GlobalSecondaryIndexes")[n]
 			projection, want, include := got.object("Projection"), "ALL", "<nil>"
 			if index.Include != nil {
 				want, include = "INCLUDE", fmt.Sprint(index.Include)
@@ -51,14 +51,13 @@ func TestTablesAreThoseOfTheSchema(t *testing.T) {
 // keys are the names of a table's or index's keys.
 func keys(p object) string {
 	var names [2]string
-	for _, key := range p.list("KeySchema") {
-		k := object(key.(map[string]any))
+	for _, k := range p.objects("KeySchema") {
 		names[slices.Index([]string{"HASH", "RANGE"}, k.text("KeyType"))] = k.text("AttributeName")
 	}
 	return strings.Join(names[:], " ")
 }
 
-func replica(p object) object { return p.list("Replicas")[0].(map[string]any) }
+func replica(p object) object { return p.objects("Replicas")[0] }
 
 func TestTablesAreKept(t *testing.T) {
 	tm := deployed(t)
@@ -98,18 +97,14 @@ func TestTablesAsTold(t *testing.T) {
 			replica(p).object("PointInTimeRecoverySpecification")["PointInTimeRecoveryEnabled"] != false {
 			t.Errorf("%s: %s %v", name, r.DeletionPolicy, p)
 		}
-		watched := []object{replica(p)}
-		for _, index := range replica(p).list("GlobalSecondaryIndexes") {
-			watched = append(watched, index.(map[string]any))
-		}
-		for _, of := range watched {
+		for _, of := range append(replica(p).objects("GlobalSecondaryIndexes"), replica(p)) {
 			if insights := of.object("ContributorInsightsSpecification"); insights["Enabled"] != true || insights.text("Mode") != "THROTTLED_KEYS" {
 				t.Errorf("%s: contributor insights %v", name, of)
 			}
 		}
 	}
 	_, r := tm.named(t, "AWS::DynamoDB::GlobalTable", "TableName", "other-items")
-	for _, part := range []object{r.Properties, r.Properties.list("GlobalSecondaryIndexes")[0].(map[string]any)} {
+	for _, part := range []object{r.Properties, r.Properties.objects("GlobalSecondaryIndexes")[0]} {
 		if w := part.object("WarmThroughput"); w.number("ReadUnitsPerSecond") != 30000 || w.number("WriteUnitsPerSecond") != 10000 {
 			t.Errorf("warm throughput %v", w)
 		}
@@ -154,8 +149,8 @@ func TestProvisioned(t *testing.T) {
 			t.Errorf("%s: %s, reads %v, writes %v", id, p.text("BillingMode"), reads, writes)
 		}
 		for n := range p.list("GlobalSecondaryIndexes") {
-			reads := object(replica(p).list("GlobalSecondaryIndexes")[n].(map[string]any)).object("ReadProvisionedThroughputSettings").object("ReadCapacityAutoScalingSettings")
-			writes := object(p.list("GlobalSecondaryIndexes")[n].(map[string]any)).object("WriteProvisionedThroughputSettings").object("WriteCapacityAutoScalingSettings")
+			reads := replica(p).objects("GlobalSecondaryIndexes")[n].object("ReadProvisionedThroughputSettings").object("ReadCapacityAutoScalingSettings")
+			writes := p.objects("GlobalSecondaryIndexes")[n].object("WriteProvisionedThroughputSettings").object("WriteCapacityAutoScalingSettings")
 			if scaling(reads) != want[0] || scaling(writes) != want[1] {
 				t.Errorf("%s, index %d: reads %v, writes %v", id, n, reads, writes)
 			}

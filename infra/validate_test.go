@@ -4,7 +4,6 @@ package infra
 
 import (
 	"encoding/json"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,10 +26,8 @@ func synthCommand(t *testing.T) string {
 // capacity that takes over bit by bit.
 func TestExtraValidation(t *testing.T) {
 	command := synthCommand(t)
-	watching := maps.Clone(attached)
-	watching["sourceKeyArn"] = "arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
 	for name, context := range map[string]map[string]any{
-		"attached": watching,
+		"attached": attachedWith("sourceKeyArn", "arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"),
 		"jwt": {"auth": "jwt", "jwtIssuer": "https://issuer.example.com", "jwtAudience": []any{"one", "two"}, "jwtScopes": "read,write", "jwtAdminScopes": "ops",
 			"removal": "destroy", "deletionProtection": false, "tracing": true, "accessLog": "off", "corsOrigins": "https://app.example.com"},
 		"provisioned": {"billing": "provisioned", "minReadUnits": 1, "maxReadUnits": 40_000, "minWriteUnits": 1, "maxWriteUnits": 40_000,
@@ -79,13 +76,7 @@ func TestExtraPrecedence(t *testing.T) {
 	if said, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, said)
 	}
-	tm := &template{}
-	if tm.text, err = os.ReadFile(filepath.Join(out, "hotshard.template.json")); err == nil {
-		err = json.Unmarshal(tm.text, tm)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	tm := readTemplate(t, filepath.Join(out, "hotshard.template.json"))
 	_, stage := tm.named(t, "AWS::ApiGatewayV2::Stage", "StageName", "$default")
 	_, group := tm.named(t, "AWS::Logs::LogGroup", "LogGroupName", "/aws/lambda/hotshard-ingest")
 	_, items := tm.named(t, "AWS::DynamoDB::GlobalTable", "TableName", "hotshard-items")

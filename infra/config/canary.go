@@ -1,10 +1,5 @@
 package config
 
-import (
-	"maps"
-	"slices"
-)
-
 // canaries are CodeDeploy's own ways to move calls to a new version, from
 // https://docs.aws.amazon.com/codedeploy/latest/userguide/deployment-configurations.html
 var canaries = map[string]string{
@@ -21,7 +16,3 @@ var canaries = map[string]string{
 
 // Rollout is CodeDeploy's name of the way that Canary asks for, "" for none.
 func (c *Config) Rollout() string { return canaries[c.Canary] }
-
-func (c *Config) checkCanary(f *faults) {
-	f.oneOf("canary", c.Canary, slices.Sorted(maps.Keys(canaries))...)
-}

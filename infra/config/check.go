@@ -3,8 +3,10 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/mail"
 	"net/url"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,10 +26,6 @@ func (f *faults) check(ok bool, key string, value any, want string) {
 
 func (f *faults) add(format string, args ...any) { *f = append(*f, fmt.Errorf(format, args...)) }
 
-func (f *faults) between(key string, value, low, high int) {
-	f.check(value >= low && value <= high, key, value, fmt.Sprintf("%d to %d", low, high))
-}
-
 func (f *faults) oneOf(key, value string, allowed ...string) {
 	f.check(slices.Contains(allowed, value), key, fmt.Sprintf("%q", value), strings.Join(allowed, " or "))
 }
@@ -41,16 +39,32 @@ func (f *faults) seconds(key string, value, low, high time.Duration) {
 // each other.
 func (c *Config) check() error {
 	var f faults
-	c.checkNames(&f)
-	c.checkAuth(&f)
-	c.checkTables(&f)
-	c.checkFunctions(&f)
-	c.checkMemory(&f)
-	c.checkCanary(&f)
-	c.checkStream(&f)
-	c.checkAlarms(&f)
-	c.checkSource(&f)
+	checkTags(&c.Stack, &f)
+	checkNames(&c.Stack, &f)
+	checkAuth(&c.Stack, &f)
+	checkTables(c, &f)
+	checkFunctions(c, &f)
+	checkStream(c, &f)
+	checkAlarms(c, &f)
+	checkSource(c, &f)
 	return errors.Join(f...)
+}
+
+// checkTags checks what the fields' tags say.
+func checkTags(s *Stack, f *faults) {
+	for field, value := range reflect.ValueOf(s).Elem().Fields() {
+		key := field.Tag.Get("env")
+		if allowed, ok := field.Tag.Lookup("oneOf"); ok {
+			f.oneOf(key, value.String(), strings.Split(allowed, " or ")...)
+		}
+		if span, ok := field.Tag.Lookup("between"); ok {
+			var low, high int64
+			if _, err := fmt.Sscanf(span, "%d to %d", &low, &high); err != nil {
+				panic(err) // the tag is wrong
+			}
+			f.check(value.Int() >= low && value.Int() <= high, key, value, span)
+		}
+	}
 }
 
 // tag is the form of one. AWS allows 50 a resource, of which some are left to it and others.
@@ -60,7 +74,7 @@ const mostTags = 40
 
 var prefixForm = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9-]{0,30}-$`)
 
-func (c *Config) checkNames(f *faults) {
+func checkNames(c *Stack, f *faults) {
 	f.check(prefixForm.MatchString(c.Prefix), "prefix", fmt.Sprintf("%q", c.Prefix),
 		"a letter, then letters, digits and hyphens, a hyphen at its end, up to 32 characters")
 	f.check(len(c.Tags) <= mostTags, "tags", len(c.Tags), fmt.Sprintf("up to %d", mostTags))
@@ -75,21 +89,18 @@ func (c *Config) checkNames(f *faults) {
 	}
 }
 
-func (c *Config) checkAuth(f *faults) {
-	f.oneOf("auth", c.Auth, "iam", "jwt")
+func checkAuth(c *Stack, f *faults) {
 	issuer, err := url.Parse(c.JWTIssuer)
 	if c.Auth == "jwt" {
 		f.check(err == nil && issuer.Scheme == "https" && issuer.Host != "", "jwtIssuer", fmt.Sprintf("%q", c.JWTIssuer), "an https URL, as auth is jwt")
 		f.check(len(c.JWTAudience) > 0, "jwtAudience", "empty", "at least one audience, as auth is jwt")
-		c.checkScopes(f)
+		checkScopes(c, f)
 	} else if c.JWTIssuer != "" || len(c.JWTAudience)+len(c.JWTScopes)+len(c.JWTAdminScopes) > 0 {
 		f.add("jwtIssuer, jwtAudience, jwtScopes and jwtAdminScopes are for auth=jwt, and auth is %q", c.Auth)
 	}
 	for _, o := range c.CORSOrigins {
 		f.check(origin.MatchString(o), "corsOrigins", fmt.Sprintf("%q", o), "origins such as https://app.example.com with commas between them; http:// for localhost only")
 	}
-	f.between("apiRate", c.APIRate, 1, 100_000)
-	f.between("apiBurst", c.APIBurst, 1, 100_000)
 }
 
 // origin is a page's: scheme, host and perhaps a port.
@@ -98,7 +109,7 @@ var origin = regexp.MustCompile(`^(https://[a-zA-Z0-9.-]+|http://localhost)(:\d{
 // scope is OAuth's form of one (RFC 6749, section 3.3), in API Gateway's length.
 var scope = regexp.MustCompile(`^[!#-\[\]-~]{1,64}$`)
 
-func (c *Config) checkScopes(f *faults) {
+func checkScopes(c *Stack, f *faults) {
 	for key, list := range map[string][]string{"jwtScopes": c.JWTScopes, "jwtAdminScopes": c.JWTAdminScopes} {
 		for _, s := range list {
 			f.check(scope.MatchString(s), key, fmt.Sprintf("%q", s), "scopes of 1 to 64 characters without blanks, quotes and backslashes, with commas between them")
@@ -115,39 +126,21 @@ func (c *Config) checkScopes(f *faults) {
 // https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutRetentionPolicy.html
 var logDays = []int{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653}
 
-func (c *Config) checkFunctions(f *faults) {
-	c.checkConcurrency(f)
-	f.check(slices.Contains(logDays, c.LogRetention), "logRetention", c.LogRetention, fmt.Sprintf("one of %v days", logDays))
-	f.between("failureRetention", c.FailureRetention, 1, 3650)
-	f.oneOf("accessLog", c.AccessLog, "all", "off")
-}
-
-func (c *Config) checkMemory(f *faults) {
-	f.between("ingestMemory", c.IngestMemory, leastMemory, mostMemory)
-	f.between("queryMemory", c.QueryMemory, leastMemory, mostMemory)
-	f.between("hotkeysMemory", c.HotkeysMemory, leastMemory, mostMemory)
-	f.between("aggregatorMemory", c.AggregatorMemory, leastMemory, mostMemory)
-}
-
-// Lambda's bounds of memory, in MB, from
-// https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html
-const leastMemory, mostMemory = 128, 10_240
-
-// leftUnreserved is what Lambda wants to be left of an account's concurrency that no function
+// LeftUnreserved is what Lambda wants to be left of an account's concurrency that no function
 // has reserved, from
 // https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html
-const leftUnreserved = 100
+const LeftUnreserved = 100
 
-func (c *Config) checkConcurrency(f *faults) {
-	f.between("ingestConcurrency", c.IngestConcurrency, 0, 10_000)
-	f.between("queryConcurrency", c.QueryConcurrency, 0, 10_000)
-	f.between("hotkeysConcurrency", c.HotkeysConcurrency, 0, 10_000)
-	f.between("aggregatorConcurrency", c.AggregatorConcurrency, 0, 10_000)
-	f.between("accountConcurrency", c.AccountConcurrency, 10, 1_000_000)
-	reserved := c.IngestConcurrency + c.QueryConcurrency + c.HotkeysConcurrency + c.AggregatorConcurrency
-	if !c.Attached() && reserved > 0 && reserved > c.AccountConcurrency-leftUnreserved {
+func checkFunctions(c *Config, f *faults) {
+	f.oneOf("canary", c.Canary, slices.Sorted(maps.Keys(canaries))...)
+	f.check(slices.Contains(logDays, c.LogRetention), "logRetention", c.LogRetention, fmt.Sprintf("one of %v days", logDays))
+	reserved := 0
+	for _, n := range c.Reserved() {
+		reserved += n
+	}
+	if !c.Attached() && reserved > 0 && reserved > c.AccountConcurrency-LeftUnreserved {
 		f.add("accountConcurrency is %d, and ingest, query, hotkeys and aggregator reserve %d of it: Lambda wants %d to be left; "+
-			"set hotkeysConcurrency=0 and aggregatorConcurrency=0, and ask for a higher quota", c.AccountConcurrency, reserved, leftUnreserved)
+			"set hotkeysConcurrency=0 and aggregatorConcurrency=0, and ask for a higher quota", c.AccountConcurrency, reserved, LeftUnreserved)
 	}
 }
 
@@ -165,14 +158,12 @@ const longestRecordAge = 23 * time.Hour
 
 // Limits of event source mappings, from
 // https://docs.aws.amazon.com/lambda/latest/api/API_CreateEventSourceMapping.html
-func (c *Config) checkStream(f *faults) {
+func checkStream(c *Config, f *faults) {
 	f.check(c.Hotkeys.Window <= longestWindow, "window", c.Hotkeys.Window, "1s to 1m: alarms look at minutes, and a window's metrics are of its start")
-	f.between("batchSize", c.BatchSize, 1, 10_000)
 	f.seconds("batchingWindow", c.BatchingWindow, 0, 5*time.Minute)
 	if c.BatchingWindow > c.Hotkeys.Window {
 		f.add("batchingWindow is %v and window %v: a batch must not wait for longer than a window", c.BatchingWindow, c.Hotkeys.Window)
 	}
-	f.between("retries", c.Retries, 0, 10_000)
 	f.check(c.RecordAge >= time.Minute && c.RecordAge <= longestRecordAge && c.RecordAge%time.Second == 0, "recordAge", c.RecordAge,
 		"whole seconds, 1m to 23h: a stream keeps records for 24h, and what expires there is lost without an alarm and without a copy in the failure bucket")
 	f.check(c.Parallelization == 1, "parallelization", c.Parallelization, "1: Lambda gives no tumbling windows to parallel deliveries")
@@ -183,7 +174,7 @@ func (c *Config) checkStream(f *faults) {
 // is as long ago does not change any more, which shrinking rests on.
 func (c *Config) DetectorAge() time.Duration { return min(c.RecordAge, hotkey.RecordAge) }
 
-func (c *Config) checkAlarms(f *faults) {
+func checkAlarms(c *Config, f *faults) {
 	f.seconds("maxIteratorAge", c.MaxIteratorAge, time.Minute, 24*time.Hour)
 	f.check(c.MaxIteratorAge > c.BatchingWindow, "maxIteratorAge", c.MaxIteratorAge, "more than batchingWindow")
 	if c.MaxIteratorAge >= c.DetectorAge() {
@@ -219,7 +210,7 @@ func notAttached() []string {
 	return list
 }
 
-func (c *Config) checkSource(f *faults) {
+func checkSource(c *Config, f *faults) {
 	if c.SourceTable == "" && c.SourceStreamARN == "" {
 		f.check(c.SourceKeyARN == "", "sourceKeyArn", fmt.Sprintf("%q", c.SourceKeyARN), "nothing, as there is no sourceTable")
 		return

@@ -57,6 +57,17 @@ func (c *Config) SourceName() string {
 	return c.Names().Items
 }
 
+// Reserved is the concurrency that each function of the deployment is to have for itself, by name;
+// 0 is none.
+func (c *Config) Reserved() map[string]int {
+	if c.Attached() {
+		return map[string]int{"hotkeys": c.HotkeysConcurrency}
+	}
+	return map[string]int{
+		"ingest": c.IngestConcurrency, "query": c.QueryConcurrency, "hotkeys": c.HotkeysConcurrency, "aggregator": c.AggregatorConcurrency,
+	}
+}
+
 // Environment returns all that a function reads of its environment, by name.
 func (c *Config) Environment(function string) map[string]string { return maps.Clone(c.env[function]) }
 

@@ -20,11 +20,6 @@ func (c *Config) Units(table string) (reads, writes Units) {
 	return reads, writes
 }
 
-// Provisioned tells whether a table has provisioned capacity.
-func (c *Config) Provisioned(table string) bool {
-	return c.Billing == "provisioned" && (table == c.Names().Items || table == c.Names().Rollups)
-}
-
 // Least warm throughput, which every on-demand table has, from
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/warm-throughput.html
 const (
@@ -32,26 +27,22 @@ const (
 	leastWarmWrites = 4_000
 )
 
-func (c *Config) checkTables(f *faults) {
-	f.oneOf("removal", c.Removal, "retain", "destroy")
+func checkTables(c *Config, f *faults) {
 	if c.Removal == "destroy" && c.DeletionProtection {
 		f.add("removal=destroy and deletionProtection=true contradict each other: set deletionProtection=false, too")
 	}
-	f.between("pitrDays", c.PITRDays, 1, 35)
 	if _, given := c.given["pitrDays"]; given && !c.PITR {
 		f.add("pitrDays is set and pitr is false: they contradict each other")
 	}
-	f.oneOf("encryption", c.Encryption, "dynamodb", "account")
-	f.oneOf("billing", c.Billing, "ondemand", "provisioned")
 	for of, table := range map[string]string{"": c.Names().Items, "Rollups": c.Names().Rollups} {
 		reads, writes := c.Units(table)
-		c.checkUnits(f, of+"ReadUnits", reads, leastWarmReads)
-		c.checkUnits(f, of+"WriteUnits", writes, leastWarmWrites)
+		checkUnits(&c.Stack, f, of+"ReadUnits", reads, leastWarmReads)
+		checkUnits(&c.Stack, f, of+"WriteUnits", writes, leastWarmWrites)
 	}
 }
 
 // checkUnits checks the settings min, max and warm of a kind such as RollupsWriteUnits.
-func (c *Config) checkUnits(f *faults, kind string, u Units, leastWarm int) {
+func checkUnits(c *Stack, f *faults, kind string, u Units, leastWarm int) {
 	f.check(u.Max >= 0, "max"+kind, u.Max, "0 or more")
 	f.check(u.Warm == 0 || u.Warm >= leastWarm, "warm"+kind, u.Warm, fmt.Sprintf("0, or at least %d", leastWarm))
 	if u.Max > 0 && u.Warm > u.Max {

@@ -253,14 +253,14 @@ var seldom = map[string]map[string]string{
 		"DescribeTable " + Source: "for a deployment that is attached to a table",
 	},
 	Query: {
-		"GetItem " + Items:              "for the settings of a board of whose period nothing is there",
-		"Query " + Items + " " + ByRank: "for ranks beyond the kept top",
+		"GetItem " + Items:                     "for the settings of a board of whose period nothing is there",
+		"Query " + Items + " " + schema.ByRank: "for ranks beyond the kept top",
 	},
 	Aggregator: {
-		"GetItem " + Items:              "for the compaction, to see that a removed write shard is gone",
-		"Query " + Items + " " + ByRank: "for a top that has lost entries",
-		"DeleteItem " + Rollups:         "for tombstones that are buried, and notes of boards that were looked at again",
-		"GetItem " + ShardMap:           "for the write shards of such a board",
+		"GetItem " + Items:                     "for the compaction, to see that a removed write shard is gone",
+		"Query " + Items + " " + schema.ByRank: "for a top that has lost entries",
+		"DeleteItem " + Rollups:                "for tombstones that are buried, and notes of boards that were looked at again",
+		"GetItem " + ShardMap:                  "for the write shards of such a board",
 	},
 	cli: {
 		"UpdateItem " + Items: "for the repair of a counter of which a write shard gets a higher rev",

@@ -12,6 +12,7 @@ import (
 	"context"
 	"encoding/xml"
 	"fmt"
+	"slices"
 
 	"github.com/hotshard/hotshard/infra/config"
 	"github.com/hotshard/hotshard/internal/awscall"
@@ -109,10 +110,5 @@ func (l *look) email() {
 
 // Failed tells whether a deployment would fail.
 func Failed(findings []Finding) bool {
-	for _, f := range findings {
-		if f.Level == Fail {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(findings, func(f Finding) bool { return f.Level == Fail })
 }

@@ -4,26 +4,12 @@ import (
 	"context"
 	"strings"
 
+	"github.com/hotshard/hotshard/infra/config"
 	"github.com/hotshard/hotshard/internal/awscall"
 )
 
-// leftForOthers is what Lambda wants to remain unreserved of an account's concurrency, from
-// https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html
-const leftForOthers = 100
-
 // goodConcurrency is what an account has that was raised once: the default of Lambda.
 const goodConcurrency = 1000
-
-// reserved are the functions and what each is to have of the account's concurrency.
-func (l *look) reserved() map[string]int {
-	if l.Attached() {
-		return map[string]int{"hotkeys": l.HotkeysConcurrency}
-	}
-	return map[string]int{
-		"ingest": l.IngestConcurrency, "query": l.QueryConcurrency,
-		"hotkeys": l.HotkeysConcurrency, "aggregator": l.AggregatorConcurrency,
-	}
-}
 
 // concurrency compares what functions are to have for themselves with what the account has. What
 // they have already counts as free, since they would give it back.
@@ -37,7 +23,7 @@ func (l *look) concurrency(ctx context.Context) {
 		return
 	}
 	limit, free, wanted := account.AccountLimit.ConcurrentExecutions, account.AccountLimit.UnreservedConcurrentExecutions, 0
-	for function, n := range l.reserved() {
+	for function, n := range l.Reserved() {
 		has, err := l.has(ctx, l.Prefix+function)
 		if err != nil {
 			l.unsure(what, err)
@@ -47,10 +33,10 @@ func (l *look) concurrency(ctx context.Context) {
 		free += has
 	}
 	switch {
-	case wanted > 0 && free-wanted < leftForOthers:
+	case wanted > 0 && free-wanted < config.LeftUnreserved:
 		l.say(Fail, "%s: the account has %d, of which %d are not reserved elsewhere; the settings reserve %d and %d must be left: "+
 			"set hotkeysConcurrency=0 and aggregatorConcurrency=0 (and the others that you set), or ask for %d more of \"Concurrent executions\" in Service Quotas",
-			what, limit, free, wanted, leftForOthers, wanted+leftForOthers-free)
+			what, limit, free, wanted, config.LeftUnreserved, wanted+config.LeftUnreserved-free)
 	case limit < goodConcurrency:
 		l.say(Warn, "%s: the account has %d, and callers are refused beyond: ask for %d of \"Concurrent executions\" in Service Quotas before you send traffic", what, limit, goodConcurrency)
 	case limit != l.AccountConcurrency:

@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -53,13 +54,9 @@ func read(path string) (map[string]any, error) {
 	return settings, nil
 }
 
-// qualifierKey is the CDK's key for the qualifier of a bootstrap that is not its default.
-const qualifierKey = "@aws-cdk/core:bootstrapQualifier"
-
-// Qualifier is that of the bootstrap which a deployment with these settings uses.
+// Qualifier is that of the bootstrap which a deployment with these settings uses: the CDK's default,
+// unless they have another.
 func Qualifier(context map[string]any) string {
-	if text, ok := context[qualifierKey].(string); ok && text != "" {
-		return text
-	}
-	return "hnb659fds"
+	other, _ := context["@aws-cdk/core:bootstrapQualifier"].(string)
+	return cmp.Or(other, "hnb659fds")
 }

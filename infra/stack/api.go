@@ -8,44 +8,47 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigatewayv2authorizers"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigatewayv2integrations"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
 	"github.com/aws/jsii-runtime-go"
 
+	"github.com/hotshard/hotshard/infra/config"
 	"github.com/hotshard/hotshard/internal/httpapi"
 )
 
-// makeAPI makes an HTTP API with one route for each call, each with authorization.
+// api is the HTTP API.
+type api struct {
+	http  awsapigatewayv2.HttpApi
+	stage awsapigatewayv2.HttpStage
+}
+
+// newAPI makes an HTTP API with one route for each call, each with authorization.
 // Anything else is answered 404 by API Gateway itself.
-func (d *deployment) makeAPI() {
-	d.api = awsapigatewayv2.NewHttpApi(d.stack, jsii.String("Api"), &awsapigatewayv2.HttpApiProps{
-		ApiName: d.name("api"), Description: jsii.String("hotshard"), CreateDefaultStage: jsii.Bool(false), CorsPreflight: d.cors(),
-	})
-	list, err := routes()
-	if err != nil {
-		panic(err) // the routes depend on the code alone
-	}
-	guards := d.guards()
+func newAPI(s awscdk.Stack, c *config.Config, functions map[string]function) *api {
+	made := &api{http: awsapigatewayv2.NewHttpApi(s, jsii.String("Api"), &awsapigatewayv2.HttpApiProps{
+		ApiName: jsii.String(c.Prefix + "api"), Description: jsii.String("hotshard"), CreateDefaultStage: jsii.Bool(false), CorsPreflight: cors(c.CORSOrigins),
+	})}
+	guards := newGuards(&c.Stack)
 	integrations := map[string]awsapigatewayv2integrations.HttpLambdaIntegration{}
-	for _, r := range list {
+	for _, r := range routes() {
 		if integrations[r.function] == nil {
-			integrations[r.function] = awsapigatewayv2integrations.NewHttpLambdaIntegration(id(r.function), awslambda.IFunction(d.live[r.function]), nil)
+			integrations[r.function] = awsapigatewayv2integrations.NewHttpLambdaIntegration(id(r.function), awslambda.IFunction(functions[r.function].live), nil)
 		}
-		d.api.AddRoutes(&awsapigatewayv2.AddRoutesOptions{
+		made.http.AddRoutes(&awsapigatewayv2.AddRoutesOptions{
 			Path: jsii.String(r.path), Methods: &[]awsapigatewayv2.HttpMethod{awsapigatewayv2.HttpMethod(r.method)},
 			Integration: integrations[r.function], Authorizer: guards[r.who].authorizer, AuthorizationScopes: guards[r.who].scopes,
 		})
 	}
-	d.makeStage()
+	made.stage = newStage(s, c, made.http)
+	return made
 }
 
 // cors lets pages of some origins call the API, if there are any. API Gateway answers what
 // browsers ask before; the calls themselves want what others want.
-func (d *deployment) cors() *awsapigatewayv2.CorsPreflightOptions {
-	if len(d.config.CORSOrigins) == 0 {
+func cors(origins []string) *awsapigatewayv2.CorsPreflightOptions {
+	if len(origins) == 0 {
 		return nil
 	}
 	return &awsapigatewayv2.CorsPreflightOptions{
-		AllowOrigins: jsii.Strings(d.config.CORSOrigins...),
+		AllowOrigins: jsii.Strings(origins...),
 		AllowMethods: &[]awsapigatewayv2.CorsHttpMethod{
 			awsapigatewayv2.CorsHttpMethod_GET, awsapigatewayv2.CorsHttpMethod_POST, awsapigatewayv2.CorsHttpMethod_PUT, awsapigatewayv2.CorsHttpMethod_DELETE,
 		},
@@ -62,10 +65,10 @@ type guard struct {
 	scopes     *[]*string
 }
 
-// guards are those of callers and operators. Without scopes of its own an operator's call
+// newGuards are those of callers and operators. Without scopes of its own an operator's call
 // is signed even where others bear tokens: not every token is an operator's.
-func (d *deployment) guards() map[httpapi.Audience]guard {
-	c, signed := d.config, guard{authorizer: awsapigatewayv2authorizers.NewHttpIamAuthorizer()}
+func newGuards(c *config.Stack) map[httpapi.Audience]guard {
+	signed := guard{authorizer: awsapigatewayv2authorizers.NewHttpIamAuthorizer()}
 	if c.Auth != "jwt" {
 		return map[httpapi.Audience]guard{httpapi.ForCallers: signed, httpapi.ForOperators: signed}
 	}
@@ -83,35 +86,26 @@ func (d *deployment) guards() map[httpapi.Audience]guard {
 	return map[httpapi.Audience]guard{httpapi.ForCallers: bearing(c.JWTScopes), httpapi.ForOperators: signed}
 }
 
-func (d *deployment) makeStage() {
-	d.stage = awsapigatewayv2.NewHttpStage(d.stack, jsii.String("Stage"), &awsapigatewayv2.HttpStageProps{
-		HttpApi: d.api, StageName: jsii.String("$default"), AutoDeploy: jsii.Bool(true),
-		Throttle: &awsapigatewayv2.ThrottleSettings{RateLimit: number(d.config.APIRate), BurstLimit: number(d.config.APIBurst)},
-	})
-	if d.config.AccessLog != "off" {
-		d.logCalls()
-	}
-}
-
 // vended begins the names of log groups that AWS's services write to: for others each
 // delivery grows a policy of the account's, which takes 5,120 characters, from
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/AWS-logs-and-resource-policy.html
 const vended = "/aws/vendedlogs/apigateway/"
 
-// logCalls has the stage log each call.
-func (d *deployment) logCalls() {
-	group := awslogs.NewLogGroup(d.stack, jsii.String("ApiLogs"), &awslogs.LogGroupProps{
-		LogGroupName:  jsii.String(vended + d.config.Prefix + "api"),
-		Retention:     awslogs.RetentionDays_INFINITE,
-		RemovalPolicy: awscdk.RemovalPolicy_DESTROY,
+// newStage serves the API, within bounds, and logs each call unless that is off.
+func newStage(s awscdk.Stack, c *config.Config, http awsapigatewayv2.HttpApi) awsapigatewayv2.HttpStage {
+	stage := awsapigatewayv2.NewHttpStage(s, jsii.String("Stage"), &awsapigatewayv2.HttpStageProps{
+		HttpApi: http, StageName: jsii.String("$default"), AutoDeploy: jsii.Bool(true),
+		Throttle: &awsapigatewayv2.ThrottleSettings{RateLimit: jsii.Number(c.APIRate), BurstLimit: jsii.Number(c.APIBurst)},
 	})
-	d.retain(group)
-	arn := d.stack.FormatArn(&awscdk.ArnComponents{
-		Service: jsii.String("logs"), Resource: jsii.String("log-group"), ResourceName: group.LogGroupName(),
-		ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME,
-	})
-	d.stage.Node().DefaultChild().(awsapigatewayv2.CfnStage).SetAccessLogSettings(
-		awsapigatewayv2.CfnStage_AccessLogSettingsProperty{DestinationArn: arn, Format: jsii.String(accessLog(d.config.Auth == "jwt"))})
+	if c.AccessLog != "off" {
+		arn := s.FormatArn(&awscdk.ArnComponents{
+			Service: jsii.String("logs"), Resource: jsii.String("log-group"), ResourceName: newLogs(s, c, jsii.String("ApiLogs"), vended+c.Prefix+"api").LogGroupName(),
+			ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME,
+		})
+		stage.Node().DefaultChild().(awsapigatewayv2.CfnStage).SetAccessLogSettings(
+			awsapigatewayv2.CfnStage_AccessLogSettingsProperty{DestinationArn: arn, Format: jsii.String(accessLog(c.Auth == "jwt"))})
+	}
+	return stage
 }
 
 // accessLog is the form of an access log's line: who called what, and how it went.

@@ -6,33 +6,41 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/interfaces/interfacesawscloudwatch"
 	"github.com/aws/jsii-runtime-go"
 
+	"github.com/hotshard/hotshard/infra/config"
 	"github.com/hotshard/hotshard/infra/grants"
 )
 
-// makeDashboard lays out the dashboard. Its first row answers: is a key hot, which,
+// newDashboard lays out the dashboard. Its first row answers: is a key hot, which,
 // what was done.
-func (d *deployment) makeDashboard() {
+func newDashboard(s awscdk.Stack, c *config.Config, functions map[string]function, web *api, alarms []alarm) {
+	each := func(of []string, name, statistic string) (list []awscloudwatch.IMetric) {
+		for _, f := range of {
+			list = append(list, ofFunction(functions[f], name, statistic))
+		}
+		return list
+	}
+	all := deployed(c)
 	rows := []*[]awscloudwatch.IWidget{
-		row(d.alarmStatus(), graph("Which keys are hot: write units a second", d.byKey()), d.done()),
-		row(d.hotLog(), graph("Detector: hottest key, write units a second", d.own("MaxKeyWriteUnitsPerSecond", maximum)),
-			graph("Hot and saturated keys", d.hotCounts()...)),
-		row(d.throttles(), graph("Stream: age of records, ms", d.each("IteratorAge", maximum)...), graph("Write units and records counted", d.own("WriteUnits", sum), d.own("Records", sum))),
-		row(graph("Functions: errors", d.each("Errors", sum)...), graph("Functions: throttles", d.each("Throttles", sum)...), graph("Functions: duration p99, ms", d.each("Duration", p99)...)),
+		row(alarmStatus(alarms), graph("Which keys are hot: write units a second", byKey(c)), done(c, functions)),
+		row(hotLog(functions), graph("Detector: hottest key, write units a second", own(c, "MaxKeyWriteUnitsPerSecond", maximum)),
+			graph("Hot and saturated keys", hotCounts(c)...)),
+		row(throttles(c), graph("Stream: age of records, ms", each(readers(c), "IteratorAge", maximum)...), graph("Write units and records counted", own(c, "WriteUnits", sum), own(c, "Records", sum))),
+		row(graph("Functions: errors", each(all, "Errors", sum)...), graph("Functions: throttles", each(all, "Throttles", sum)...), graph("Functions: duration p99, ms", each(all, "Duration", p99)...)),
 	}
-	if !d.config.Attached() {
-		rows = append(rows, row(graph("API: calls", d.ofAPI("Count", sum)), graph("API: 4xx, 5xx", d.ofAPI("4xx", sum), d.ofAPI("5xx", sum)),
-			graph("API: latency p99, ms", d.ofAPI("Latency", p99))))
+	if !c.Attached() {
+		rows = append(rows, row(graph("API: calls", ofAPI(web, "Count", sum)), graph("API: 4xx, 5xx", ofAPI(web, "4xx", sum), ofAPI(web, "5xx", sum)),
+			graph("API: latency p99, ms", ofAPI(web, "Latency", p99))))
 	}
-	awscloudwatch.NewDashboard(d.stack, jsii.String("Dashboard"), &awscloudwatch.DashboardProps{
-		DashboardName: jsii.String(Name(d.config)), DefaultInterval: awscdk.Duration_Hours(jsii.Number(3)), Widgets: &rows,
+	awscloudwatch.NewDashboard(s, jsii.String("Dashboard"), &awscloudwatch.DashboardProps{
+		DashboardName: jsii.String(Name(c)), DefaultInterval: awscdk.Duration_Hours(jsii.Number(3)), Widgets: &rows,
 	})
 }
 
 // hotCounts are numbers of keys. Which are saturated only writers of ours tell.
-func (d *deployment) hotCounts() []awscloudwatch.IMetric {
-	list := []awscloudwatch.IMetric{d.own("HotKeys", maximum)}
-	if !d.config.Attached() {
-		list = append(list, d.own("SaturatedKeys", maximum))
+func hotCounts(c *config.Config) []awscloudwatch.IMetric {
+	list := []awscloudwatch.IMetric{own(c, "HotKeys", maximum)}
+	if !c.Attached() {
+		list = append(list, own(c, "SaturatedKeys", maximum))
 	}
 	return list
 }
@@ -46,21 +54,11 @@ func graph(title string, metrics ...awscloudwatch.IMetric) awscloudwatch.IWidget
 	})
 }
 
-// each is a metric of all functions.
-func (d *deployment) each(name, statistic string) (list []awscloudwatch.IMetric) {
-	for _, f := range d.deployed() {
-		if _, reads := mapped[f]; reads || name != "IteratorAge" {
-			list = append(list, d.ofFunction(f, name, statistic))
-		}
-	}
-	return list
-}
-
 // alarmStatus shows all alarms, those that went off first.
-func (d *deployment) alarmStatus() awscloudwatch.IWidget {
+func alarmStatus(alarms []alarm) awscloudwatch.IWidget {
 	var list []interfacesawscloudwatch.IAlarmRef
-	for _, a := range d.alarms {
-		list = append(list, a)
+	for _, a := range alarms {
+		list = append(list, a.made)
 	}
 	return awscloudwatch.NewAlarmStatusWidget(&awscloudwatch.AlarmStatusWidgetProps{
 		Title: jsii.String("Is a key hot? All alarms"), Alarms: &list, Width: jsii.Number(8), Height: jsii.Number(6),
@@ -70,25 +68,26 @@ func (d *deployment) alarmStatus() awscloudwatch.IWidget {
 
 // done lists changes of shard counts, as the functions log them; in a deployment
 // that makes none, advice.
-func (d *deployment) done() awscloudwatch.IWidget {
-	if d.config.Attached() {
-		return d.hotLog()
+func done(c *config.Config, functions map[string]function) awscloudwatch.IWidget {
+	if c.Attached() {
+		return hotLog(functions)
 	}
-	return d.logTable("What was done: changes of shard counts", []string{grants.Hotkeys, grants.Ingest},
+	return logTable("What was done: changes of shard counts", []function{functions[grants.Hotkeys], functions[grants.Ingest]},
 		`filter msg in ["shard count changed", "grown", "shard count would change", "would grow"]`,
 		"fields @timestamp, key, from, coalesce(to, shards) as shards_now, why, msg")
 }
 
 // hotLog lists hot keys with the detector's advice.
-func (d *deployment) hotLog() awscloudwatch.IWidget {
-	return d.logTable("Hot keys, and advice", []string{grants.Hotkeys}, `filter msg = "hot key"`,
+func hotLog(functions map[string]function) awscloudwatch.IWidget {
+	return logTable("Hot keys, and advice", []function{functions[grants.Hotkeys]}, `filter msg = "hot key"`,
 		"fields @timestamp, key, index, writeUnitsPerSecond, error, peak, advice")
 }
 
-func (d *deployment) logTable(title string, functions []string, lines ...string) awscloudwatch.IWidget {
+// logTable shows what some functions logged last.
+func logTable(title string, functions []function, lines ...string) awscloudwatch.IWidget {
 	var groups []*string
 	for _, f := range functions {
-		groups = append(groups, d.logs[f].LogGroupName())
+		groups = append(groups, f.logs.LogGroupName())
 	}
 	lines = append(lines, "sort @timestamp desc", "limit 20")
 	return awscloudwatch.NewLogQueryWidget(&awscloudwatch.LogQueryWidgetProps{
@@ -98,13 +97,15 @@ func (d *deployment) logTable(title string, functions []string, lines ...string)
 }
 
 // throttles shows who is refused by a partition, or by another transaction.
-func (d *deployment) throttles() awscloudwatch.IWidget {
+func throttles(c *config.Config) awscloudwatch.IWidget {
 	var list []awscloudwatch.IMetric
-	for _, w := range d.watched() {
-		list = append(list, ofTable(w.table, w.index, "WriteKeyRangeThroughputThrottleEvents"), ofTable(w.table, w.index, "ReadKeyRangeThroughputThrottleEvents"))
+	for _, w := range watchedOf(c) {
+		for _, m := range w.throttles(hotPartition) {
+			list = append(list, m)
+		}
 	}
-	if d.config.Attached() {
+	if c.Attached() {
 		return graph("Throttled by a partition's limit", list...)
 	}
-	return graph("Refused by a partition's limit, or by another transaction", append(list, d.conflicts())...)
+	return graph("Refused by a partition's limit, or by another transaction", append(list, conflicts(c))...)
 }

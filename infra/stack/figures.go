@@ -6,8 +6,11 @@ import (
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
 	"github.com/aws/jsii-runtime-go"
 
+	"github.com/hotshard/hotshard/infra/config"
 	"github.com/hotshard/hotshard/internal/metrics"
 )
 
@@ -18,8 +21,6 @@ const (
 	samples = "SampleCount"
 	p99     = "p99"
 )
-
-const keyRate = "KeyWriteUnitsPerSecond"
 
 func minute() awscdk.Duration { return awscdk.Duration_Minutes(jsii.Number(1)) }
 
@@ -33,29 +34,32 @@ func metric(namespace, name, statistic string, dimensions map[string]*string) aw
 
 // over takes a metric over longer periods.
 func over(minutes int, m awscloudwatch.Metric) awscloudwatch.IMetric {
-	return m.With(&awscloudwatch.MetricOptions{Period: awscdk.Duration_Minutes(number(minutes))})
+	return m.With(&awscloudwatch.MetricOptions{Period: awscdk.Duration_Minutes(jsii.Number(minutes))})
 }
 
 // own is a metric of the detector's, of the table that it watches.
-func (d *deployment) own(name, statistic string) awscloudwatch.Metric {
-	return metric(metrics.Namespace, name, statistic, map[string]*string{"TableName": jsii.String(d.config.SourceName())})
+func own(c *config.Config, name, statistic string) awscloudwatch.Metric {
+	return metric(metrics.Namespace, name, statistic, map[string]*string{"TableName": jsii.String(c.SourceName())})
 }
 
-// logged is a metric that was made of log lines.
-func (d *deployment) logged(name string) awscloudwatch.Metric {
-	return metric(d.logNamespace(), name, sum, nil)
+// logged makes a metric of a function's log lines with a message: 1 for each, or a value of theirs.
+func logged(s awscdk.Stack, c *config.Config, f function, name, message, value string) awscloudwatch.Metric {
+	namespace := metrics.Namespace + "/" + Name(c)
+	awslogs.NewMetricFilter(s, id(name), &awslogs.MetricFilterProps{
+		LogGroup: f.logs, MetricNamespace: &namespace, MetricName: &name, MetricValue: &value,
+		FilterPattern: awslogs.FilterPattern_StringValue(jsii.String("$.msg"), jsii.String("="), &message),
+	})
+	return metric(namespace, name, sum, nil)
 }
-
-func (d *deployment) logNamespace() string { return metrics.Namespace + "/" + Name(d.config) }
 
 // ofFunction is a metric that Lambda keeps of a function.
-func (d *deployment) ofFunction(function, name, statistic string) awscloudwatch.Metric {
-	return metric("AWS/Lambda", name, statistic, map[string]*string{"FunctionName": d.functions[function].FunctionName()})
+func ofFunction(f function, name, statistic string) awscloudwatch.Metric {
+	return metric("AWS/Lambda", name, statistic, map[string]*string{"FunctionName": f.lambda.FunctionName()})
 }
 
 // ofMapping is a metric that Lambda keeps of an event source mapping, if it is told to.
-func (d *deployment) ofMapping(function, name, statistic string) awscloudwatch.Metric {
-	return metric("AWS/Lambda", name, statistic, map[string]*string{"EventSourceMappingUUID": d.mappings[function].AttrId()})
+func ofMapping(m awslambda.CfnEventSourceMapping, name, statistic string) awscloudwatch.Metric {
+	return metric("AWS/Lambda", name, statistic, map[string]*string{"EventSourceMappingUUID": m.AttrId()})
 }
 
 // ofTable is a metric that DynamoDB keeps of a table or an index.
@@ -67,8 +71,8 @@ func ofTable(table, index, name string) awscloudwatch.Metric {
 	return metric("AWS/DynamoDB", name, sum, dimensions)
 }
 
-func (d *deployment) ofAPI(name, statistic string) awscloudwatch.IMetric {
-	return metric("AWS/ApiGateway", name, statistic, map[string]*string{"ApiId": d.api.ApiId(), "Stage": d.stage.StageName()})
+func ofAPI(a *api, name, statistic string) awscloudwatch.IMetric {
+	return metric("AWS/ApiGateway", name, statistic, map[string]*string{"ApiId": a.http.ApiId(), "Stage": a.stage.StageName()})
 }
 
 // total adds up metrics, of which some may have no data: arithmetic takes what is
@@ -95,14 +99,14 @@ func sumOf(label, form string, minutes int, list []awscloudwatch.Metric) awsclou
 		terms = append(terms, fmt.Sprintf(form, name))
 	}
 	return awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
-		Expression: jsii.String(strings.Join(terms, " + ")), UsingMetrics: &using, Period: awscdk.Duration_Minutes(number(minutes)), Label: jsii.String(label),
+		Expression: jsii.String(strings.Join(terms, " + ")), UsingMetrics: &using, Period: awscdk.Duration_Minutes(jsii.Number(minutes)), Label: jsii.String(label),
 	})
 }
 
 // byKey is the rate of each hot key: a series for each, the hottest first.
-func (d *deployment) byKey() awscloudwatch.IMetric {
-	query := fmt.Sprintf(`SELECT MAX(%s) FROM SCHEMA(%s, "Key", TableName) WHERE TableName = '%s' GROUP BY "Key" ORDER BY MAX() DESC`,
-		keyRate, metrics.Namespace, d.config.SourceName())
+func byKey(c *config.Config) awscloudwatch.IMetric {
+	query := fmt.Sprintf(`SELECT MAX(KeyWriteUnitsPerSecond) FROM SCHEMA(%s, "Key", TableName) WHERE TableName = '%s' GROUP BY "Key" ORDER BY MAX() DESC`,
+		metrics.Namespace, c.SourceName())
 	return awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
 		Expression: &query, UsingMetrics: &map[string]awscloudwatch.IMetric{}, Period: minute(), Label: jsii.String(""),
 	})

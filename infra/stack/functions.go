@@ -1,35 +1,26 @@
 package stack
 
 import (
-	"fmt"
 	"path/filepath"
 	"time"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
 	"github.com/aws/jsii-runtime-go"
 
+	"github.com/hotshard/hotshard/infra/config"
 	"github.com/hotshard/hotshard/infra/grants"
 )
 
-// memory is what a function gets, in MB. docs/deploy.md has the measurements behind the
-// defaults.
-func (d *deployment) memory(function string) int {
-	return map[string]int{
-		grants.Ingest: d.config.IngestMemory, grants.Query: d.config.QueryMemory,
-		grants.Hotkeys: d.config.HotkeysMemory, grants.Aggregator: d.config.AggregatorMemory,
-	}[function]
-}
-
-// environment is what a function reads, and how much of its memory Go's runtime may take: near
-// 90 % it collects garbage more often, rather than being killed at 100 %.
-func (d *deployment) environment(function string) map[string]*string {
-	all := map[string]*string{"GOMEMLIMIT": jsii.String(fmt.Sprintf("%dMiB", d.memory(function)*9/10))}
-	for variable, value := range d.config.Environment(function) {
-		all[variable] = jsii.String(value)
-	}
-	return all
+// function is one that is deployed.
+type function struct {
+	name   string // without the deployment's prefix
+	lambda awslambda.Function
+	live   awslambda.Alias // what is called
+	logs   awslogs.LogGroup
 }
 
 // Timeouts. The HTTP functions have the request's deadline and time to answer after
@@ -41,79 +32,83 @@ const (
 	aggregatorTimeout = 7 * time.Minute
 )
 
-func (d *deployment) timeout(function string) time.Duration {
-	switch function {
-	case grants.Ingest:
-		return d.config.Ingest.Deadline + answerTime
-	case grants.Query:
-		return d.config.Query.Deadline + answerTime
-	case grants.Hotkeys:
-		return hotkeysTimeout
-	}
-	return aggregatorTimeout
+// traits are what the functions differ in, beside their code and what that reads and calls.
+type traits struct {
+	description string
+	memory      int // in MB; docs/deploy.md has the measurements behind the defaults
+	timeout     time.Duration
 }
 
-func (d *deployment) concurrency(function string) int {
-	return map[string]int{
-		grants.Ingest: d.config.IngestConcurrency, grants.Query: d.config.QueryConcurrency,
-		grants.Hotkeys: d.config.HotkeysConcurrency, grants.Aggregator: d.config.AggregatorConcurrency,
+func traitsOf(c *config.Config, function string) traits {
+	return map[string]traits{
+		grants.Ingest:     {"Takes writes from the API", c.IngestMemory, c.Ingest.Deadline + answerTime},
+		grants.Query:      {"Answers reads from the API", c.QueryMemory, c.Query.Deadline + answerTime},
+		grants.Hotkeys:    {"Counts write units per key in the stream, reports hot keys, changes shard counts", c.HotkeysMemory, hotkeysTimeout},
+		grants.Aggregator: {"Folds the stream into summaries", c.AggregatorMemory, aggregatorTimeout},
 	}[function]
 }
 
-func (d *deployment) makeFunction(name string) {
-	d.logs[name] = awslogs.NewLogGroup(d.stack, id(name, "logs"), &awslogs.LogGroupProps{
-		LogGroupName:  jsii.String("/aws/lambda/" + d.config.Prefix + name),
-		Retention:     awslogs.RetentionDays_INFINITE,
-		RemovalPolicy: awscdk.RemovalPolicy_DESTROY,
-	})
-	d.retain(d.logs[name])
-	environment := d.environment(name)
-	props := &awslambda.FunctionProps{
-		FunctionName: d.name(name),
-		Description:  jsii.String(descriptions[name]),
+// newFunctions makes the functions that the deployment has, by name. Dist is the folder of their
+// code; the tables and the stream are what their roles are about.
+func newFunctions(s awscdk.Stack, c *config.Config, dist string, tables map[string]awsdynamodb.TableV2, from stream) map[string]function {
+	made := map[string]function{}
+	for _, name := range deployed(c) {
+		f := function{name: name, logs: newLogs(s, c, id(name, "logs"), "/aws/lambda/"+c.Prefix+name)}
+		role := newRole(s, id(name, "role"), "Of the function "+c.Prefix+name, awsiam.NewServicePrincipal(jsii.String("lambda.amazonaws.com"), nil),
+			rights(c, f, tables, from))
+		f.lambda = newLambda(s, c, f, filepath.Join(dist, name), role)
+		f.live = newAlias(s, f)
+		made[name] = f
+	}
+	return made
+}
+
+func newLambda(s awscdk.Stack, c *config.Config, f function, code string, role awsiam.Role) awslambda.Function {
+	its := traitsOf(c, f.name)
+	// Near 90 % of its memory Go's runtime collects garbage more often, rather than being killed at 100 %.
+	environment := map[string]*string{"GOMEMLIMIT": jsii.Sprintf("%dMiB", its.memory*9/10)}
+	for variable, value := range c.Environment(f.name) {
+		environment[variable] = jsii.String(value)
+	}
+	tracing := awslambda.Tracing_DISABLED
+	if c.Tracing {
+		tracing = awslambda.Tracing_ACTIVE
+	}
+	return awslambda.NewFunction(s, id(f.name), &awslambda.FunctionProps{
+		FunctionName: jsii.String(c.Prefix + f.name),
+		Description:  jsii.String(its.description),
 		Runtime:      awslambda.Runtime_PROVIDED_AL2023(),
 		Architecture: awslambda.Architecture_ARM_64(),
 		Handler:      jsii.String("bootstrap"),
-		Code:         awslambda.Code_FromAsset(jsii.String(filepath.Join(d.dist, name)), nil),
-		MemorySize:   number(d.memory(name)),
-		Timeout:      seconds(d.timeout(name)),
+		Code:         awslambda.Code_FromAsset(jsii.String(code), nil),
+		MemorySize:   jsii.Number(its.memory),
+		Timeout:      seconds(its.timeout),
 		Environment:  &environment,
 		// The role has its own policy, so that nothing is added to it here.
-		Role:                         d.makeRole(name).WithoutPolicyUpdates(nil),
-		Tracing:                      awslambda.Tracing_DISABLED,
+		Role:                         role.WithoutPolicyUpdates(nil),
+		Tracing:                      tracing,
 		LoggingFormat:                awslambda.LoggingFormat_JSON,
 		SystemLogLevelV2:             awslambda.SystemLogLevel_WARN, // Lambda's own lines for each call cost more than they say
-		LogGroup:                     d.logs[name],
-		ReservedConcurrentExecutions: units(d.concurrency(name)),
-	}
-	if d.config.Tracing {
-		props.Tracing = awslambda.Tracing_ACTIVE
-	}
-	d.functions[name] = awslambda.NewFunction(d.stack, id(name), props)
-	d.live[name] = d.makeAlias(name)
+		LogGroup:                     f.logs,
+		ReservedConcurrentExecutions: unlessZero(c.Reserved()[f.name]),
+	})
 }
 
-// makeAlias makes the function's alias, which is what the API, the stream and schedules call:
+// newAlias makes the function's alias, which is what the API, the stream and schedules call:
 // the version that was deployed last, or in a rollout it and the one before.
-func (d *deployment) makeAlias(name string) awslambda.Alias {
-	props := &awslambda.AliasProps{AliasName: jsii.String("live"), Version: d.functions[name].CurrentVersion()}
-	if _, reads := mapped[name]; reads { // and has schedules, of which the next run does what one failed to do
+func newAlias(s awscdk.Stack, f function) awslambda.Alias {
+	props := &awslambda.AliasProps{AliasName: jsii.String("live"), Version: f.lambda.CurrentVersion()}
+	if _, reads := mapped[f.name]; reads { // and has schedules, of which the next run does what one failed to do
 		props.RetryAttempts, props.MaxEventAge = jsii.Number(0), seconds(time.Minute)
 	}
-	return awslambda.NewAlias(d.stack, id(name, "live"), props)
+	return awslambda.NewAlias(s, id(f.name, "live"), props)
 }
 
-var descriptions = map[string]string{
-	grants.Ingest:     "Takes writes from the API",
-	grants.Query:      "Answers reads from the API",
-	grants.Hotkeys:    "Counts write units per key in the stream, reports hot keys, changes shard counts",
-	grants.Aggregator: "Folds the stream into summaries",
-}
-
-// retain sets a log group's retention, a number that the L2 construct wants as one of
-// its constants.
-func (d *deployment) retain(group awslogs.LogGroup) {
-	group.Node().DefaultChild().(awslogs.CfnLogGroup).SetRetentionInDays(number(d.config.LogRetention))
+// newLogs makes a log group. Its retention is a number that the construct wants as one of its constants.
+func newLogs(s awscdk.Stack, c *config.Config, id *string, name string) awslogs.LogGroup {
+	group := awslogs.NewLogGroup(s, id, &awslogs.LogGroupProps{LogGroupName: jsii.String(name), RemovalPolicy: awscdk.RemovalPolicy_DESTROY})
+	group.Node().DefaultChild().(awslogs.CfnLogGroup).SetRetentionInDays(jsii.Number(c.LogRetention))
+	return group
 }
 
 func seconds(t time.Duration) awscdk.Duration {

@@ -2,27 +2,33 @@ package stack
 
 import (
 	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awssns"
 	"github.com/aws/jsii-runtime-go"
 
+	"github.com/hotshard/hotshard/infra/config"
 	"github.com/hotshard/hotshard/infra/grants"
 )
 
-// makeOutputs prints what an operator needs next.
-func (d *deployment) makeOutputs() {
-	if d.config.Attached() {
-		d.output("SourceTable", "The table that is watched. A stream takes two readers of each shard, that of a global table one; this is one",
-			jsii.String(d.config.SourceTable))
+// newOutputs prints what an operator needs next.
+func newOutputs(s awscdk.Stack, c *config.Config, tables map[string]awsdynamodb.TableV2, from stream, web *api, topic awssns.Topic) {
+	output := func(name, description string, value *string) {
+		awscdk.NewCfnOutput(s, jsii.String(name), &awscdk.CfnOutputProps{Description: jsii.String(description), Value: value})
+	}
+	if c.Attached() {
+		output("SourceTable", "The table that is watched. A stream takes two readers of each shard, that of a global table one; this is one",
+			jsii.String(c.SourceTable))
 	} else {
-		d.output("ApiUrl", "The API; requests are signed with AWS credentials (auth=iam) or bear a token (auth=jwt)", d.api.ApiEndpoint())
+		output("ApiUrl", "The API; requests are signed with AWS credentials (auth=iam) or bear a token (auth=jwt)", web.http.ApiEndpoint())
 	}
-	for _, t := range d.schema() {
-		variable := d.config.TableVariable(t.Name)
-		d.output(*id(t.Name[len(d.config.Prefix):], "table"), contents[variable], d.tables[variable].TableName())
+	for _, t := range tablesOf(c) {
+		variable := c.TableVariable(t.Name)
+		output(*id(t.Name[len(c.Prefix):], "table"), contents[variable], tables[variable].TableName())
 	}
-	d.output("FailureBucket", "Records that a function gave up", d.failures.BucketName())
-	d.output("AlarmTopic", "Gets the alarms", d.topic.TopicArn())
-	d.output("DashboardUrl", "Is a key hot, which, and what was done", jsii.String(
-		"https://"+*d.stack.Region()+".console.aws.amazon.com/cloudwatch/home?region="+*d.stack.Region()+"#dashboards/dashboard/"+Name(d.config)))
+	output("FailureBucket", "Records that a function gave up", from.failures.BucketName())
+	output("AlarmTopic", "Gets the alarms", topic.TopicArn())
+	output("DashboardUrl", "Is a key hot, which, and what was done", jsii.String(
+		"https://"+*s.Region()+".console.aws.amazon.com/cloudwatch/home?region="+*s.Region()+"#dashboards/dashboard/"+Name(c)))
 }
 
 // contents say what is in the tables.
@@ -31,8 +37,4 @@ var contents = map[string]string{
 	grants.Rollups:  "Summaries",
 	grants.Heat:     "Counts of the detector's windows",
 	grants.ShardMap: "Shard counts and their changes",
-}
-
-func (d *deployment) output(name, description string, value *string) {
-	awscdk.NewCfnOutput(d.stack, jsii.String(name), &awscdk.CfnOutputProps{Description: jsii.String(description), Value: value})
 }

@@ -1,37 +1,35 @@
 package stack
 
 import (
-	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
+	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscodedeploy"
 	"github.com/aws/aws-cdk-go/awscdk/v2/interfaces/interfacesawscloudwatch"
 	"github.com/aws/jsii-runtime-go"
 
+	"github.com/hotshard/hotshard/infra/config"
 	"github.com/hotshard/hotshard/infra/grants"
 )
 
-// makeRollouts has CodeDeploy move the API's calls to a new version bit by bit, and back when
+// newRollouts has CodeDeploy move the API's calls to a new version bit by bit, and back when
 // an alarm on errors goes off. The stream's functions change at once: a window's state goes
 // from one invocation to the next, and a delivery that fails comes again.
-func (d *deployment) makeRollouts() {
-	if d.config.Rollout() == "" {
+func newRollouts(s awscdk.Stack, c *config.Config, functions map[string]function, alarms []alarm) {
+	if c.Rollout() == "" {
 		return
 	}
-	application := awscodedeploy.NewLambdaApplication(d.stack, jsii.String("Rollouts"), &awscodedeploy.LambdaApplicationProps{ApplicationName: d.name("functions")})
-	how := awscodedeploy.LambdaDeploymentConfig_FromLambdaDeploymentConfigName(d.stack, jsii.String("Rollout"), jsii.String(d.config.Rollout()))
+	application := awscodedeploy.NewLambdaApplication(s, jsii.String("Rollouts"), &awscodedeploy.LambdaApplicationProps{ApplicationName: jsii.String(c.Prefix + "functions")})
+	how := awscodedeploy.LambdaDeploymentConfig_FromLambdaDeploymentConfigName(s, jsii.String("Rollout"), jsii.String(c.Rollout()))
 	for _, f := range []string{grants.Ingest, grants.Query} {
-		awscodedeploy.NewLambdaDeploymentGroup(d.stack, id(f, "rollout"), &awscodedeploy.LambdaDeploymentGroupProps{
-			Application: application, DeploymentGroupName: d.name(f), Alias: d.live[f], DeploymentConfig: how,
-			Alarms:       d.alarmRefs(f+"-errors", "api-errors"),
+		var onErrors []interfacesawscloudwatch.IAlarmRef
+		for _, a := range alarms {
+			if a.name == f+"-errors" || a.name == "api-errors" {
+				onErrors = append(onErrors, a.made)
+			}
+		}
+		awscodedeploy.NewLambdaDeploymentGroup(s, id(f, "rollout"), &awscodedeploy.LambdaDeploymentGroupProps{
+			Application: application, DeploymentGroupName: jsii.String(c.Prefix + f), Alias: functions[f].live, DeploymentConfig: how,
+			Alarms:       &onErrors,
 			AutoRollback: &awscodedeploy.AutoRollbackConfig{FailedDeployment: jsii.Bool(true), StoppedDeployment: jsii.Bool(true), DeploymentInAlarm: jsii.Bool(true)},
 		})
 	}
-}
-
-// alarmRefs are alarms by their names, which must be there.
-func (d *deployment) alarmRefs(names ...string) *[]interfacesawscloudwatch.IAlarmRef {
-	var list []interfacesawscloudwatch.IAlarmRef
-	for _, name := range names {
-		list = append(list, d.stack.Node().FindChild(id(name, "alarm")).(awscloudwatch.Alarm))
-	}
-	return &list
 }

@@ -2,7 +2,6 @@ package stack
 
 import (
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -33,48 +32,38 @@ var documents = []route{
 
 // routes returns one route for each call of the functions, as their own OpenAPI
 // documents have them. What both have, the health check, query answers.
-func routes() ([]route, error) {
+func routes() []route {
 	list := slices.Clone(documents)
 	for _, of := range []struct {
 		function string
 		routes   httpapi.Routes
 	}{{grants.Query, query.Routes(nil)}, {grants.Ingest, ingest.Routes(nil)}} {
-		paths, err := operations(of.routes)
-		if err != nil {
-			return nil, fmt.Errorf("routes of %s: %w", of.function, err)
-		}
-		for _, path := range slices.Sorted(maps.Keys(paths)) {
-			for _, method := range slices.Sorted(maps.Keys(paths[path])) {
-				r := route{strings.ToUpper(method), greedy(path), of.function, paths[path][method].audience()}
+		calls := callsOf(of.routes)
+		for _, path := range slices.Sorted(maps.Keys(calls)) {
+			for _, method := range slices.Sorted(maps.Keys(calls[path])) {
+				who := httpapi.Audience(slices.Contains(calls[path][method].Tags, httpapi.OperatorsTag))
+				r := route{strings.ToUpper(method), greedy(path), of.function, who}
 				if !slices.ContainsFunc(list, func(other route) bool { return other.method == r.method && other.path == r.path }) {
 					list = append(list, r)
 				}
 			}
 		}
 	}
-	return list, nil
+	return list
 }
 
-// operation is what the OpenAPI document says of a call.
-type operation struct{ Tags []string }
-
-// audience is who the call is for, as its definition says.
-func (o operation) audience() httpapi.Audience {
-	return httpapi.Audience(slices.Contains(o.Tags, httpapi.OperatorsTag))
-}
-
-// operations reads the OpenAPI document: by path and method.
-func operations(routes httpapi.Routes) (map[string]map[string]operation, error) {
+// callsOf reads the OpenAPI document: by path and method.
+func callsOf(routes httpapi.Routes) map[string]map[string]struct{ Tags []string } {
 	answer := httptest.NewRecorder()
 	handler := docs.With(httpapi.New(slog.New(slog.DiscardHandler), routes), routes)
 	handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/openapi.json", nil))
 	var document struct {
-		Paths map[string]map[string]operation
+		Paths map[string]map[string]struct{ Tags []string }
 	}
 	if err := json.Unmarshal(answer.Body.Bytes(), &document); err != nil {
-		return nil, fmt.Errorf("reading the OpenAPI document: %w", err)
+		panic(err) // it depends on the code alone
 	}
-	return document.Paths, nil
+	return document.Paths
 }
 
 // greedy has a parameter at a path's end take all of the rest, slashes too, as an

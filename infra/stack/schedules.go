@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsscheduler"
 	"github.com/aws/jsii-runtime-go"
 
+	"github.com/hotshard/hotshard/infra/config"
 	"github.com/hotshard/hotshard/infra/grants"
 	"github.com/hotshard/hotshard/internal/hotkey"
 	"github.com/hotshard/hotshard/internal/rollup"
@@ -21,48 +23,39 @@ type task struct {
 	every                         time.Duration
 }
 
-func (d *deployment) tasks() []task {
+func tasks(c *config.Config) []task {
 	layers := task{"layers", grants.Hotkeys, hotkey.LayersTask, "layers task done", hotkey.LayersInterval}
-	if d.config.Attached() {
+	if c.Attached() {
 		return []task{layers}
 	}
 	return []task{
 		layers,
-		{"shrink", grants.Hotkeys, hotkey.ShrinkTask, "shrink task done", d.config.Hotkeys.TaskInterval()},
+		{"shrink", grants.Hotkeys, hotkey.ShrinkTask, "shrink task done", c.Hotkeys.TaskInterval()},
 		{"compact", grants.Aggregator, compact.Task, "compaction task done", compact.Interval},
-		{"boards", grants.Aggregator, rollup.BoardsTask, "boards task done", d.config.Aggregator.BoardRecheck},
+		{"boards", grants.Aggregator, rollup.BoardsTask, "boards task done", c.Aggregator.BoardRecheck},
 	}
 }
 
-// makeSchedules has the tasks run. One that could not be started is not tried again:
+// newSchedules has the tasks run. One that could not be started is not tried again:
 // the next is near.
-func (d *deployment) makeSchedules() {
-	for _, t := range d.tasks() {
-		function := d.live[t.function]
-		awsscheduler.NewCfnSchedule(d.stack, id(t.name, "schedule"), &awsscheduler.CfnScheduleProps{
-			Name:               d.name(t.name),
+func newSchedules(s awscdk.Stack, c *config.Config, functions map[string]function) {
+	scheduler := awsiam.NewServicePrincipal(jsii.String("scheduler.amazonaws.com"), &awsiam.ServicePrincipalOpts{
+		Conditions: &map[string]any{"StringEquals": map[string]any{"aws:SourceAccount": s.Account()}},
+	})
+	for _, t := range tasks(c) {
+		function := functions[t.function].live.FunctionArn()
+		role := newRole(s, id(t.name, "schedule", "role"), "Of the schedule "+c.Prefix+t.name, scheduler,
+			[]awsiam.PolicyStatement{allow([]string{"lambda:InvokeFunction"}, function)})
+		awsscheduler.NewCfnSchedule(s, id(t.name, "schedule"), &awsscheduler.CfnScheduleProps{
+			Name:               jsii.String(c.Prefix + t.name),
 			ScheduleExpression: jsii.String(rate(t.every)),
 			FlexibleTimeWindow: awsscheduler.CfnSchedule_FlexibleTimeWindowProperty{Mode: jsii.String("OFF")},
 			Target: awsscheduler.CfnSchedule_TargetProperty{
-				Arn: function.FunctionArn(), Input: jsii.String(t.payload),
-				RoleArn:     d.schedulerRole(t, *function.FunctionArn()).RoleArn(),
+				Arn: function, Input: jsii.String(t.payload), RoleArn: role.RoleArn(),
 				RetryPolicy: awsscheduler.CfnSchedule_RetryPolicyProperty{MaximumRetryAttempts: jsii.Number(0), MaximumEventAgeInSeconds: jsii.Number(60)},
 			},
 		})
 	}
-}
-
-func (d *deployment) schedulerRole(t task, function string) awsiam.Role {
-	statements := []awsiam.PolicyStatement{allow([]string{"lambda:InvokeFunction"}, &function)}
-	return awsiam.NewRole(d.stack, id(t.name, "schedule", "role"), &awsiam.RoleProps{
-		Description: jsii.String("Of the schedule " + *d.name(t.name)),
-		AssumedBy: awsiam.NewServicePrincipal(jsii.String("scheduler.amazonaws.com"), &awsiam.ServicePrincipalOpts{
-			Conditions: &map[string]any{"StringEquals": map[string]any{"aws:SourceAccount": d.stack.Account()}},
-		}),
-		InlinePolicies: &map[string]awsiam.PolicyDocument{
-			"calls": awsiam.NewPolicyDocument(&awsiam.PolicyDocumentProps{Statements: &statements}),
-		},
-	})
 }
 
 // rate is a schedule's, of whole minutes, which is all that there is: not more often

@@ -2,13 +2,16 @@ package stack
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awss3"
 	"github.com/aws/jsii-runtime-go"
 
+	"github.com/hotshard/hotshard/infra/config"
 	"github.com/hotshard/hotshard/infra/grants"
 	"github.com/hotshard/hotshard/internal/schema"
 )
@@ -26,80 +29,96 @@ var mapped = map[string][]filter{
 	},
 }
 
+// readers are the names of those that the deployment has. They do the tasks of schedules, too.
+func readers(c *config.Config) []string {
+	return slices.DeleteFunc(slices.Clone(deployed(c)), func(name string) bool {
+		_, reads := mapped[name]
+		return !reads
+	})
+}
+
 // filter lets records through, by how their items' partition keys begin and, if names are
 // given, by what was done.
 type filter struct{ prefixes, names []string }
 
 func prefixOf(kind schema.Type) string { return schema.BaseKey{Type: kind}.String() }
 
-// makeFailures makes the bucket for records that a function gave up. Of the
-// destinations that there are only S3 keeps the records.
-func (d *deployment) makeFailures() {
-	d.failures = awss3.NewBucket(d.stack, jsii.String("Failures"), &awss3.BucketProps{
+// stream is the one that is read.
+type stream struct {
+	arn, table *string      // ARNs: its own, and its table's
+	failures   awss3.Bucket // for records that a function gave up
+}
+
+// newStream makes the bucket for failures. The stream itself is that of the items table, or that
+// of the table which the deployment is attached to.
+func newStream(s awscdk.Stack, c *config.Config, tables map[string]awsdynamodb.TableV2) stream {
+	failures := newFailures(s, c)
+	if c.Attached() {
+		table, _, _ := strings.Cut(c.SourceStreamARN, "/stream/")
+		return stream{jsii.String(c.SourceStreamARN), &table, failures}
+	}
+	return stream{tables[grants.Items].TableStreamArn(), tables[grants.Items].TableArn(), failures}
+}
+
+// newFailures makes a bucket, since of the destinations that there are only S3 keeps the records.
+func newFailures(s awscdk.Stack, c *config.Config) awss3.Bucket {
+	bucket := awss3.NewBucket(s, jsii.String("Failures"), &awss3.BucketProps{
 		Encryption:        awss3.BucketEncryption_S3_MANAGED,
 		BlockPublicAccess: awss3.BlockPublicAccess_BLOCK_ALL(),
 		ObjectOwnership:   awss3.ObjectOwnership_BUCKET_OWNER_ENFORCED,
 		EnforceSSL:        jsii.Bool(true),
-		RemovalPolicy:     d.removal(),
+		RemovalPolicy:     removal(c),
 		LifecycleRules: &[]*awss3.LifecycleRule{{
-			Id: jsii.String("expire"), Expiration: awscdk.Duration_Days(number(d.config.FailureRetention)),
+			Id: jsii.String("expire"), Expiration: awscdk.Duration_Days(jsii.Number(c.FailureRetention)),
 			AbortIncompleteMultipartUploadAfter: awscdk.Duration_Days(jsii.Number(1)),
 		}},
 	})
-	d.failures.Policy().ApplyRemovalPolicy(d.removal()) // a bucket that stays goes on to want TLS
+	bucket.Policy().ApplyRemovalPolicy(removal(c)) // a bucket that stays goes on to want TLS
+	return bucket
 }
 
-// streamARN is that of the stream that is read.
-func (d *deployment) streamARN() *string {
-	if d.config.Attached() {
-		return jsii.String(d.config.SourceStreamARN)
+// newMappings has Lambda hand the stream to its readers.
+func newMappings(s awscdk.Stack, c *config.Config, from stream, functions map[string]function) map[string]awslambda.CfnEventSourceMapping {
+	made := map[string]awslambda.CfnEventSourceMapping{}
+	for _, name := range readers(c) {
+		made[name] = newMapping(s, c, from, functions[name])
 	}
-	return d.tables[grants.Items].TableStreamArn()
+	return made
 }
 
-// sourceARN is that of its table.
-func (d *deployment) sourceARN() *string {
-	if d.config.Attached() {
-		table, _, _ := strings.Cut(d.config.SourceStreamARN, "/stream/")
-		return &table
-	}
-	return d.tables[grants.Items].TableArn()
-}
-
-func (d *deployment) makeMapping(function string) {
-	c := d.config
+func newMapping(s awscdk.Stack, c *config.Config, from stream, to function) awslambda.CfnEventSourceMapping {
 	age, start := c.RecordAge, "TRIM_HORIZON"
-	if function == grants.Hotkeys {
+	if to.name == grants.Hotkeys {
 		age = c.DetectorAge()
 	}
 	if c.Attached() {
 		start = "LATEST" // what the stream of a table that was there holds is too old already
 	}
 	props := &awslambda.CfnEventSourceMappingProps{
-		FunctionName:                   d.live[function].FunctionArn(),
-		EventSourceArn:                 d.streamARN(),
+		FunctionName:                   to.live.FunctionArn(),
+		EventSourceArn:                 from.arn,
 		StartingPosition:               &start,
-		BatchSize:                      number(c.BatchSize),
+		BatchSize:                      jsii.Number(c.BatchSize),
 		MaximumBatchingWindowInSeconds: jsii.Number(c.BatchingWindow.Seconds()),
 		TumblingWindowInSeconds:        jsii.Number(c.Hotkeys.Window.Seconds()),
-		ParallelizationFactor:          number(c.Parallelization),
+		ParallelizationFactor:          jsii.Number(c.Parallelization),
 		BisectBatchOnFunctionError:     true,
 		FunctionResponseTypes:          jsii.Strings("ReportBatchItemFailures"),
-		MaximumRetryAttempts:           number(c.Retries),
+		MaximumRetryAttempts:           jsii.Number(c.Retries),
 		MaximumRecordAgeInSeconds:      jsii.Number(age.Seconds()),
 		DestinationConfig: awslambda.CfnEventSourceMapping_DestinationConfigProperty{
-			OnFailure: awslambda.CfnEventSourceMapping_OnFailureProperty{Destination: d.failures.BucketArn()},
+			OnFailure: awslambda.CfnEventSourceMapping_OnFailureProperty{Destination: from.failures.BucketArn()},
 		},
 		MetricsConfig: awslambda.CfnEventSourceMapping_MetricsConfigProperty{Metrics: jsii.Strings("EventCount")},
 	}
-	if filters := mapped[function]; filters != nil {
+	if filters := mapped[to.name]; filters != nil {
 		var patterns []any
 		for _, f := range filters {
 			patterns = append(patterns, awslambda.CfnEventSourceMapping_FilterProperty{Pattern: jsii.String(f.pattern())})
 		}
 		props.FilterCriteria = awslambda.CfnEventSourceMapping_FilterCriteriaProperty{Filters: patterns}
 	}
-	d.mappings[function] = awslambda.NewCfnEventSourceMapping(d.stack, id(function, "mapping"), props)
+	return awslambda.NewCfnEventSourceMapping(s, id(to.name, "mapping"), props)
 }
 
 func (f filter) pattern() string {

@@ -1,16 +1,22 @@
 package stack
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
+
+	"github.com/hotshard/hotshard/infra/config"
+)
 
 // watched is a table or an index whose throttles are watched.
 type watched struct{ name, table, index string }
 
-func (d *deployment) watched() (list []watched) {
-	if d.config.Attached() {
-		list = append(list, watched{source, d.config.SourceTable, ""})
+func watchedOf(c *config.Config) (list []watched) {
+	if c.Attached() {
+		list = append(list, watched{source, c.SourceTable, ""})
 	}
-	for _, t := range d.schema() {
-		name := t.Name[len(d.config.Prefix):]
+	for _, t := range tablesOf(c) {
+		name := t.Name[len(c.Prefix):]
 		list = append(list, watched{name, t.Name, ""})
 		for _, i := range t.Indexes {
 			list = append(list, watched{name + "-" + strings.ReplaceAll(i.Name, "_", "-"), t.Name, i.Name})
@@ -18,6 +24,17 @@ func (d *deployment) watched() (list []watched) {
 	}
 	return list
 }
+
+// throttles are the writes and the reads that were refused for some reasons.
+func (w watched) throttles(reasons ...string) (list []awscloudwatch.Metric) {
+	for _, reason := range reasons {
+		list = append(list, ofTable(w.table, w.index, "Write"+reason+"ThrottleEvents"), ofTable(w.table, w.index, "Read"+reason+"ThrottleEvents"))
+	}
+	return list
+}
+
+// hotPartition is what DynamoDB's metrics call it when a partition's limit is the reason.
+const hotPartition = "KeyRangeThroughput"
 
 // source is what the table is called that a deployment is attached to.
 const source = "source"
@@ -48,24 +65,20 @@ func (w watched) raise(attached bool) string {
 
 // tableAlarms tell the two kinds of throttles apart: a hot partition, which more
 // write shards relieve, and a limit of the table's or the account's, which they don't.
-func (d *deployment) tableAlarms() (list []alarm) {
-	for _, w := range d.watched() {
+func tableAlarms(c *config.Config) (list []alarm) {
+	for _, w := range watchedOf(c) {
 		of := "the table " + w.table
 		if w.index != "" {
 			of = "the index " + w.index + " of " + w.table
 		}
 		list = append(list, alarm{
 			name: w.name + "-hot-partition", section: "hot-partition", from: 1, periods: 5, of: 3,
-			metric: filled("throttled by key range",
-				ofTable(w.table, w.index, "WriteKeyRangeThroughputThrottleEvents"), ofTable(w.table, w.index, "ReadKeyRangeThroughputThrottleEvents")),
-			text: "A partition of " + of + " is over its limit, for three of five minutes. " + w.relief(),
+			metric: filled("throttled by key range", w.throttles(hotPartition)...),
+			text:   "A partition of " + of + " is over its limit, for three of five minutes. " + w.relief(),
 		}, alarm{
 			name: w.name + "-limit", section: "table-limit", from: 1, periods: 5, of: 3,
-			metric: filled("throttled by a limit",
-				ofTable(w.table, w.index, "WriteMaxOnDemandThroughputThrottleEvents"), ofTable(w.table, w.index, "ReadMaxOnDemandThroughputThrottleEvents"),
-				ofTable(w.table, w.index, "WriteAccountLimitThrottleEvents"), ofTable(w.table, w.index, "ReadAccountLimitThrottleEvents"),
-				ofTable(w.table, w.index, "WriteProvisionedThroughputThrottleEvents"), ofTable(w.table, w.index, "ReadProvisionedThroughputThrottleEvents")),
-			text: "A limit of " + of + " or of the account is reached, for three of five minutes. More write shards don't help: " + w.raise(d.config.Attached()),
+			metric: filled("throttled by a limit", w.throttles("MaxOnDemandThroughput", "AccountLimit", "ProvisionedThroughput")...),
+			text:   "A limit of " + of + " or of the account is reached, for three of five minutes. More write shards don't help: " + w.raise(c.Attached()),
 		})
 	}
 	return list

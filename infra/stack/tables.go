@@ -12,37 +12,41 @@ import (
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
-// makeTables makes the tables that the deployment has.
-func (d *deployment) makeTables() {
-	for _, t := range d.schema() {
-		d.tables[d.config.TableVariable(t.Name)] = d.makeTable(t)
+// newTables makes the tables that the deployment has, by the variable that names each to functions.
+func newTables(s awscdk.Stack, c *config.Config) map[string]awsdynamodb.TableV2 {
+	made := map[string]awsdynamodb.TableV2{}
+	for _, t := range tablesOf(c) {
+		made[c.TableVariable(t.Name)] = newTable(s, c, t)
 	}
+	return made
 }
 
-// schema are the tables of internal/schema. A deployment that is attached to a table has
+// tablesOf are the tables of internal/schema. A deployment that is attached to a table has
 // those that hotkeys is granted, but for the shard map: it changes no counts.
-func (d *deployment) schema() (list []schema.Table) {
-	for _, t := range schema.Tables(d.config.Names()) {
-		variable := d.config.TableVariable(t.Name)
-		counted := variable != grants.ShardMap && slices.ContainsFunc(grants.Of(grants.Hotkeys), func(g grants.Grant) bool { return g.Table == variable })
-		if !d.config.Attached() || counted {
-			list = append(list, t)
-		}
+func tablesOf(c *config.Config) []schema.Table {
+	all := schema.Tables(c.Names())
+	if !c.Attached() {
+		return all
 	}
-	return list
+	return slices.DeleteFunc(all, func(t schema.Table) bool {
+		variable := c.TableVariable(t.Name)
+		return variable == grants.ShardMap || !slices.ContainsFunc(grants.Of[grants.Hotkeys], func(g grants.Grant) bool { return g.Table == variable })
+	})
 }
 
-func (d *deployment) makeTable(t schema.Table) awsdynamodb.TableV2 {
-	c := d.config
+func newTable(s awscdk.Stack, c *config.Config, t schema.Table) awsdynamodb.TableV2 {
+	reads, writes := c.Units(t.Name)
 	props := &awsdynamodb.TablePropsV2{
 		TableName:          jsii.String(t.Name),
 		PartitionKey:       text(t.PartitionKey),
+		SortKey:            text(t.SortKey),
 		Encryption:         awsdynamodb.TableEncryptionV2_DynamoOwnedKey(),
 		DeletionProtection: jsii.Bool(c.DeletionProtection),
-		RemovalPolicy:      d.removal(),
+		RemovalPolicy:      removal(c),
 		PointInTimeRecoverySpecification: &awsdynamodb.PointInTimeRecoverySpecification{
 			PointInTimeRecoveryEnabled: jsii.Bool(c.PITR && !t.Expendable),
 		},
+		Billing: billing(reads, writes), WarmThroughput: warm(reads, writes),
 	}
 	if c.ContributorInsights {
 		props.ContributorInsightsSpecification = &awsdynamodb.ContributorInsightsSpecification{
@@ -50,13 +54,10 @@ func (d *deployment) makeTable(t schema.Table) awsdynamodb.TableV2 {
 		}
 	}
 	if c.PITR && !t.Expendable {
-		props.PointInTimeRecoverySpecification.RecoveryPeriodInDays = number(c.PITRDays)
+		props.PointInTimeRecoverySpecification.RecoveryPeriodInDays = jsii.Number(c.PITRDays)
 	}
 	if c.Encryption == "account" {
 		props.Encryption = awsdynamodb.TableEncryptionV2_AwsManagedKey()
-	}
-	if t.SortKey != "" {
-		props.SortKey = text(t.SortKey)
 	}
 	if t.TTL != "" {
 		props.TimeToLiveAttribute = jsii.String(t.TTL)
@@ -64,19 +65,16 @@ func (d *deployment) makeTable(t schema.Table) awsdynamodb.TableV2 {
 	if t.Stream {
 		props.DynamoStream = awsdynamodb.StreamViewType_NEW_AND_OLD_IMAGES
 	}
-	reads, writes := c.Units(t.Name)
-	props.Billing, props.WarmThroughput = d.billing(t.Name), warm(reads, writes)
 	var indexes []*awsdynamodb.GlobalSecondaryIndexPropsV2
 	for _, i := range t.Indexes {
-		indexes = append(indexes, d.index(t.Name, i))
+		indexes = append(indexes, index(i, reads, writes))
 	}
 	props.GlobalSecondaryIndexes = &indexes
-	return awsdynamodb.NewTableV2(d.stack, id("table", t.Name[len(c.Prefix):]), props)
+	return awsdynamodb.NewTableV2(s, id("table", t.Name[len(c.Prefix):]), props)
 }
 
 // index is as its table: what is written to it is bounded, and paid for, by itself.
-func (d *deployment) index(table string, i schema.Index) *awsdynamodb.GlobalSecondaryIndexPropsV2 {
-	reads, writes := d.config.Units(table)
+func index(i schema.Index, reads, writes config.Units) *awsdynamodb.GlobalSecondaryIndexPropsV2 {
 	props := &awsdynamodb.GlobalSecondaryIndexPropsV2{
 		IndexName: jsii.String(i.Name), PartitionKey: text(i.PartitionKey), SortKey: text(i.SortKey),
 		ProjectionType: awsdynamodb.ProjectionType_ALL, WarmThroughput: warm(reads, writes),
@@ -84,23 +82,25 @@ func (d *deployment) index(table string, i schema.Index) *awsdynamodb.GlobalSeco
 	if i.Include != nil {
 		props.ProjectionType, props.NonKeyAttributes = awsdynamodb.ProjectionType_INCLUDE, jsii.Strings(i.Include...)
 	}
-	if d.config.Provisioned(table) {
+	if provisioned(writes) {
 		props.ReadCapacity, props.WriteCapacity = scaled(reads), scaled(writes)
 	} else {
-		props.MaxReadRequestUnits, props.MaxWriteRequestUnits = units(reads.Max), units(writes.Max)
+		props.MaxReadRequestUnits, props.MaxWriteRequestUnits = unlessZero(reads.Max), unlessZero(writes.Max)
 	}
 	return props
 }
 
-func (d *deployment) billing(table string) awsdynamodb.Billing {
-	reads, writes := d.config.Units(table)
-	if d.config.Provisioned(table) {
+func billing(reads, writes config.Units) awsdynamodb.Billing {
+	if provisioned(writes) {
 		return awsdynamodb.Billing_Provisioned(&awsdynamodb.ThroughputProps{ReadCapacity: scaled(reads), WriteCapacity: scaled(writes)})
 	}
 	return awsdynamodb.Billing_OnDemand(&awsdynamodb.MaxThroughputProps{
-		MaxReadRequestUnits: units(reads.Max), MaxWriteRequestUnits: units(writes.Max),
+		MaxReadRequestUnits: unlessZero(reads.Max), MaxWriteRequestUnits: unlessZero(writes.Max),
 	})
 }
+
+// provisioned tells a table's billing by its least capacity, which only provisioned billing has.
+func provisioned(u config.Units) bool { return u.Min > 0 }
 
 // utilization is how many percent of provisioned capacity are to be used.
 const utilization = 70
@@ -109,31 +109,35 @@ const utilization = 70
 // seed, which CloudFormation wants for that.
 func scaled(u config.Units) awsdynamodb.Capacity {
 	return awsdynamodb.Capacity_Autoscaled(&awsdynamodb.AutoscaledCapacityOptions{
-		MinCapacity: number(u.Min), MaxCapacity: number(u.Max), SeedCapacity: number(u.Min), TargetUtilizationPercent: jsii.Number(utilization),
+		MinCapacity: jsii.Number(u.Min), MaxCapacity: jsii.Number(u.Max), SeedCapacity: jsii.Number(u.Min), TargetUtilizationPercent: jsii.Number(utilization),
 	})
-}
-
-func text(name string) *awsdynamodb.Attribute {
-	return &awsdynamodb.Attribute{Name: jsii.String(name), Type: awsdynamodb.AttributeType_STRING}
-}
-
-// units is nil for 0, which is no setting.
-func units(n int) *float64 {
-	if n == 0 {
-		return nil
-	}
-	return number(n)
 }
 
 func warm(reads, writes config.Units) *awsdynamodb.WarmThroughput {
 	if reads.Warm == 0 && writes.Warm == 0 {
 		return nil
 	}
-	return &awsdynamodb.WarmThroughput{ReadUnitsPerSecond: units(reads.Warm), WriteUnitsPerSecond: units(writes.Warm)}
+	return &awsdynamodb.WarmThroughput{ReadUnitsPerSecond: unlessZero(reads.Warm), WriteUnitsPerSecond: unlessZero(writes.Warm)}
 }
 
-func (d *deployment) removal() awscdk.RemovalPolicy {
-	if d.config.Removal == "destroy" {
+// text is a key's attribute, nil for "", which is none.
+func text(name string) *awsdynamodb.Attribute {
+	if name == "" {
+		return nil
+	}
+	return &awsdynamodb.Attribute{Name: jsii.String(name), Type: awsdynamodb.AttributeType_STRING}
+}
+
+// unlessZero is nil for 0, which is no setting.
+func unlessZero(n int) *float64 {
+	if n == 0 {
+		return nil
+	}
+	return jsii.Number(n)
+}
+
+func removal(c *config.Config) awscdk.RemovalPolicy {
+	if c.Removal == "destroy" {
 		return awscdk.RemovalPolicy_DESTROY
 	}
 	return awscdk.RemovalPolicy_RETAIN

@@ -29,10 +29,14 @@ func main() {
 
 // run looks, with the arguments of the command line.
 func run(ctx context.Context, args []string, out io.Writer) error {
-	var given settings
+	var given []string
+	setting := func(one string) error {
+		given = append(given, one)
+		return nil
+	}
 	flags := flag.NewFlagSet("preflight", flag.ContinueOnError)
-	flags.Var(&given, "c", "a setting, as `key=value`; may be repeated")
-	flags.Var(&given, "context", "the same")
+	flags.Func("c", "a setting, as `key=value`; may be repeated", setting)
+	flags.Func("context", "the same", setting)
 	folder := flags.String("folder", ".", "`folder` of the CDK app")
 	takeOver := flags.Bool("import", false, "tables that are there are to be taken over")
 	if err := flags.Parse(args); err != nil {
@@ -60,16 +64,6 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if preflight.Failed(findings) {
 		return errors.New("a deployment would fail: see the lines with FAIL")
 	}
-	return nil
-}
-
-// settings are those of the command line.
-type settings []string
-
-func (s *settings) String() string { return fmt.Sprint(*s) }
-
-func (s *settings) Set(one string) error {
-	*s = append(*s, one)
 	return nil
 }
 

@@ -45,7 +45,13 @@ func create(ctx context.Context, client Client, t schema.Table) error {
 	}
 	waiter := dynamodb.NewTableExistsWaiter(client, func(o *dynamodb.TableExistsWaiterOptions) {
 		o.MinDelay, o.MaxDelay = 20*time.Millisecond, time.Second
-		o.Retryable = unlessUpdating(o.Retryable)
+		others := o.Retryable
+		o.Retryable = func(ctx context.Context, in *dynamodb.DescribeTableInput, out *dynamodb.DescribeTableOutput, err error) (bool, error) {
+			if err == nil && out.Table != nil && out.Table.TableStatus == types.TableStatusUpdating {
+				return false, nil // it serves reads and writes meanwhile
+			}
+			return others(ctx, in, out, err)
+		}
 	})
 	out, err := waiter.WaitForOutput(ctx, &dynamodb.DescribeTableInput{TableName: &t.Name}, usableWithin)
 	if err != nil {
@@ -55,19 +61,6 @@ func create(ctx context.Context, client Client, t schema.Table) error {
 		return err
 	}
 	return expire(ctx, client, t)
-}
-
-// waits tells whether a waiter goes on after an answer.
-type waits = func(context.Context, *dynamodb.DescribeTableInput, *dynamodb.DescribeTableOutput, error) (bool, error)
-
-// unlessUpdating ends a wait also at a table that is UPDATING: it serves reads and writes meanwhile.
-func unlessUpdating(others waits) waits {
-	return func(ctx context.Context, in *dynamodb.DescribeTableInput, out *dynamodb.DescribeTableOutput, err error) (bool, error) {
-		if err == nil && out.Table != nil && out.Table.TableStatus == types.TableStatusUpdating {
-			return false, nil
-		}
-		return others(ctx, in, out, err)
-	}
 }
 
 // expire turns expiry on unless it is on: saying so twice is an error.

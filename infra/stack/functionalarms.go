@@ -1,0 +1,88 @@
+package stack
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
+	"github.com/aws/jsii-runtime-go"
+
+	"github.com/hotshard/hotshard/infra/config"
+)
+
+// functionAlarms are about Lambda's invocations.
+func functionAlarms(c *config.Config, functions map[string]function) (list []alarm) {
+	for _, f := range deployed(c) {
+		list = append(list, alarm{
+			name: f + "-errors", section: "function-errors", metric: ofFunction(functions[f], "Errors", sum), from: 1, periods: 5, of: 3,
+			text: "Invocations of " + f + " fail. Its log has the reason; a stream's function repeats a batch until it succeeds or is given up.",
+		}, alarm{
+			name: f + "-throttles", section: "function-throttles", metric: ofFunction(functions[f], "Throttles", sum), from: 1, periods: 5, of: 3,
+			text: "Lambda refuses invocations of " + f + ": the account's concurrency, or what is reserved for the function, is used up.",
+		})
+	}
+	return list
+}
+
+// usedUp is the part of the account's concurrency from which on it is nearly used up.
+const usedUp = 0.8
+
+// accountAlarms are about all functions of the account, whose quota they share. What is
+// reserved counts as used; the metric has no dimensions:
+// https://docs.aws.amazon.com/lambda/latest/dg/monitoring-concurrency.html
+func accountAlarms(c *config.Config) []alarm {
+	return []alarm{{
+		name: "account-concurrency", metric: metric("AWS/Lambda", "ClaimedAccountConcurrency", maximum, nil),
+		from: usedUp * float64(c.AccountConcurrency), periods: 5, of: 3,
+		text: fmt.Sprintf("Lambda runs %.0f %% or more of what the account may run at a time (%d, as accountConcurrency says). "+
+			"Beyond it calls of the API are refused. Ask for a higher quota, or find out which function needs so many.", 100*usedUp, c.AccountConcurrency),
+	}}
+}
+
+// apiAlarms are about the calls of the API.
+func apiAlarms(c *config.Config, web *api) []alarm {
+	failed := awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
+		Expression: jsii.String("IF(calls >= 20, 100 * FILL(failed, 0) / calls, 0)"), Period: minute(), Label: jsii.String("% of calls failed"),
+		UsingMetrics: &map[string]awscloudwatch.IMetric{"failed": ofAPI(web, "5xx", sum), "calls": ofAPI(web, "Count", sum)},
+	})
+	return []alarm{{
+		name: "api-errors", metric: failed, from: 1, periods: 5, of: 3,
+		text: "One in a hundred calls of the API, or more, is answered 5xx. 503 is DynamoDB out of reach or a shard map that can't be read; the logs have the rest.",
+	}, {
+		name: "api-slow", metric: ofAPI(web, "Latency", p99), from: float64(c.MaxLatency.Milliseconds()), periods: 5, of: 3,
+		text: "The slowest of a hundred calls takes too long. Mostly that is ingest retrying throttled writes: see whether a key is hot.",
+	}}
+}
+
+// Tasks are given up at the first failure, since the next run does what one did not:
+// some may fail, and these are how many of an hour must before it is worth a look.
+const maxTasksDropped = 3
+
+// taskAlarms are about the work that schedules ask for, of which no caller would see
+// that it does not happen.
+func taskAlarms(s awscdk.Stack, c *config.Config, functions map[string]function) (list []alarm) {
+	for _, t := range tasks(c) {
+		done := logged(s, c, functions[t.function], *id(t.name)+"TasksDone", t.done, "1")
+		minutes, periods := patience(t.every)
+		list = append(list, alarm{
+			name: t.name + "-not-done", section: "tasks", metric: over(minutes, done), from: 1, periods: periods, absent: true,
+			text: fmt.Sprintf("The task %s, which %s does every %d minutes, was not done for %d minutes. See whether its schedule is on, and the function's log.",
+				t.name, t.function, wholeMinutes(t.every), minutes*periods),
+		})
+	}
+	for _, f := range readers(c) {
+		list = append(list, alarm{
+			name: f + "-tasks-dropped", section: "tasks", metric: over(60, ofFunction(functions[f], "AsyncEventsDropped", sum)), from: maxTasksDropped, periods: 1,
+			text: fmt.Sprintf("%d or more of the tasks of %s failed in an hour. One that fails is no harm, as the next does its work; the function's log has the reason.", maxTasksDropped, f),
+		})
+	}
+	return list
+}
+
+// patience is for how long a task that runs so often may not be done: half an hour, or
+// three runs.
+func patience(every time.Duration) (minutes, periods int) {
+	minutes = max(5, wholeMinutes(every))
+	return minutes, max(3, 30/minutes)
+}
