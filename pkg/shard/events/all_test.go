@@ -1,9 +1,14 @@
 package events_test
 
 import (
+	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/wingtest"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -75,4 +80,39 @@ func TestEventsAheadOfTime(t *testing.T) {
 	if err != nil || len(page.Events) != 1 || page.Events[0].ID != "on time" {
 		t.Errorf("what is there: %+v, %v", page, err)
 	}
+}
+
+// slowly is empty tables whose queries take a while, and are counted.
+type slowly struct {
+	events.ReaderClient
+	shardmap.Client
+	each time.Duration
+	made atomic.Int64
+}
+
+func (s *slowly) Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	time.Sleep(s.each)
+	s.made.Add(1)
+	return &dynamodb.QueryOutput{}, nil
+}
+
+// TestALongStreamGoesByItsOwnTime: what it asks the shard map at its last page is of that time.
+func TestALongStreamGoesByItsOwnTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		counts := &slowly{}
+		shards := shardmap.New(counts, "shard-map", shardmap.Options{})
+		reader := events.NewReader(&slowly{each: 500 * time.Millisecond}, "items", shards)
+		begin := time.Now()
+		days := events.Range{Entity: "e", From: begin, To: begin.AddDate(0, 0, events.MaxQueries)} // two pages, and the last is a day's
+		for ev, err := range reader.All(t.Context(), days, begin) {
+			t.Fatal(ev, err)
+		}
+		if took := time.Since(begin); took < 30*time.Second {
+			t.Fatalf("the stream took only %v", took)
+		}
+		polls := counts.made.Load()
+		if _, err := shards.Lookup(t.Context(), "E#e", time.Now()); err != nil || counts.made.Load() != polls {
+			t.Errorf("%v: the view of the shard map is not of the stream's end", err)
+		}
+	})
 }

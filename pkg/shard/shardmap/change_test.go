@@ -155,7 +155,7 @@ func TestPins(t *testing.T) {
 		t.Errorf("shrinking a pinned key: %v", err)
 	}
 	if again, err := c.Pin(wingtest.Within(t), "E#e", 8, wingtest.Note, now); err != nil || again.Version != entry.Version {
-		t.Errorf("the same pin: %v", err)
+		t.Errorf("the same pin again: %v", err)
 	}
 	for _, bad := range []int{0, -1, 1001} {
 		if _, err := c.Pin(wingtest.Within(t), "E#e", bad, wingtest.Note, now); !errors.Is(err, shard.ErrMisused) {
@@ -164,6 +164,9 @@ func TestPins(t *testing.T) {
 	}
 	if entry, err = c.Unpin(wingtest.Within(t), "E#e", wingtest.Note, now); err != nil || entry.Pinned || entry.History.Newest() != 8 {
 		t.Fatalf("unpinned: %+v, %v", entry, err)
+	}
+	if again, err := c.Unpin(wingtest.Within(t), "E#e", wingtest.Note, now); err != nil || again.Version != entry.Version {
+		t.Errorf("unpinned again: %v", err)
 	}
 	now = now.Add(2 * time.Hour)
 	if entry, err = c.ShrinkFrom(wingtest.Within(t), entry, 2, wingtest.Note, now); err != nil || entry.History.Newest() != 2 || entry.Max != 8 {

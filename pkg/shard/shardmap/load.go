@@ -40,7 +40,7 @@ func (m *Map) newLoad(now time.Time) *mapLoad {
 }
 
 // partQueries are the queries of all keys.
-func (s stored) partQueries() (list []*dynamodb.QueryInput) {
+func (s *stored) partQueries() (list []*dynamodb.QueryInput) {
 	for n := range schema.MapParts {
 		list = append(list, &dynamodb.QueryInput{
 			TableName: &s.table, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("pk = :part"),
@@ -72,7 +72,7 @@ func (m *Map) load(ctx context.Context, now time.Time) error {
 }
 
 // readParts reads what is left of a load, side by side.
-func (s stored) readParts(ctx context.Context, l *mapLoad) error {
+func (s *stored) readParts(ctx context.Context, l *mapLoad) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for n, input := range l.parts {
 		if input == nil {
@@ -107,7 +107,7 @@ func ownKey(part int, it dynamo.Item) (key string, ok bool) {
 
 // Entries reads all the entries there are, past the view, in no order, without those
 // that can't be read and those of keys that were deleted.
-func (s stored) Entries(ctx context.Context) ([]Entry, error) {
+func (s *stored) Entries(ctx context.Context) ([]Entry, error) {
 	found := make([][]Entry, schema.MapParts)
 	group, ctx := errgroup.WithContext(ctx)
 	for n, input := range s.partQueries() {

@@ -21,7 +21,7 @@ type stored struct {
 
 // follow takes over what the log says from a time on, and the note of partitions, which
 // stands at its end.
-func (s stored) follow(ctx context.Context, v *view, from time.Time) error {
+func (s *stored) follow(ctx context.Context, v *view, from time.Time) error {
 	changes := dynamo.Items(ctx, s.patient(callTime), &dynamodb.QueryInput{
 		TableName: &s.table, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("pk = :log AND sk >= :from"),
 		ExpressionAttributeValues: dynamo.Item{
@@ -40,7 +40,7 @@ func (s stored) follow(ctx context.Context, v *view, from time.Time) error {
 }
 
 // hear takes over one item of the log. What somebody else has put there says nothing.
-func (s stored) hear(ctx context.Context, v *view, it dynamo.Item) error {
+func (s *stored) hear(ctx context.Context, v *view, it dynamo.Item) error {
 	if dynamo.Text(it, schema.SK) == schema.MapNote {
 		if n, err := dynamo.Integer(it, attrNoted); err == nil {
 			v.note(int(n))
@@ -60,7 +60,7 @@ func (s stored) hear(ctx context.Context, v *view, it dynamo.Item) error {
 
 // lookAgain reads the item of a key whose change does not say all, or can't be read.
 // What the view has of it is no longer so; the item may be readable, or newer.
-func (s stored) lookAgain(ctx context.Context, v *view, change Entry) error {
+func (s *stored) lookAgain(ctx context.Context, v *view, change Entry) error {
 	if held, ok, _ := v.find(change.Key); ok && change.Version > 0 && !change.newer(held) {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (s stored) lookAgain(ctx context.Context, v *view, change Entry) error {
 
 // Read reads one key's item, consistently and past the view. A key that is not in
 // the map has an entry with no history. It costs a read unit for 4 KB.
-func (s stored) Read(ctx context.Context, key string) (Entry, error) {
+func (s *stored) Read(ctx context.Context, key string) (Entry, error) {
 	if err := usable(key); err != nil {
 		return Entry{}, err
 	}
@@ -94,7 +94,7 @@ const (
 // maxSortKey is DynamoDB's bound: what is longer is no key of the map.
 const maxSortKey = 1024
 
-func (s stored) get(ctx context.Context, key string) (it dynamo.Item, err error) {
+func (s *stored) get(ctx context.Context, key string) (it dynamo.Item, err error) {
 	err = dynamo.Persist(ctx, func(ctx context.Context) error {
 		it, err = s.getOnce(ctx, key)
 		return err
@@ -102,7 +102,7 @@ func (s stored) get(ctx context.Context, key string) (it dynamo.Item, err error)
 	return it, err
 }
 
-func (s stored) getOnce(ctx context.Context, key string) (it dynamo.Item, err error) {
+func (s *stored) getOnce(ctx context.Context, key string) (it dynamo.Item, err error) {
 	if len(key) > maxSortKey {
 		return nil, nil
 	}
@@ -119,7 +119,7 @@ func (s stored) getOnce(ctx context.Context, key string) (it dynamo.Item, err er
 }
 
 // patient is the client whose queries are repeated, each attempt within a while.
-func (s stored) patient(each time.Duration) dynamo.Querier {
+func (s *stored) patient(each time.Duration) dynamo.Querier {
 	return dynamo.Persistent(prompt{s.client, each})
 }
 
