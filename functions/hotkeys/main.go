@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/function"
+	"github.com/hotshard/hotshard/internal/function/watch"
 	"github.com/hotshard/hotshard/internal/hotkey"
 )
 
@@ -23,7 +24,7 @@ func build(ctx context.Context, settings hotkey.Settings, log *slog.Logger) (any
 	if err != nil {
 		return nil, err
 	}
-	sink, err := function.Metrics(settings.Metrics == hotkey.EMF)
+	sink, err := watch.Metrics(settings.Metrics == hotkey.EMF)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +32,7 @@ func build(ctx context.Context, settings hotkey.Settings, log *slog.Logger) (any
 	if err != nil {
 		return nil, err
 	}
-	streams, err := function.Streams()
+	streams, err := watch.Streams()
 	if err != nil {
 		return nil, err
 	}

@@ -8,12 +8,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/hotshard/hotshard/internal/awshttp"
-	"github.com/hotshard/hotshard/internal/metrics"
 )
 
 // connections are those of all clients of the process.
@@ -22,60 +19,25 @@ var connections = awshttp.New(awshttp.AWS)
 // DynamoDB returns a client for the Region and with the credentials of the
 // environment.
 func DynamoDB() (*dynamodb.Client, error) {
-	c, e, err := configure("DYNAMODB")
+	c, e, err := Configure("DYNAMODB")
 	if err != nil {
 		return nil, fmt.Errorf("configuring the DynamoDB client: %w", err)
 	}
 	return dynamodb.NewFromConfig(c, func(o *dynamodb.Options) {
-		o.EndpointOptions.UseFIPSEndpoint, o.EndpointOptions.UseDualStackEndpoint = e.fips, e.dualStack
+		o.EndpointOptions.UseFIPSEndpoint, o.EndpointOptions.UseDualStackEndpoint = e.FIPS, e.DualStack
 	}), nil
 }
 
-// Streams is DynamoDB's counterpart for streams.
-func Streams() (*dynamodbstreams.Client, error) {
-	c, e, err := configure("DYNAMODB_STREAMS")
-	if err != nil {
-		return nil, fmt.Errorf("configuring the client of DynamoDB's streams: %w", err)
-	}
-	return dynamodbstreams.NewFromConfig(c, func(o *dynamodbstreams.Options) {
-		o.EndpointOptions.UseFIPSEndpoint, o.EndpointOptions.UseDualStackEndpoint = e.fips, e.dualStack
-	}), nil
+// Endpoints are kinds of endpoints; the zero values leave it to the SDK.
+type Endpoints struct {
+	FIPS      aws.FIPSEndpointState
+	DualStack aws.DualStackEndpointState
 }
 
-// CloudWatch is DynamoDB's counterpart for metrics.
-func CloudWatch() (*cloudwatch.Client, error) {
-	c, e, err := configure("CLOUDWATCH")
-	if err != nil {
-		return nil, fmt.Errorf("configuring the CloudWatch client: %w", err)
-	}
-	return cloudwatch.NewFromConfig(c, func(o *cloudwatch.Options) {
-		o.EndpointOptions.UseFIPSEndpoint, o.EndpointOptions.UseDualStackEndpoint = e.fips, e.dualStack
-	}), nil
-}
-
-// Metrics returns where metrics go: the log, in CloudWatch's embedded format, or
-// CloudWatch itself.
-func Metrics(log bool) (metrics.Sink, error) {
-	if log {
-		return metrics.NewEMF(os.Stdout), nil
-	}
-	watch, err := CloudWatch()
-	if err != nil {
-		return nil, err
-	}
-	return metrics.NewCloudWatch(watch), nil
-}
-
-// endpoints are kinds of endpoints; the zero values leave it to the SDK.
-type endpoints struct {
-	fips      aws.FIPSEndpointState
-	dualStack aws.DualStackEndpointState
-}
-
-// configure reads what Lambda sets, and what of the SDK's own variables makes sense
-// there. Lambda always hands out credentials by the environment, and has no files to
+// Configure reads what Lambda sets for a service's client, and what of the SDK's own
+// variables makes sense there. Lambda always hands out credentials by the environment, and has no files to
 // share, so the SDK's search for both, and what it would link in, is left out.
-func configure(service string) (c aws.Config, e endpoints, err error) {
+func Configure(service string) (c aws.Config, e Endpoints, err error) {
 	var missing []error
 	need := func(name string) string {
 		value := os.Getenv(name)
@@ -97,10 +59,10 @@ func configure(service string) (c aws.Config, e endpoints, err error) {
 		}
 	}
 	if os.Getenv("AWS_USE_FIPS_ENDPOINT") == "true" {
-		e.fips = aws.FIPSEndpointStateEnabled
+		e.FIPS = aws.FIPSEndpointStateEnabled
 	}
 	if os.Getenv("AWS_USE_DUALSTACK_ENDPOINT") == "true" {
-		e.dualStack = aws.DualStackEndpointStateEnabled
+		e.DualStack = aws.DualStackEndpointStateEnabled
 	}
 	return c, e, errors.Join(append(missing, retries(&c))...)
 }

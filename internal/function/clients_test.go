@@ -13,6 +13,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/awshttp"
 	"github.com/hotshard/hotshard/internal/function"
+	"github.com/hotshard/hotshard/internal/function/watch"
 )
 
 // lambda sets what Lambda sets, and hides the machine's own.
@@ -83,7 +84,7 @@ func TestOptions(t *testing.T) {
 		o.EndpointOptions.UseDualStackEndpoint != aws.DualStackEndpointStateEnabled || o.RetryMode != aws.RetryModeAdaptive || o.Retryer.MaxAttempts() != 7 || o.BaseEndpoint != nil || !ours(o.HTTPClient) {
 		t.Errorf("%+v", o)
 	}
-	watch, err := function.CloudWatch()
+	watch, err := watch.CloudWatch()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +112,7 @@ func TestMetricsAreRetried(t *testing.T) {
 	}))
 	defer server.Close()
 	lambda(t, map[string]string{"AWS_ENDPOINT_URL_CLOUDWATCH": server.URL})
-	watch, err := function.CloudWatch()
+	watch, err := watch.CloudWatch()
 	if err == nil {
 		_, err = watch.PutMetricData(t.Context(), &cloudwatch.PutMetricDataInput{
 			Namespace: aws.String("n"), MetricData: []types.MetricDatum{{MetricName: aws.String("m"), Value: aws.Float64(1)}},
@@ -126,7 +127,7 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 	lambda(t, map[string]string{"AWS_REGION": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_RETRY_MODE": "often"})
 	for _, make := range []func() error{
 		func() error { _, err := function.DynamoDB(); return err },
-		func() error { _, err := function.CloudWatch(); return err },
+		func() error { _, err := watch.CloudWatch(); return err },
 	} {
 		err := make()
 		for _, name := range []string{"AWS_REGION", "AWS_SECRET_ACCESS_KEY", "AWS_RETRY_MODE"} {

@@ -139,9 +139,6 @@ func Verdict(rate, limit, hotRate float64) Status {
 	return Warm
 }
 
-// status is the verdict on a key with a certified rate in the item's window.
-func (it *Item) status(rate float64) Status { return Verdict(rate, it.Limit, it.HotRate) }
-
 // String returns the status as callers see it.
 func (s Status) String() string {
 	switch s {

@@ -160,7 +160,7 @@ func (m *Map) enter(t *tally) {
 	}
 	l := &m.lines[at]
 	rate := t.rate()
-	l.rate, l.status = max(l.rate, rate), max(l.status, item.status(rate))
+	l.rate, l.status = max(l.rate, rate), max(l.status, Verdict(rate, item.Limit, item.HotRate))
 	for column, share := range m.shares(item) {
 		units, more := share.of(t.units), int64(share.of(t.err))-int64(share.of(t.rest))
 		l.units += units

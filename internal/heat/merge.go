@@ -156,7 +156,7 @@ func (r *Row) add(t tally, groups map[groupID]*group) {
 		r.Peak, r.PeakAt = t.peak, t.peakAt
 	}
 	rate, base := t.rate(), item.base()
-	r.Status = max(r.Status, item.status(rate))
+	r.Status = max(r.Status, Verdict(rate, item.Limit, item.HotRate))
 	if rate > r.WriteUnitsPerSecond {
 		r.WriteUnitsPerSecond = rate
 		r.Error = float64(t.topErr) / base.Seconds()

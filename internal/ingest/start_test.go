@@ -22,6 +22,11 @@ func BenchmarkStart(b *testing.B) {
 		EventAhead: shardmap.MaxAhead, ViewAge: shardmap.ViewAge,
 	}
 	log := slog.New(slog.DiscardHandler)
+	b.Run("all calls at once", func(b *testing.B) { // as the document's are
+		for b.Loop() {
+			httpapi.Describe(Routes(nil))
+		}
+	})
 	for _, requests := range []int{0, 1} {
 		b.Run([]string{"init", "and a request"}[requests], func(b *testing.B) {
 			for b.Loop() {
