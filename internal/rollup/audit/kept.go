@@ -125,7 +125,7 @@ func (k *kept) whyTop(entries *ranking) string {
 		}
 	}
 	if len(entries.first) > len(held) {
-		if _, covered := k.top.Ahead(entries.first[len(held)]); covered {
+		if k.top.Covers(entries.first[len(held)]) {
 			return fmt.Sprintf("it lacks rank %d", len(held)+1)
 		}
 	}
