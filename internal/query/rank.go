@@ -84,10 +84,9 @@ type view struct {
 func (r *boardReader) rankAmong(ctx context.Context, v view, place boards.Place, around int) (st standing, above, below []boards.Place, err error) {
 	held := v.top != nil && has(v.top, place)
 	if held {
-		ahead, _ := v.top.Ahead(place) // it has the place
+		ahead, above, below, all := v.top.Around(place, around)
 		st = standing{rank: int64(ahead) + 1, at: v.at}
-		all := false
-		if above, below, all = v.top.Around(place, around); all {
+		if all {
 			return st, above, below, nil
 		}
 	} else if st, err = r.rank(ctx, v, place); err != nil || around == 0 {

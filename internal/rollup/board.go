@@ -147,7 +147,9 @@ func (s boardsNews) add(r *ddbstream.Record) error {
 		}
 		return nil
 	}
-	name, period, player, ok := entryOf(r)
+	pk, _ := r.Keys.String(schema.PK)
+	sk, _ := r.Keys.String(schema.SK)
+	name, period, player, ok := schema.ParseEntryKey(pk, sk)
 	if !ok || r.Expired { // with its entries the whole period expires
 		return nil
 	}
@@ -174,13 +176,6 @@ func raised(r *ddbstream.Record) (name string, ok bool) {
 		return n
 	}
 	return name, size(r.New) > size(r.Old)
-}
-
-// entryOf returns whose entry a record is about; ok is false for other items.
-func entryOf(r *ddbstream.Record) (name, period, player string, ok bool) {
-	pk, _ := r.Keys.String(schema.PK)
-	sk, _ := r.Keys.String(schema.SK)
-	return schema.ParseEntryKey(pk, sk)
 }
 
 func turnOf(r *ddbstream.Record, player string) (t turn, err error) {

@@ -159,7 +159,7 @@ const spare = 50
 // the index doesn't reach down to all of it, for players whom it still shows and
 // who are not there any more, the top is noted anew.
 func (f *looker) again(ctx context.Context, s *boardNews, top storedTop, size int) (*board.Top, error) {
-	places, last, err := f.index(ctx, s, f.hold(size)+spare)
+	places, reach, err := f.index(ctx, s, f.hold(size)+spare)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +181,7 @@ func (f *looker) again(ctx context.Context, s *boardNews, top storedTop, size in
 		return nil, err
 	}
 	next.Trim(f.hold(size))
-	if last != nil && next.Beyond(*last) {
+	if next.Wider(reach) {
 		err = f.note(ctx, s)
 	}
 	if err == nil && next.Short(size) {

@@ -29,7 +29,7 @@ func (a *arena) compare() {
 		a.t.Fatalf("%d entries counted, want %d", cells.Total(), len(all))
 	}
 	for i, p := range all {
-		rank, margin := cells.Rank(p.Score)
+		rank, margin := cells.Locate(p.Score).Rank()
 		if off := rank - int64(i+1); max(off, -off) > margin {
 			a.t.Fatalf("%+v: rank %d +- %d, want %d", p, rank, margin, i+1)
 		}

@@ -41,7 +41,7 @@ func TestBoardsAreExactAtRest(t *testing.T) {
 		lost := rapid.SampledFrom([]int{0, 1, maxTopLost}).Draw(t, "refusals until a fold gives up")
 		client := &races{&unreliable{Client: db, random: own, faults: faults}, a}
 		for _, h := range a.containers {
-			h.tops.client, h.cells.Client = client, client
+			h.tops.client, h.cells = client, newCellsFolder(client, Settings{RollupsTable: h.table}, h.now)
 			h.cells.limit = 5
 			h.tops.lost = lost
 		}

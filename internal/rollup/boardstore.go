@@ -45,13 +45,11 @@ func parseTop(item dynamo.Item) (s storedTop, err error) {
 // load reads a top, consistently: what a record doesn't change is only known from
 // the top as it is after the record was written. It costs a twentieth of a write.
 func (f *topFolder) load(ctx context.Context, s *boardNews) (storedTop, error) {
-	out, err := f.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &f.table, Key: dynamo.Key(s.PK(), schema.TopSK), ConsistentRead: aws.Bool(true),
-	})
+	item, err := dynamo.Get(ctx, f.client, f.table, s.PK(), schema.TopSK)
 	if err != nil {
 		return storedTop{}, fmt.Errorf("reading it: %w", err)
 	}
-	return f.found(s, out.Item), nil
+	return f.found(s, item), nil
 }
 
 // found reads the item of a top. One that can't be read is known to be nothing: it is

@@ -87,11 +87,11 @@ const deeper = 8
 // short then is noted.
 func (f *topFolder) widen(ctx context.Context, s *boardNews, top *board.Top, size int) error {
 	for n := f.hold(size); ; n *= 2 {
-		places, last, err := f.index(ctx, s, n)
+		places, reach, err := f.index(ctx, s, n)
 		if err != nil {
 			return err
 		}
-		top.Widen(last)
+		top.Widen(reach)
 		asked := s.offer(top)
 		for _, p := range places {
 			if !top.Holds(p.Player) {
@@ -102,7 +102,7 @@ func (f *topFolder) widen(ctx context.Context, s *boardNews, top *board.Top, siz
 			return err
 		}
 		top.Trim(f.hold(size))
-		if last == nil || !top.Short(size) {
+		if reach.Whole() || !top.Short(size) {
 			return nil
 		}
 		if n >= deeper*f.hold(size) {
@@ -111,15 +111,14 @@ func (f *topFolder) widen(ctx context.Context, s *boardNews, top *board.Top, siz
 	}
 }
 
-// index reads the first n places, and the last of them, or nil when there are no
-// more than these.
-func (f *topFolder) index(ctx context.Context, s *boardNews, n int) (places []boards.Place, last *boards.Place, err error) {
+// index reads the first n places, and says how far down they reach.
+func (f *topFolder) index(ctx context.Context, s *boardNews, n int) (places []boards.Place, reach board.Reach, err error) {
 	places, err = f.boards.Top(ctx, s.Board, s.Label, n, f.now())
 	if err != nil {
-		return nil, nil, f.damaged(ctx, err)
+		return nil, reach, f.damaged(ctx, err)
 	}
-	if len(places) >= n {
-		last = &places[n-1]
+	if len(places) < n {
+		return places, board.Everything(), nil
 	}
-	return places, last, nil
+	return places, board.DownTo(places[n-1]), nil
 }

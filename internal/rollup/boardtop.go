@@ -167,7 +167,7 @@ func (f *topFolder) store(ctx context.Context, s *boardNews, top *storedTop, cha
 			return nil, err
 		}
 		next = top.next(to, s.lifetime, f.now())
-		wider = top.version == 0 || to.Wider(top.Top)
+		wider = top.version == 0 || to.Wider(top.Reach)
 		if wider {
 			err = f.note(ctx, s)
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"time"
 
 	"github.com/hotshard/hotshard/internal/ddbstream"
 	"github.com/hotshard/hotshard/internal/rollup/measures"
@@ -39,23 +38,22 @@ func newBuckets(rules Rules, streamShard string) *buckets {
 // why one can't be; then its bucket will never have it from the stream, since what
 // follows is folded and lies beyond it.
 func (b *buckets) add(r *ddbstream.Record) error {
-	entity, at, ok := eventOf(r)
-	if !ok {
+	pk, _ := r.Keys.String(schema.PK)
+	sk, _ := r.Keys.String(schema.SK)
+	t, ok := b.rules.Target(pk, sk)
+	if !ok || t.Base.Type != schema.Entity {
 		return nil
 	}
-	rule, ok := b.rules.find(entity)
-	if !ok {
-		return nil
-	}
+	rule, _ := b.rules.find(t.Base.Name) // there is one, or it would have no target
 	apply, err := rule.read(r)
 	if err == nil && apply == nil {
 		return nil
 	}
 	place, noPlace := parts.Sequence(string(r.Sequence))
 	if err = cmp.Or(err, noPlace); err != nil {
-		return fmt.Errorf("record %s, an event of %q: %w", r.Sequence, entity, err)
+		return fmt.Errorf("record %s, an event of %q: %w", r.Sequence, t.Base.Name, err)
 	}
-	key := parts.Bucket{Entity: entity, Width: rule.bucket(), Start: at.UTC().Truncate(rule.bucket().Width())}
+	key := parts.BucketFor(t)
 	if b.list[key] == nil {
 		b.list[key] = &bucket{Bucket: key, streamShard: b.streamShard}
 	}
@@ -63,20 +61,6 @@ func (b *buckets) add(r *ddbstream.Record) error {
 	to.all = append(to.all, string(r.Sequence))
 	to.records = append(to.records, parts.Record[measures.Part]{Sequence: place, Apply: apply})
 	return nil
-}
-
-// eventOf returns whose event a record is about, and its time; ok is false for
-// other items, those beside an entity's events included, and what lies on another
-// day than its time, where no reader of events finds it.
-func eventOf(r *ddbstream.Record) (entity string, at time.Time, ok bool) {
-	pk, _ := r.Keys.String(schema.PK)
-	sk, _ := r.Keys.String(schema.SK)
-	key, err := schema.ParseKey(pk)
-	if err != nil || key.Base.Type != schema.Entity {
-		return "", at, false
-	}
-	at, _, err = schema.ParseEventSortKey(sk)
-	return key.Base.Name, at, err == nil && schema.EventBucket.Label(at, 0) == key.Bucket
 }
 
 // data is the attribute that has what a caller said of an event.

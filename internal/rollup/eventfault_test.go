@@ -44,7 +44,7 @@ func (c *counting) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput,
 func TestOneUpdateABatch(t *testing.T) {
 	h, db := newEvents(t, nil)
 	one, two := &counting{Client: db}, &counting{Client: db}
-	h.events.Client = one
+	h.events = newEventFolder(one, Settings{RollupsTable: h.table}, h.now)
 	other := newHandler(t, Settings{RollupsTable: h.table, Rules: h.rules}, two)
 	sequence := 0
 	batch := func() []byte {

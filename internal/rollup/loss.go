@@ -42,21 +42,12 @@ func (d *delivery) targetOf(r *ddbstream.Record) (target string, ok bool) {
 	if !readable {
 		return schema.UnknownTarget(d.batch.ShardID, string(r.Sequence)), true
 	}
-	if key, err := schema.ParseKey(pk); err == nil && key.Base.Type == schema.Counter {
-		return schema.SummaryKey(key.Base.Name, key.Shard), true
-	}
-	if name, period, _, ok := entryOf(r); ok {
-		return schema.BoardRollupKey(name, period), !r.Expired
-	}
-	entity, at, ok := eventOf(r)
-	if !ok {
+	sk, _ := r.Keys.String(schema.SK)
+	t, ok := d.rules.Target(pk, sk)
+	if !ok || t.Base.Type == schema.Board && r.Expired {
 		return "", false
 	}
-	rule, ok := d.rules.find(entity)
-	if !ok {
-		return "", false
-	}
-	return schema.EventTarget(entity, rule.bucket(), at), true
+	return t.String(), true
 }
 
 // lose notes records that a target will not get from the stream.

@@ -38,7 +38,7 @@ func acks(t *testing.T, db *dynamodb.Client, table string) map[string]string {
 func TestMarksAreAcknowledgedAfterWhatCameBefore(t *testing.T) {
 	h, db := newEvents(t, nil)
 	batch := batchOf("s", markRecord(1, "1"), inserted("e", "1", `{"M":{}}`, "2").record(), markRecord(2, "3"))
-	h.events.Client = failing{}
+	h.events = newEventFolder(failing{}, Settings{RollupsTable: h.table}, h.now)
 	failed, err := hand(h, batch)
 	if err != nil || len(failed) != 1 || !failed["2"] {
 		t.Fatalf("failed: %v, %v", failed, err)
@@ -47,7 +47,7 @@ func TestMarksAreAcknowledgedAfterWhatCameBefore(t *testing.T) {
 	if got := acks(t, db, h.table); len(got) != 1 || got[pk+"1"] != "s" {
 		t.Errorf("acknowledged: %v", got)
 	}
-	h.events.Client = db
+	h.events = newEventFolder(db, Settings{RollupsTable: h.table}, h.now)
 	must(t, h, batch)
 	if got := acks(t, db, h.table); len(got) != 2 || got[pk+"2"] != "s" {
 		t.Errorf("acknowledged: %v", got)

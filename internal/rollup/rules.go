@@ -8,6 +8,8 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/hotshard/hotshard/internal/rollup/measures"
+	"github.com/hotshard/hotshard/internal/rollup/parts"
+	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -88,4 +90,27 @@ func (r Rules) find(entity string) (found rule, ok bool) {
 		return found, false
 	}
 	return r.list[at], true
+}
+
+// Target returns what an item of the items table folds into. It is false for what is not
+// folded: items beside an entity's events, for one, and what lies on another day than its
+// time, where no reader of events finds it.
+func (r Rules) Target(pk, sk string) (t schema.Target, ok bool) {
+	name, period, _, entry := schema.ParseEntryKey(pk, sk)
+	if entry {
+		return parts.Period{Board: name, Label: period}.Target(), true
+	}
+	key, err := schema.ParseKey(pk)
+	if err != nil {
+		return t, false
+	}
+	if key.Base.Type == schema.Counter {
+		return schema.Target{Base: key.Base, Partial: key.Shard / schema.SourcesPerPartial}, sk == schema.SoleSK
+	}
+	at, _, err := schema.ParseEventSortKey(sk)
+	rule, ruled := r.find(key.Base.Name)
+	if err != nil || key.Base.Type != schema.Entity || !ruled || schema.EventBucket.Label(at, 0) != key.Bucket {
+		return t, false
+	}
+	return schema.Target{Base: key.Base, Bucket: rule.bucket(), Start: at.UTC().Truncate(rule.bucket().Width())}, true
 }

@@ -34,7 +34,7 @@ func TestBoardsAreTargetsAndHaveNotes(t *testing.T) {
 		period := periods.Draw(t, "period")
 		pk, sk := NoteKey(board, period)
 		got, err := ParseTarget(sk)
-		if err != nil || got.Base != (BaseKey{Board, board}) || got.Period != period || sk != BoardRollupKey(board, period) {
+		if err != nil || got.Base != (BaseKey{Board, board}) || got.Period != period || sk != BoardRollupKey(board, period) || got.String() != sk {
 			t.Fatalf("%q %q becomes %+v, %v", board, period, got, err)
 		}
 		if !slices.Contains(NotePartitions(), pk) {

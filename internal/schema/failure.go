@@ -73,7 +73,18 @@ type Target struct {
 	Start   time.Time    // of that bucket
 }
 
-// ParseTarget is the inverse of SummaryKey, EventTarget and BoardRollupKey. It takes the last
+// String is the target's name, as its failure has it.
+func (t Target) String() string {
+	switch t.Base.Type {
+	case Counter:
+		return shard.Hash.Join(t.Base.String(), t.Partial)
+	case Board:
+		return BoardRollupKey(t.Base.Name, t.Period)
+	}
+	return EventTarget(t.Base.Name, t.Bucket, t.Start)
+}
+
+// ParseTarget is the inverse of String. It takes the last
 // separator, since names may contain it.
 func ParseTarget(target string) (Target, error) {
 	fault := func(why string) error { return &shard.KeyError{Key: target, Reason: why} }

@@ -40,13 +40,13 @@ func TestTargetsAreReadBack(t *testing.T) {
 		name := rapid.String().Draw(t, "name")
 		source := rapid.IntRange(0, 1000).Draw(t, "source")
 		got, err := ParseTarget(SummaryKey(name, source))
-		if want := (Target{Base: BaseKey{Counter, name}, Partial: source / SourcesPerPartial}); err != nil || got != want {
+		if want := (Target{Base: BaseKey{Counter, name}, Partial: source / SourcesPerPartial}); err != nil || got != want || got.String() != SummaryKey(name, source) {
 			t.Errorf("%+v, %v; want %+v", got, err, want)
 		}
 		bucket := rapid.SampledFrom([]shard.Bucket{shard.Hour, shard.Day}).Draw(t, "bucket")
 		at := time.UnixMilli(rapid.Int64Range(0, 1<<42).Draw(t, "ms")).UTC()
 		got, err = ParseTarget(EventTarget(name, bucket, at))
-		if want := (Target{Base: BaseKey{Entity, name}, Bucket: bucket, Start: at.Truncate(bucket.Width())}); err != nil || got != want {
+		if want := (Target{Base: BaseKey{Entity, name}, Bucket: bucket, Start: at.Truncate(bucket.Width())}); err != nil || got != want || got.String() != EventTarget(name, bucket, at) {
 			t.Errorf("%+v, %v; want %+v", got, err, want)
 		}
 	})

@@ -27,7 +27,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"golang.org/x/sync/errgroup"
 
@@ -45,6 +44,7 @@ type Client interface {
 	parts.Client
 	marks.Client
 	shardmap.Client
+	dynamo.BatchGetter
 	dynamo.Scanner
 	dynamo.Updater
 }
@@ -82,16 +82,8 @@ const (
 // withDefaults returns the options with their defaults, or all that is wrong with
 // them.
 func (o Options) withDefaults() (Options, error) {
-	if o.IndexLag == 0 {
-		o.IndexLag = defaultIndexLag
-	}
-	if o.Poll == 0 {
-		o.Poll = defaultPoll
-	}
-	if o.Concurrency == 0 {
-		o.Concurrency = defaultConcurrency
-	}
-	o.ReadUnits = cmp.Or(o.ReadUnits, scan.ReadUnits)
+	o.IndexLag, o.Poll = cmp.Or(o.IndexLag, defaultIndexLag), cmp.Or(o.Poll, defaultPoll)
+	o.Concurrency, o.ReadUnits = cmp.Or(o.Concurrency, defaultConcurrency), cmp.Or(o.ReadUnits, scan.ReadUnits)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -118,7 +110,7 @@ type Auditor struct {
 	counters *counters
 	events   *events
 	boards   *rankings
-	kinds    map[schema.Type]summaries // the same
+	kinds    map[schema.Type]kind // the same
 	scanner  *scan.Scanner
 }
 
@@ -137,19 +129,12 @@ func New(o Options, client Client) (*Auditor, error) {
 		events: &events{t, parts.NewEvents(client, o.Names.Rollups, o.Now)},
 		boards: &rankings{t, parts.NewHistograms(client, o.Names.Rollups, o.Now)},
 	}
-	a.kinds = map[schema.Type]summaries{schema.Counter: a.counters, schema.Entity: a.events, schema.Board: a.boards}
+	a.kinds = map[schema.Type]kind{schema.Counter: a.counters, schema.Entity: a.events, schema.Board: a.boards}
 	return a, nil
 }
 
-// summaries are those of one kind: counters', events' or boards'.
-type summaries interface {
-	// ofItem returns the target that an item with these keys folds into; ok is false for
-	// what is not folded into this kind.
-	ofItem(pk, sk string) (t schema.Target, ok bool)
-	// ofSummary returns what a summary with these keys, or a part of one, is of.
-	ofSummary(pk, sk string) (t schema.Target, ok bool)
-	// name tells the targets of this kind apart.
-	name(t schema.Target) string
+// kind is one of counters, events and boards.
+type kind interface {
 	// check compares a target with its items, and repairs it if that is asked for.
 	check(ctx context.Context, t schema.Target) (Result, error)
 }
@@ -168,18 +153,6 @@ func (a *Auditor) Check(ctx context.Context, t schema.Target) (Result, error) {
 	return r, err
 }
 
-// targetOf returns what an item with these keys folds into, by the rules; ok is
-// false for what is not folded, such as an event on another day than its time.
-func (a *Auditor) targetOf(pk, sk string) (t schema.Target, ok bool) {
-	for _, kind := range a.kinds {
-		t, ok = kind.ofItem(pk, sk)
-		if ok {
-			return t, true
-		}
-	}
-	return t, false
-}
-
 // tools are what all kinds are audited with.
 type tools struct {
 	o      Options
@@ -192,17 +165,6 @@ type item = dynamo.Item
 
 // pause waits until the next look, or until ctx ends.
 func (t *tools) pause(ctx context.Context) error { return scan.Wait(ctx, t.o.Poll) }
-
-// get reads an item consistently; nil without one.
-func (t *tools) get(ctx context.Context, table, pk, sk string) (item, error) {
-	out, err := t.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &table, Key: dynamo.Key(pk, sk), ConsistentRead: aws.Bool(true),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("reading %q: %w", pk, err)
-	}
-	return out.Item, nil
-}
 
 // update makes an update; refused is that its condition failed.
 func (t *tools) update(ctx context.Context, in *dynamodb.UpdateItemInput) (refused bool, err error) {

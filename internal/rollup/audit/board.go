@@ -2,9 +2,7 @@ package audit
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/rollup"
@@ -22,27 +20,9 @@ type rankings struct {
 	cells *parts.Store[board.Histogram]
 }
 
-func (*rankings) ofItem(pk, sk string) (t schema.Target, ok bool) {
-	name, label, _, ok := schema.ParseEntryKey(pk, sk)
-	return boardTarget(name, label), ok
-}
-
-func (*rankings) ofSummary(pk, sk string) (t schema.Target, ok bool) {
-	t, err := schema.ParseTarget(pk)
-	return t, err == nil && t.Base.Type == schema.Board && (sk == schema.TopSK || strings.HasPrefix(sk, schema.HistogramPrefix))
-}
-
-func (*rankings) name(t schema.Target) string { return periodOf(t).PK() }
-
 func (b *rankings) check(ctx context.Context, t schema.Target) (Result, error) {
-	return proved(ctx, b.tools, &period{b, periodOf(t)})
+	return proved(ctx, b.tools, &period{b, parts.Period{Board: t.Base.Name, Label: t.Period}})
 }
-
-func boardTarget(name, label string) schema.Target {
-	return schema.Target{Base: schema.BaseKey{Type: schema.Board, Name: name}, Period: label}
-}
-
-func periodOf(t schema.Target) parts.Period { return parts.Period{Board: t.Base.Name, Label: t.Period} }
 
 // periodKinds are those of a board's periods.
 var periodKinds = []boards.Period{boards.AllTime, boards.Daily, boards.Weekly}
@@ -121,48 +101,21 @@ func (p *period) same(first, second *reading) bool {
 
 // repair takes care of a board's period that is at rest and differs from its entries. A
 // top is made right by the aggregator's next look at what is noted.
-func (p *period) repair(ctx context.Context, s *reading, floors map[string]string) (result Result, again bool, err error) {
+func (p *period) repair(ctx context.Context, s *reading, floors map[string]string) (result Result, err error) {
 	result.Findings = s.kept.compare(s.entries)
 	if !p.o.Repair {
-		return result, false, nil
+		return result, nil
 	}
 	if s.kept.cellsDiffer(s.entries) {
-		err = p.replace(ctx, s.kept.parts, s.entries.cells, s.entries.expires, floors)
-		switch {
-		case errors.Is(err, parts.ErrMoved):
-			return Result{}, true, nil
-		case err != nil && !ofCall(err):
-			return finding(Failed, err.Error()), false, nil
-		case err != nil:
-			return Result{}, false, err
-		}
+		err = replace(ctx, p.cells, p.Key(), s.kept.parts, s.entries.cells, s.entries.expires, floors)
 	}
-	if s.kept.whyTop(s.entries) != "" {
-		if err := p.noteTop(ctx); err != nil {
-			return result, false, err
-		}
+	if err == nil && s.kept.whyTop(s.entries) != "" {
+		err = p.noteTop(ctx)
 	}
 	for i := range result.Findings {
-		result.Findings[i].Repaired = true
+		result.Findings[i].Repaired = err == nil
 	}
-	return result, false, nil
-}
-
-// replace replaces the histogram. Of more parts than one transaction takes it merges some:
-// they have moved then.
-func (p *period) replace(ctx context.Context, read []parts.Part[board.Histogram], total board.Histogram, expires int64, floors map[string]string) error {
-	_, err := p.cells.Replace(ctx, p.Key(), read, total, expires, floors)
-	if !errors.Is(err, parts.ErrTooMany) {
-		return err
-	}
-	err = p.cells.Squeeze(ctx, p.Key(), read, func(chosen []parts.Part[board.Histogram]) int64 {
-		last, _ := parts.Last(chosen, p.o.Now())
-		return last
-	})
-	if err != nil {
-		return err
-	}
-	return parts.ErrMoved
+	return result, err
 }
 
 // noteTop has the aggregator look at the top again.
@@ -195,7 +148,7 @@ func (a *Auditor) Board(name string, r Range) ([]schema.Target, error) {
 		for at := r.From.UTC().Truncate(oneDay); at.Before(r.To); at = at.Add(oneDay) {
 			if label := kind.Label(at); !seen[label] {
 				seen[label] = true
-				list = append(list, boardTarget(name, label))
+				list = append(list, parts.Period{Board: name, Label: label}.Target())
 			}
 		}
 	}

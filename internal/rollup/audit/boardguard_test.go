@@ -33,7 +33,7 @@ func (i *interrupted) Query(ctx context.Context, in *dynamodb.QueryInput, o ...f
 	switch {
 	case in.IndexName != nil:
 		i.call("index")
-	case strings.Contains(*in.KeyConditionExpression, ":part"):
+	case strings.Contains(*in.KeyConditionExpression, "begins_with"):
 		i.call("kept")
 	}
 	return i.Client.Query(ctx, in, o...)

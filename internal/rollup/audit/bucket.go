@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -20,44 +19,14 @@ type events struct {
 	store *parts.Store[measures.Part]
 }
 
-func (e *events) ofItem(pk, sk string) (t schema.Target, ok bool) {
-	key, err := schema.ParseKey(pk)
-	if err != nil || key.Base.Type != schema.Entity {
-		return t, false
-	}
-	at, _, err := schema.ParseEventSortKey(sk)
-	width, ruled := e.o.Rules.Bucket(key.Base.Name)
-	if err != nil || !ruled || schema.EventBucket.Label(at, 0) != key.Bucket {
-		return t, false
-	}
-	return schema.Target{Base: key.Base, Bucket: width, Start: at.Truncate(width.Width())}, true
-}
-
-// ofSummary leaves alone buckets that the rules would not make.
-func (e *events) ofSummary(pk, sk string) (t schema.Target, ok bool) {
-	b, _, ok := parts.BucketOf(pk, sk)
-	t = targetOf(b)
-	return t, ok && e.hasRule(t)
-}
-
-func (e *events) name(t schema.Target) string { return bucketOf(t).Key().Target }
-
 // hasRule tells whether the rules would make an event rollup.
 func (e *events) hasRule(t schema.Target) bool {
 	width, ok := e.o.Rules.Bucket(t.Base.Name)
 	return ok && width == t.Bucket
 }
 
-func bucketOf(t schema.Target) parts.Bucket {
-	return parts.Bucket{Entity: t.Base.Name, Width: t.Bucket, Start: t.Start.UTC()}
-}
-
-func targetOf(b parts.Bucket) schema.Target {
-	return schema.Target{Base: schema.BaseKey{Type: schema.Entity, Name: b.Entity}, Bucket: b.Width, Start: b.Start}
-}
-
 func (e *events) check(ctx context.Context, t schema.Target) (Result, error) {
-	b := &bucket{events: e, Bucket: bucketOf(t)}
+	b := &bucket{events: e, Bucket: parts.BucketFor(t)}
 	switch {
 	case !e.hasRule(t):
 		return finding(NoRule, fmt.Sprintf("no rule rolls up its events by the %s", t.Bucket)), nil
@@ -130,7 +99,7 @@ func (a *Auditor) Entity(entity string, r Range) ([]schema.Target, error) {
 	}
 	var list []schema.Target
 	for ; !start.Add(step).After(r.To); start = start.Add(step) {
-		list = append(list, targetOf(parts.Bucket{Entity: entity, Width: width, Start: start}))
+		list = append(list, parts.Bucket{Entity: entity, Width: width, Start: start}.Target())
 	}
 	return list, nil
 }
@@ -204,7 +173,7 @@ func (b *bucket) judge(c *comparison) (r Result, done bool) {
 		return finding(Unreadable, c.events.faults()), true
 	case b.deleted > 0:
 		return Result{}, c.rollup.Events == 0
-	case c.events.expired(b.o.Now()):
+	case tooOld(c.events.expires, b.o.Now()):
 		return finding(TooOld, "an event has expired, so that others may be deleted"), true
 	case c.rollup.Restated && !b.o.Repair:
 		return c.finding(), true
@@ -220,39 +189,32 @@ func (b *bucket) prove(ctx context.Context, c *comparison) (marks.Proof, error) 
 // events are there. Both matter: no fold may ever take an event that was written
 // meanwhile, and a repair says of all events before the marks that it has them.
 func (b *bucket) same(first, second *comparison) bool {
-	return parts.Same(first.read, second.read) && second.events.unreadable == 0 && identical(first.events.sum, second.events.sum)
+	return parts.Same(first.read, second.read) && second.events.unreadable == 0 && first.events.sum.Same(second.events.sum)
 }
 
 // repair takes care of a rollup that is at rest and differs from its events.
-func (b *bucket) repair(ctx context.Context, c *comparison, floors map[string]string) (result Result, again bool, err error) {
-	result = c.finding()
-	f := &result.Findings[0]
+func (b *bucket) repair(ctx context.Context, c *comparison, floors map[string]string) (Result, error) {
+	if b.deleted > 0 && c.rollup.Events == c.events.sum.Events {
+		return Result{}, nil
+	}
+	result := c.finding()
 	if b.deleted > 0 {
-		if c.rollup.Events == c.events.sum.Events {
-			return Result{}, false, nil
-		}
-		return result, false, nil
+		return result, nil
 	}
+	f := &result.Findings[0]
 	other, err := b.inOtherWidth(ctx)
-	if err != nil {
-		return notRead(err)
-	}
-	if other != "" {
-		f.State, f.Detail = Mixed, "there is also a rollup of "+other
-		return result, false, nil
-	}
-	if !b.o.Repair || f.State == Fewer && !b.o.Fewer {
-		return result, false, nil
-	}
-	_, err = b.store.Replace(ctx, b.Key(), c.read, c.events.total(c.rollup), b.Expiry(c.read, b.o.RollupRetention, b.o.Now()), floors)
 	switch {
-	case errors.Is(err, parts.ErrMoved):
-		return Result{}, true, nil
-	case err != nil && !ofCall(err):
-		return finding(Failed, err.Error()), false, nil
+	case err != nil:
+		return notRead(err)
+	case other != "":
+		f.State, f.Detail = Mixed, "there is also a rollup of "+other
+		return result, nil
+	case !b.o.Repair, f.State == Fewer && !b.o.Fewer:
+		return result, nil
 	}
+	err = replace(ctx, b.store, b.Key(), c.read, c.events.total(c.rollup), b.Expiry(c.read, b.o.RollupRetention, b.o.Now()), floors)
 	f.Repaired = err == nil
-	return result, false, err
+	return result, err
 }
 
 // inOtherWidth names a rollup that shares time with a bucket and is of the other

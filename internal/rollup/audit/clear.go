@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -126,29 +125,23 @@ func (p *clearing) audited(ctx context.Context, audited Result) error {
 }
 
 // strangers counts the players in a top who have no entry.
-func (p *clearing) strangers(ctx context.Context, k *kept) (int64, error) {
+func (p *clearing) strangers(ctx context.Context, k *kept) (int, error) {
 	if k.top == nil {
 		return 0, nil
 	}
-	var n atomic.Int64
-	held := k.top.Entries()
-	err := eachOf(ctx, len(held), func(ctx context.Context, i int) error {
-		pk, sk := schema.EntryKey(p.Board, p.Label, held[i].Player)
-		it, err := p.get(ctx, p.o.Names.Items, pk, sk)
-		if err == nil && len(it) == 0 {
-			n.Add(1)
-		}
-		return err
-	})
-	return n.Load(), err
+	var keys []item
+	for _, e := range k.top.Entries() {
+		keys = append(keys, dynamo.Key(schema.EntryKey(p.Board, p.Label, e.Player)))
+	}
+	found, err := dynamo.BatchGet(ctx, p.client, p.o.Names.Items, keys, true)
+	return len(keys) - len(found), err
 }
 
 // tidy leaves nothing of a period without entries but its histogram's sequence numbers.
 // Not done means that something was folded meanwhile.
 func (p *clearing) tidy(ctx context.Context, k *kept) (done bool, err error) {
-	full := func(part parts.Part[board.Histogram]) bool { return part.Damage != nil || !part.Emptied() }
-	if slices.ContainsFunc(k.parts, full) {
-		err := p.replace(ctx, k.parts, board.Histogram{}, 0, nil)
+	if slices.ContainsFunc(k.parts, func(part parts.Part[board.Histogram]) bool { return !part.Emptied() }) {
+		err := p.cells.Empty(ctx, p.Key(), k.parts, nil)
 		switch {
 		case errors.Is(err, parts.ErrMoved):
 			return false, nil

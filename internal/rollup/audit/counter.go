@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math/big"
 	"slices"
-	"sync"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/schema"
@@ -48,25 +47,12 @@ func (s source) judge() State {
 // counters are audited write shard by write shard.
 type counters struct{ *tools }
 
-func (*counters) ofItem(pk, sk string) (t schema.Target, ok bool) {
-	key, err := schema.ParseKey(pk)
-	return schema.Target{Base: key.Base}, err == nil && key.Base.Type == schema.Counter && sk == schema.SoleSK
-}
-
-func (*counters) ofSummary(pk, sk string) (t schema.Target, ok bool) {
-	summary, err := schema.ParseTarget(pk)
-	return schema.Target{Base: summary.Base}, err == nil && summary.Base.Type == schema.Counter && sk == schema.SoleSK
-}
-
-func (*counters) name(t schema.Target) string { return t.Base.String() }
-
 // check audits a counter on the write shards that the shard map tells of, and those
 // that the summary has besides.
 func (c *counters) check(ctx context.Context, t schema.Target) (Result, error) {
 	most, err := c.mostShards(ctx, t.Base)
 	if err != nil {
-		result, _, err := notRead(err)
-		return result, err
+		return notRead(err)
 	}
 	result, _, err := c.on(ctx, t.Base.Name, most)
 	return result, err
@@ -135,24 +121,23 @@ func (s source) finding(state State) Finding {
 // readSources reads the partials of a summary and then the write shards: those up
 // to the most that there were, and those that the summary has besides.
 func (c *counters) readSources(ctx context.Context, name string, most int) ([]source, error) {
-	var first []int // source of each partial
-	for n := 0; n < most; n += schema.SourcesPerPartial {
-		first = append(first, n)
+	sources := make([]source, most)
+	for n := range sources {
+		sources[n].n = n
 	}
-	partials, err := c.readPartials(ctx, name, first)
+	partials, err := c.readPartials(ctx, name, sources)
 	if err != nil {
 		return nil, err
 	}
-	index := map[int]source{}
-	for n := range most {
-		index[n] = source{n: n}
-	}
 	for _, it := range partials {
 		for _, n := range schema.SourcesOf(it) {
-			index[n] = source{n: n}
+			if n >= most {
+				sources = append(sources, source{n: n})
+			}
 		}
 	}
-	sources := slices.SortedFunc(maps.Values(index), func(x, y source) int { return x.n - y.n })
+	slices.SortFunc(sources, func(x, y source) int { return x.n - y.n })
+	sources = slices.CompactFunc(sources, func(x, y source) bool { return x.n == y.n })
 	for i := range sources {
 		sources[i].takeSummary(name, partials)
 	}
@@ -160,21 +145,26 @@ func (c *counters) readSources(ctx context.Context, name string, most int) ([]so
 }
 
 // readPartials reads the partials that have these sources, by partition key.
-func (c *counters) readPartials(ctx context.Context, name string, sources []int) (map[string]item, error) {
-	keys := map[string]bool{}
-	for _, n := range sources {
-		keys[schema.SummaryKey(name, n)] = true
+func (c *counters) readPartials(ctx context.Context, name string, sources []source) (map[string]item, error) {
+	return c.read(ctx, c.o.Names.Rollups, sources, func(n int) string { return schema.SummaryKey(name, n) })
+}
+
+// read reads the items that sources have by their partition keys, consistently.
+func (c *counters) read(ctx context.Context, table string, sources []source, pkOf func(n int) string) (map[string]item, error) {
+	keys := map[string]item{}
+	for _, s := range sources {
+		pk := pkOf(s.n)
+		keys[pk] = dynamo.Key(pk, schema.SoleSK)
 	}
-	list := slices.Collect(maps.Keys(keys))
-	partials := map[string]item{}
-	var mu sync.Mutex
-	return partials, eachOf(ctx, len(list), func(ctx context.Context, i int) error {
-		it, err := c.get(ctx, c.o.Names.Rollups, list[i], schema.SoleSK)
-		mu.Lock()
-		defer mu.Unlock()
-		partials[list[i]] = it
-		return err
-	})
+	list, err := dynamo.BatchGet(ctx, c.client, table, slices.Collect(maps.Values(keys)), true)
+	if err != nil {
+		return nil, fmt.Errorf("reading %d items of %s: %w", len(keys), table, err)
+	}
+	found := map[string]item{}
+	for _, it := range list {
+		found[dynamo.Text(it, schema.PK)] = it
+	}
+	return found, nil
 }
 
 // takeSummary sets what the summary has of a source.
@@ -191,16 +181,19 @@ func (s *source) takeSummary(name string, partials map[string]item) {
 
 // readItems sets what the write shards themselves have.
 func (c *counters) readItems(ctx context.Context, name string, sources []source) error {
-	return eachOf(ctx, len(sources), func(ctx context.Context, i int) error {
+	items, err := c.read(ctx, c.o.Names.Items, sources, func(n int) string { return sourceKey(name, n) })
+	if err != nil {
+		return err
+	}
+	for i := range sources {
 		s := &sources[i]
-		pk := sourceKey(name, s.n)
-		it, err := c.get(ctx, c.o.Names.Items, pk, schema.SoleSK)
 		s.item = nil
-		if it != nil {
+		pk := sourceKey(name, s.n)
+		if it := items[pk]; it != nil {
 			s.item = s.read(it, "rev", "value", "the item "+pk)
 		}
-		return err
-	})
+	}
+	return nil
 }
 
 func sourceKey(name string, n int) string {

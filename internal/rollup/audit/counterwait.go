@@ -10,18 +10,21 @@ import (
 //
 // Where a rev was waited for, any fold that brought the summary to it or beyond
 // wrote rev and value, so the source is right, as far as the two can be compared.
-func (c *counters) await(ctx context.Context, name string, sources []source) ([]source, error) {
-	wrong := slices.DeleteFunc(slices.Clone(sources), func(s source) bool { return s.judge() == "" })
-	left := slices.DeleteFunc(slices.Clone(wrong), func(s source) bool { return !s.mayCome() })
-	if len(left) == 0 {
-		return wrong, nil
+func (c *counters) await(ctx context.Context, name string, sources []source) (wrong []source, err error) {
+	var left []source // those that a fold on its way may make right
+	for _, s := range sources {
+		switch s.judge() {
+		case "":
+		case Stale, Removed:
+			left = append(left, s)
+		default:
+			wrong = append(wrong, s)
+		}
 	}
-	done := slices.DeleteFunc(wrong, source.mayCome)
 	for deadline := c.o.Now().Add(c.o.Wait); len(left) > 0 && c.o.Now().Before(deadline); {
 		if err := c.pause(ctx); err != nil {
 			return nil, err
 		}
-		var err error
 		if left, err = c.lookAgain(ctx, name, left); err != nil {
 			return nil, err
 		}
@@ -30,19 +33,13 @@ func (c *counters) await(ctx context.Context, name string, sources []source) ([]
 	if err := c.readItems(ctx, name, left); err != nil {
 		return nil, err
 	}
-	return append(done, left...), nil
-}
-
-// mayCome tells whether a fold that is on its way may make a source right.
-func (s source) mayCome() bool {
-	state := s.judge()
-	return state == Stale || state == Removed
+	return append(wrong, left...), nil
 }
 
 // lookAgain reads what the summary has of the sources now, and returns those that
 // must be waited for still, or are wrong.
 func (c *counters) lookAgain(ctx context.Context, name string, sources []source) ([]source, error) {
-	partials, err := c.readPartials(ctx, name, numbers(sources))
+	partials, err := c.readPartials(ctx, name, sources)
 	if err != nil {
 		return nil, err
 	}
@@ -63,12 +60,4 @@ func (c *counters) lookAgain(ctx context.Context, name string, sources []source)
 	}
 	removed = slices.DeleteFunc(removed, func(s source) bool { return s.judge() == "" })
 	return append(left, removed...), nil
-}
-
-func numbers(sources []source) []int {
-	list := make([]int, len(sources))
-	for i, s := range sources {
-		list[i] = s.n
-	}
-	return list
 }

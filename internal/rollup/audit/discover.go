@@ -29,22 +29,22 @@ func (a *Auditor) All(r Range) Source {
 	return func(ctx context.Context, emit func(schema.Target) error) error {
 		d := &discovery{r: r, emit: emit, seen: map[[16]byte]struct{}{}}
 		group, ctx := errgroup.WithContext(ctx)
-		for table, targetOf := range map[string]func(summaries, string, string) (schema.Target, bool){
-			a.o.Names.Items: summaries.ofItem, a.o.Names.Rollups: summaries.ofSummary,
+		for table, targetOf := range map[string]func(pk, sk string) (schema.Target, bool){
+			a.o.Names.Items: a.o.Rules.Target, a.o.Names.Rollups: a.ruled,
 		} {
 			group.Go(func() error {
-				return a.scanner.Table(ctx, table, "pk, sk", func(page []item) error {
-					for _, kind := range a.kinds {
-						if err := d.look(kind, page, targetOf); err != nil {
-							return err
-						}
-					}
-					return nil
-				})
+				return a.scanner.Table(ctx, table, "pk, sk", func(page []item) error { return d.look(page, targetOf) })
 			})
 		}
 		return group.Wait()
 	}
+}
+
+// ruled returns what an item of the rollups table is a summary of. It leaves alone buckets
+// that the rules would not make.
+func (a *Auditor) ruled(pk, sk string) (t schema.Target, ok bool) {
+	t, ok = parts.TargetOf(pk, sk)
+	return t, ok && (t.Base.Type != schema.Entity || a.events.hasRule(t))
 }
 
 // discovery finds targets, and hands on each once.
@@ -56,11 +56,12 @@ type discovery struct {
 	seen map[[16]byte]struct{} // digests of targets
 }
 
-// look hands on the targets of one kind that a page has something of.
-func (d *discovery) look(kind summaries, page []item, targetOf func(k summaries, pk, sk string) (schema.Target, bool)) error {
+// look hands on the targets that a page has something of.
+func (d *discovery) look(page []item, targetOf func(pk, sk string) (schema.Target, bool)) error {
 	for _, it := range page {
-		t, ok := targetOf(kind, dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK))
-		if !ok || t.Base.Type == schema.Entity && !d.r.holds(bucketOf(t)) || !d.first(kind, t) {
+		t, ok := targetOf(dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK))
+		t.Partial = 0 // the whole counter is audited
+		if !ok || t.Base.Type == schema.Entity && !d.r.holds(parts.BucketFor(t)) || !d.first(t) {
 			continue
 		}
 		if err := d.emit(t); err != nil {
@@ -71,8 +72,8 @@ func (d *discovery) look(kind summaries, page []item, targetOf func(k summaries,
 }
 
 // first tells whether a target has not been seen before.
-func (d *discovery) first(kind summaries, t schema.Target) bool {
-	sum := sha256.Sum256([]byte(kind.name(t)))
+func (d *discovery) first(t schema.Target) bool {
+	sum := sha256.Sum256([]byte(t.String()))
 	digest := [16]byte(sum[:16])
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -112,7 +112,7 @@ func (b *bucket) take(found *happened, pk string, it item) {
 	found.sum.Add(numbers)
 	found.hours[at.UTC().Truncate(time.Hour)]++
 	if expires, known := dynamo.Whole(it, schema.ExpiresAt); known {
-		found.expire(expires - int64(schema.ExpirySpread(id)/time.Second))
+		found.expires = sooner(found.expires, expires-int64(schema.ExpirySpread(id)/time.Second))
 	}
 }
 
@@ -123,14 +123,6 @@ func (e *happened) faults() string {
 	return fmt.Sprintf("%s, and %d more", e.fault, e.unreadable-1)
 }
 
-// expire takes in when the first of those may have expired that were written on the same
-// day as an event.
-func (e *happened) expire(at int64) {
-	if e.expires == 0 || at < e.expires {
-		e.expires = at
-	}
-}
-
 func (e *happened) merge(other *happened) {
 	e.sum.Merge(other.sum)
 	for hour, n := range other.hours {
@@ -139,15 +131,7 @@ func (e *happened) merge(other *happened) {
 	e.places = append(e.places, other.places...)
 	e.unreadable += other.unreadable
 	e.fault = cmp.Or(e.fault, other.fault)
-	if other.expires != 0 {
-		e.expire(other.expires)
-	}
-}
-
-// expired tells whether an event's time is over, or soon is. Others may have been
-// deleted then.
-func (e *happened) expired(now time.Time) bool {
-	return e.expires != 0 && e.expires <= now.Add(safety).Unix()
+	e.expires = sooner(e.expires, other.expires)
 }
 
 // total is what a rollup should have. Of more fields than a fold keeps, those that
@@ -155,22 +139,17 @@ func (e *happened) expired(now time.Time) bool {
 // first by name.
 func (e *happened) total(rollup measures.Part) measures.Part {
 	total := e.sum.Clone()
-	fields := slices.Sorted(maps.Keys(total.Measures))
-	seen := func(field string) bool { return rollup.Measures[field].N > 0 }
-	slices.SortStableFunc(fields, func(x, y string) int {
-		switch {
-		case seen(x) == seen(y):
-			return 0
-		case seen(x):
-			return -1
+	var seen, others []string
+	for _, field := range slices.Sorted(maps.Keys(total.Measures)) {
+		if rollup.Measures[field].N > 0 {
+			seen = append(seen, field)
+		} else {
+			others = append(others, field)
 		}
-		return 1
-	})
-	kept := 0
-	for kept < len(fields) && kept < parts.MaxFields && (kept < measures.MaxMeasures || seen(fields[kept])) {
-		kept++
 	}
-	for _, field := range fields[kept:] {
+	room := max(0, measures.MaxMeasures-len(seen))
+	dropped := slices.Concat(seen[min(len(seen), parts.MaxFields):], others[min(len(others), room):])
+	for _, field := range dropped {
 		total.Skipped += total.Measures[field].N
 		delete(total.Measures, field)
 	}
@@ -183,22 +162,10 @@ func (e *happened) total(rollup measures.Part) measures.Part {
 // events which of them a part has, and which numbers of theirs it took; the others are
 // skipped. Then all numbers must be in measures or skipped, and no more can be told.
 func equal(rollup, events measures.Part) bool {
-	if rollup.Events != events.Events {
-		return false
-	}
 	if !crowded(rollup) && !crowded(events) {
-		return rollup.Skipped == events.Skipped && maps.EqualFunc(rollup.Measures, events.Measures, same)
+		return rollup.Same(events)
 	}
-	return numbersIn(rollup) == numbersIn(events)
-}
-
-// identical compares what the same events come to.
-func identical(p, q measures.Part) bool {
-	return p.Events == q.Events && p.Skipped == q.Skipped && maps.EqualFunc(p.Measures, q.Measures, same)
-}
-
-func same(m, n measures.Measure) bool {
-	return m.N == n.N && m.Sum.Cmp(n.Sum) == 0 && m.Min.Cmp(n.Min) == 0 && m.Max.Cmp(n.Max) == 0
+	return rollup.Events == events.Events && numbersIn(rollup) == numbersIn(events)
 }
 
 // crowded tells whether fields may have been left out of measures.

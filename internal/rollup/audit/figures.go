@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"math/big"
@@ -14,21 +13,13 @@ import (
 // Figures are what a summary says, or what items come to: a rev and a value of a
 // counter's write shard, or the events of a bucket.
 type Figures struct {
-	Rev      *big.Int          `json:"rev,omitempty"`
-	Value    *big.Int          `json:"value,omitempty"`
-	Events   *int64            `json:"events,omitempty"`
-	Entries  *int64            `json:"entries,omitempty"`
-	Measures map[string]Amount `json:"measures,omitempty"` // by field
-	Skipped  int64             `json:"skipped,omitempty"`
-	Restated bool              `json:"restated,omitempty"`
-}
-
-// Amount is what the numbers of one field come to.
-type Amount struct {
-	Count int64            `json:"count"`
-	Sum   measures.Decimal `json:"sum"`
-	Min   measures.Decimal `json:"min"`
-	Max   measures.Decimal `json:"max"`
+	Rev      *big.Int                    `json:"rev,omitempty"`
+	Value    *big.Int                    `json:"value,omitempty"`
+	Events   *int64                      `json:"events,omitempty"`
+	Entries  *int64                      `json:"entries,omitempty"`
+	Measures map[string]measures.Measure `json:"measures,omitempty"` // by field
+	Skipped  int64                       `json:"skipped,omitempty"`
+	Restated bool                        `json:"restated,omitempty"`
 }
 
 // figuresOf is nil for a state that there is not.
@@ -40,11 +31,7 @@ func figuresOf(s *state) *Figures {
 }
 
 func figuresOfEvents(p measures.Part) *Figures {
-	f := &Figures{Events: &p.Events, Skipped: p.Skipped, Restated: p.Restated, Measures: map[string]Amount{}}
-	for field, m := range p.Measures {
-		f.Measures[field] = Amount{m.N, m.Sum, m.Min, m.Max}
-	}
-	return f
+	return &Figures{Events: &p.Events, Skipped: p.Skipped, Restated: p.Restated, Measures: p.Measures}
 }
 
 func figuresOfEntries(n int64) *Figures { return &Figures{Entries: &n} }
@@ -78,7 +65,7 @@ func (f *Figures) text(other *Figures) string {
 			words = append(words, fmt.Sprintf("no %.40q", field))
 			continue
 		}
-		words = append(words, fmt.Sprintf("%.40q: %d, sum %s, min %s, max %s", field, m.Count, m.Sum, m.Min, m.Max))
+		words = append(words, fmt.Sprintf("%.40q: %d, sum %s, min %s, max %s", field, m.N, m.Sum, m.Min, m.Max))
 	}
 	if other == nil || f.Skipped != other.Skipped {
 		words = append(words, fmt.Sprintf("%d numbers skipped", f.Skipped))
@@ -93,16 +80,13 @@ func (f *Figures) differing(other *Figures) (fields []string) {
 	if other == nil {
 		return nil
 	}
-	all := maps.Clone(f.Measures)
+	all := map[string]measures.Measure{}
+	maps.Copy(all, f.Measures)
 	maps.Copy(all, other.Measures)
 	for _, field := range slices.Sorted(maps.Keys(all)) {
-		if m, n := f.Measures[field], other.Measures[field]; !m.same(n) && len(fields) < maxDiffering {
+		if !f.Measures[field].Same(other.Measures[field]) && len(fields) < maxDiffering {
 			fields = append(fields, field)
 		}
 	}
 	return fields
-}
-
-func (m Amount) same(n Amount) bool {
-	return m.Count == n.Count && cmp.Or(m.Sum.Cmp(n.Sum), m.Min.Cmp(n.Min), m.Max.Cmp(n.Max)) == 0
 }

@@ -51,7 +51,9 @@ func (found *GivenUp) note(a *Auditor, seen map[schema.Target]bool, r *ddbstream
 		found.Unknown++
 		return
 	}
-	if t, ok := a.targetOf(pk, sk); ok && !seen[t] {
+	t, ok := a.o.Rules.Target(pk, sk)
+	t.Partial = 0 // the whole counter is audited
+	if ok && !seen[t] {
 		seen[t] = true
 		found.Targets = append(found.Targets, t)
 	}

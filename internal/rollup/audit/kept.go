@@ -1,13 +1,10 @@
 package audit
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"time"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"reflect"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/rollup/board"
@@ -23,9 +20,7 @@ type kept struct {
 	stored   item       // the top's item; empty for none
 	top      *board.Top // nil if there is none, or it can't be read
 	topFault error
-	packed   []byte // the top's places
-	version  string // the top's
-	expires  int64  // the first expiry of these, Unix seconds; 0 if none expires
+	expires  int64 // the first expiry of these, Unix seconds; 0 if none expires
 }
 
 func (p *period) readKept(ctx context.Context) (k *kept, err error) {
@@ -33,41 +28,32 @@ func (p *period) readKept(ctx context.Context) (k *kept, err error) {
 	if k.parts, err = p.cells.Read(ctx, p.Key()); err != nil {
 		return nil, err
 	}
-	now := p.o.Now()
 	k.sum, k.damage = p.cells.Sum(k.parts), parts.Damage(k.parts)
 	for _, part := range k.parts {
 		if !part.Emptied() {
-			k.expire(part.ExpiresAt)
+			k.expires = sooner(k.expires, part.ExpiresAt)
 		}
 	}
-	it, err := p.get(ctx, p.o.Names.Rollups, p.PK(), schema.TopSK)
-	if err != nil {
-		return nil, err
+	if k.stored, err = dynamo.Get(ctx, p.client, p.o.Names.Rollups, p.PK(), schema.TopSK); err != nil {
+		return nil, fmt.Errorf("reading %q: %w", p.PK(), err)
 	}
-	k.stored = it
-	k.readTop(it, now)
+	expires, _ := dynamo.Whole(k.stored, schema.ExpiresAt) // 0 for never
+	k.expires = sooner(k.expires, expires)
+	if len(k.stored) == 0 || dynamo.Expired(k.stored, p.o.Now()) {
+		return k, nil
+	}
+	if k.top, k.topFault = board.StoredTop(k.stored); k.topFault == nil && dynamo.Digits(k.stored, schema.TopVersion) == "" {
+		k.top, k.topFault = nil, errors.New("it has no version")
+	}
 	return k, nil
 }
 
-func (k *kept) readTop(it item, now time.Time) {
-	expires, _ := dynamo.Whole(it, schema.ExpiresAt) // 0 for never
-	k.expire(expires)
-	if len(it) == 0 || expires != 0 && expires <= now.Unix() {
-		return
+// sooner is the first of two times at which something expires, in Unix seconds; 0 is never.
+func sooner(x, y int64) int64 {
+	if x == 0 || y == 0 {
+		return max(x, y)
 	}
-	k.version = dynamo.Digits(it, schema.TopVersion)
-	if packed, ok := it[schema.TopPlaces].(*types.AttributeValueMemberB); ok {
-		k.packed = packed.Value
-	}
-	if k.top, k.topFault = board.StoredTop(it); k.topFault == nil && k.version == "" {
-		k.top, k.topFault = nil, errors.New("it has no version")
-	}
-}
-
-func (k *kept) expire(at int64) {
-	if at != 0 && (k.expires == 0 || at < k.expires) {
-		k.expires = at
-	}
+	return min(x, y)
 }
 
 // places is how many of the first places say whether the top is right.
@@ -80,8 +66,7 @@ func (k *kept) places() int {
 
 // same tells whether nothing was folded, or written otherwise, between two readings.
 func (k *kept) same(other *kept) bool {
-	return k.version == other.version && bytes.Equal(k.packed, other.packed) && (k.topFault == nil) == (other.topFault == nil) &&
-		parts.Same(k.parts, other.parts)
+	return reflect.DeepEqual(k.stored, other.stored) && parts.Same(k.parts, other.parts)
 }
 
 // compare says what is not as the entries have it: the histogram, the top.
@@ -124,10 +109,8 @@ func (k *kept) whyTop(entries *ranking) string {
 			return fmt.Sprintf("rank %d is another player's, or has another score", i+1)
 		}
 	}
-	if len(entries.first) > len(held) {
-		if _, covered := k.top.Ahead(entries.first[len(held)]); covered {
-			return fmt.Sprintf("it lacks rank %d", len(held)+1)
-		}
+	if len(entries.first) > len(held) && k.top.Covers(entries.first[len(held)]) {
+		return fmt.Sprintf("it lacks rank %d", len(held)+1)
 	}
 	return ""
 }

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -37,8 +38,8 @@ func (r *ranking) same(other *ranking) bool {
 	return r.fault == nil && other.fault == nil && r.n == other.n && r.digest == other.digest && r.cells.Same(other.cells)
 }
 
-// readRanking reads all places of a board's period from the index, and returns the
-// first of them.
+// readRanking reads all places of a board's period from the index, and keeps the first of
+// them.
 func (p *period) readRanking(ctx context.Context, first int) (*ranking, error) {
 	most, err := p.mostShards(ctx, schema.BaseKey{Type: schema.Board, Name: p.Board})
 	if err != nil {
@@ -47,65 +48,53 @@ func (p *period) readRanking(ctx context.Context, first int) (*ranking, error) {
 	all := &ranking{}
 	var mu sync.Mutex
 	return all, eachOf(ctx, most, func(ctx context.Context, n int) error {
-		found, err := p.readWriteShard(ctx, n, first)
-		if err != nil {
-			return fmt.Errorf("reading the entries of board %q, period %s: %w", p.Board, p.Label, err)
+		in := &dynamodb.QueryInput{
+			TableName: &p.o.Names.Items, IndexName: aws.String(schema.ByRank), KeyConditionExpression: aws.String("board_shard = :shard"),
+			ExpressionAttributeValues: item{":shard": dynamo.String(schema.BoardShardKey(p.Board, p.Label, n))},
 		}
-		found.players = found.players[:min(len(found.players), marks.MaxOwn/most+1)]
-		mu.Lock()
-		defer mu.Unlock()
-		all.merge(found, first)
+		own := 0 // players of this write shard
+		for page, err := range dynamo.Pages(ctx, p.client, in) {
+			if err != nil {
+				return fmt.Errorf("reading the entries of board %q, period %s: %w", p.Board, p.Label, err)
+			}
+			mu.Lock()
+			for _, it := range page.Items {
+				player, ok := all.take(it)
+				if ok && own <= marks.MaxOwn/most {
+					all.players = append(all.players, player)
+					own++
+				}
+			}
+			slices.SortFunc(all.first, board.Compare)
+			all.first = all.first[:min(first, len(all.first))]
+			all.cells.Limit(board.MaxCells)
+			mu.Unlock()
+		}
 		return nil
 	})
 }
 
-// readWriteShard reads the places of a write shard, which come in rank.
-func (p *period) readWriteShard(ctx context.Context, n, first int) (*ranking, error) {
-	names := map[string]string{}
-	for _, name := range []string{schema.PK, schema.SK, schema.RankKey, schema.EntryScore, schema.EntryRev, schema.EntryAt, schema.ExpiresAt} {
-		names["#"+name] = name
-	}
-	in := &dynamodb.QueryInput{
-		TableName: &p.o.Names.Items, IndexName: aws.String(schema.ByRank), ExpressionAttributeNames: names,
-		ProjectionExpression:      aws.String("#pk, #sk, #rank_key, #score, #rev, #at, #expires_at"),
-		KeyConditionExpression:    aws.String("board_shard = :shard"),
-		ExpressionAttributeValues: item{":shard": dynamo.String(schema.BoardShardKey(p.Board, p.Label, n))},
-	}
-	found := &ranking{}
-	for page, err := range dynamo.Pages(ctx, p.client, in) {
-		if err != nil {
-			return nil, err
-		}
-		for _, it := range page.Items {
-			found.take(it, first)
-		}
-		found.cells.Limit(board.MaxCells)
-	}
-	return found, nil
-}
-
-// take adds an item of the index. Probes, which are there too, are no entries.
-func (r *ranking) take(it item, first int) {
+// take adds an item of the index, and returns whose it is. Probes, which are there too, are
+// no entries.
+func (r *ranking) take(it item) (player string, ok bool) {
 	_, _, player, entry := schema.ParseEntryKey(dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK))
 	if !entry {
-		return
+		return "", false
 	}
 	place, expires, err := placeIn(it, player)
 	if err != nil {
-		if r.fault == nil {
-			r.fault = fmt.Errorf("the entry %q: %w", dynamo.Text(it, schema.PK), err)
-		}
-		return
+		r.fault = cmp.Or(r.fault, fmt.Errorf("the entry %q: %w", dynamo.Text(it, schema.PK), err))
+		return "", false
 	}
-	if r.n++; len(r.first) < first {
-		r.first = append(r.first, place)
-	}
-	if len(r.players) < marks.MaxOwn {
-		r.players = append(r.players, player)
-	}
+	r.n++
+	r.first = append(r.first, place)
 	r.cells.AddScore(place.Score, 1)
 	r.digest += digestOf(place.RankKey())
-	r.expire(expires, expires, r.n == 1)
+	if r.n == 1 || r.expires != 0 && (expires == 0 || expires > r.expires) {
+		r.expires = expires
+	}
+	r.soonest = sooner(r.soonest, expires)
+	return player, true
 }
 
 // digestOf is a number that other text hardly has. Those of many, added up, tell which
@@ -113,21 +102,6 @@ func (r *ranking) take(it item, first int) {
 func digestOf(text string) uint64 {
 	sum := sha256.Sum256([]byte(text))
 	return binary.BigEndian.Uint64(sum[:])
-}
-
-// expire takes in when others expire: the last and the first of them.
-func (r *ranking) expire(last, soonest int64, first bool) {
-	switch {
-	case first:
-		r.expires = last
-	case r.expires == 0 || last == 0:
-		r.expires = 0
-	default:
-		r.expires = max(r.expires, last)
-	}
-	if soonest != 0 && (r.soonest == 0 || soonest < r.soonest) {
-		r.soonest = soonest
-	}
 }
 
 // placeIn reads where an entry stands. Folds go by its score, and readers of the index
@@ -149,22 +123,4 @@ func placeIn(it item, player string) (p boards.Place, expires int64, err error) 
 		expires, err = strconv.ParseInt(dynamo.Digits(it, schema.ExpiresAt), 10, 64)
 	}
 	return p, expires, err
-}
-
-// merge takes in what another write shard has.
-func (r *ranking) merge(other *ranking, first int) {
-	if other.n > 0 {
-		r.expire(other.expires, other.soonest, r.n == 0)
-	}
-	r.n += other.n
-	r.cells.Merge(other.cells)
-	r.cells.Limit(board.MaxCells)
-	r.first = append(r.first, other.first...)
-	slices.SortFunc(r.first, board.Compare)
-	r.first = r.first[:min(first, len(r.first))]
-	r.players = append(r.players, other.players...)
-	r.digest += other.digest
-	if r.fault == nil {
-		r.fault = other.fault
-	}
 }

@@ -3,7 +3,6 @@ package audit
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -22,7 +21,7 @@ type Failure struct {
 	Records int64         `json:"records"` // deliveries of records
 	Last    time.Time     `json:"last_at"`
 
-	pk, last, count string // as stored
+	stored item
 }
 
 // Failures lists the failures that are noted.
@@ -45,36 +44,27 @@ func (a *Auditor) Failures(ctx context.Context) ([]Failure, error) {
 }
 
 func failureOf(it item) Failure {
-	f := Failure{pk: dynamo.Text(it, schema.PK), Text: dynamo.Text(it, schema.SK), Reason: dynamo.Text(it, schema.FailureReason), last: dynamo.Digits(it, schema.FailureLast), count: dynamo.Digits(it, schema.FailureCount)}
-	f.Records, _ = strconv.ParseInt(f.count, 10, 64)
-	if ms, err := strconv.ParseInt(f.last, 10, 64); err == nil {
-		f.Last = time.UnixMilli(ms).UTC()
+	f := Failure{stored: it, Text: dynamo.Text(it, schema.SK), Reason: dynamo.Text(it, schema.FailureReason)}
+	f.Records, _ = dynamo.Whole(it, schema.FailureCount)
+	last, known := dynamo.Millis(it, schema.FailureLast)
+	if known {
+		f.Last = last
 	}
 	t, err := schema.ParseTarget(f.Text)
 	f.Target, f.Known = t, err == nil
-	if t.Base.Type == schema.Counter {
-		f.Target.Partial = 0 // the whole counter is audited
-	}
+	f.Target.Partial = 0 // the whole counter is audited
 	return f
 }
 
 // Forget deletes a failure, unless there were more records since it was read; then
 // it is false.
 func (a *Auditor) Forget(ctx context.Context, f Failure) (bool, error) {
-	values := item{}
-	unchanged := func(name, value string) string {
-		if value == "" {
-			return "attribute_not_exists(" + name + ")"
-		}
-		values[":"+name] = dynamo.Decimal(value)
-		return name + " = :" + name
-	}
-	condition := fmt.Sprintf("attribute_not_exists(pk) OR (%s AND %s)", unchanged(schema.FailureLast, f.last), unchanged(schema.FailureCount, f.count))
-	input := &dynamodb.DeleteItemInput{TableName: &a.o.Names.Rollups, Key: dynamo.Key(f.pk, f.Text), ConditionExpression: &condition}
-	if len(values) > 0 {
-		input.ExpressionAttributeValues = values
-	}
-	_, err := a.client.DeleteItem(ctx, input)
+	unchanged, names, values := dynamo.Unchanged(f.stored, schema.FailureLast, schema.FailureCount)
+	_, err := a.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+		TableName: &a.o.Names.Rollups, Key: dynamo.Key(schema.FailureKey(f.Text)),
+		ConditionExpression:      aws.String("attribute_not_exists(pk) OR (" + *unchanged + ")"),
+		ExpressionAttributeNames: names, ExpressionAttributeValues: values,
+	})
 	if _, newer := dynamo.ConditionFailed(err); newer {
 		return false, nil
 	}

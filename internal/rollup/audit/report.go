@@ -56,17 +56,14 @@ type Finding struct {
 	Detail     string      `json:"detail,omitempty"`
 }
 
-// describe names the target.
-func (f *Finding) describe(t schema.Target) {
-	f.Type, f.Name, f.Period = t.Base.Type, t.Base.Name, t.Period
-	if t.Base.Type == schema.Entity {
-		f.Bucket = t.Bucket.Label(t.Start, 0)
-	}
-}
-
+// describe names the target in all findings.
 func (r Result) describe(t schema.Target) {
 	for i := range r.Findings {
-		r.Findings[i].describe(t)
+		f := &r.Findings[i]
+		f.Type, f.Name, f.Period = t.Base.Type, t.Base.Name, t.Period
+		if t.Base.Type == schema.Entity {
+			f.Bucket = t.Bucket.Label(t.Start, 0)
+		}
 	}
 }
 
@@ -88,12 +85,7 @@ func finding(state State, detail string) Result {
 
 // Right tells whether the target is right now.
 func (r Result) Right() bool {
-	for _, f := range r.Findings {
-		if !f.Repaired {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.Findings, func(f Finding) bool { return !f.Repaired })
 }
 
 // TooOld tells whether the target was refused, since a retention may have deleted
@@ -203,9 +195,8 @@ func (a *Auditor) try(ctx context.Context, t schema.Target) (Result, error) {
 	if err == nil || ctx.Err() != nil || ofCall(err) && !ofOne(err) {
 		return result, err
 	}
-	f := Finding{State: Failed, Detail: err.Error()}
-	f.describe(t)
-	result.Findings = append(result.Findings, f)
+	result.Findings = append(result.Findings, finding(Failed, err.Error()).Findings...)
+	result.describe(t)
 	return result, nil
 }
 

@@ -3,8 +3,10 @@ package board
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
 	"math/bits"
+	"slices"
 )
 
 // The packed form of a histogram:
@@ -24,24 +26,19 @@ const (
 
 // Bytes returns the packed form.
 func (h Histogram) Bytes() []byte {
-	zeros := h.zeros()
-	b := binary.AppendUvarint([]byte{cellsVersion, byte(h.level), zeros}, uint64(len(h.cells)))
+	all := uint64(1) << (maxLevel - 1) // the bits that any cell has
+	for cell := range h.cells {
+		all |= cell
+	}
+	zeros := bits.TrailingZeros64(all)
+	b := binary.AppendUvarint([]byte{cellsVersion, byte(h.level), byte(zeros)}, uint64(len(h.cells)))
 	last := uint64(0)
-	for _, cell := range h.sorted() {
+	for _, cell := range slices.Sorted(maps.Keys(h.cells)) {
 		b = binary.AppendUvarint(b, (cell-last)>>zeros)
 		b = binary.AppendVarint(b, h.cells[cell])
 		last = cell
 	}
 	return b
-}
-
-// zeros is how many low bits of all cells are 0.
-func (h Histogram) zeros() byte {
-	all := uint64(1) << (maxLevel - 1)
-	for cell := range h.cells {
-		all |= cell
-	}
-	return byte(bits.TrailingZeros64(all))
 }
 
 // parseHistogram reads the packed form. The error says what of it can't be read.

@@ -3,7 +3,6 @@ package board
 import (
 	"maps"
 	"math"
-	"slices"
 
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
@@ -44,9 +43,6 @@ type Histogram struct {
 
 // Clone returns a copy that may be changed.
 func (h Histogram) Clone() Histogram { return Histogram{h.level, maps.Clone(h.cells)} }
-
-// Level is how many low bits cells leave out, and Cells how many there are.
-func (h Histogram) Level() uint { return h.level }
 
 // Cells is how many cells have a count.
 func (h Histogram) Cells() int { return len(h.cells) }
@@ -109,6 +105,3 @@ func (h Histogram) Same(other Histogram) bool {
 	other.raise(level)
 	return maps.Equal(h.cells, other.cells)
 }
-
-// sorted returns the cells, the lowest first.
-func (h Histogram) sorted() []uint64 { return slices.Sorted(maps.Keys(h.cells)) }

@@ -60,11 +60,11 @@ func TestRankIsWithinItsMargin(t *testing.T) {
 		}
 		slices.SortFunc(places, Compare)
 		for i, p := range places {
-			rank, margin := h.Rank(p.Score)
+			c := h.Locate(p.Score)
+			rank, margin := c.Rank()
 			if off := rank - int64(i+1); max(off, -off) > margin {
 				t.Fatalf("%v: rank %d +- %d, want %d", p.Score, rank, margin, i+1)
 			}
-			c := h.Locate(p.Score)
 			before, in := 0, 0
 			for _, other := range places {
 				if key := other.RankKey(); key >= c.From && key < c.To {
@@ -98,7 +98,7 @@ func TestCellsAreBounded(t *testing.T) {
 		h.Limit(MaxCells)
 	}
 	if h.Cells() > MaxCells || h.Cells() < MaxCells/4 || h.Total() != 100_000 {
-		t.Errorf("%d cells at level %d, %d entries", h.Cells(), h.Level(), h.Total())
+		t.Errorf("%d cells at level %d, %d entries", h.Cells(), h.level, h.Total())
 	}
 	other := h.Clone()
 	other.AddScore(score(t, "1"), 1)
@@ -111,10 +111,10 @@ func TestCellsAreBounded(t *testing.T) {
 func TestCountsBelowZero(t *testing.T) {
 	var h Histogram
 	h.AddScore(score(t, "5"), -3)
-	if rank, margin := h.Rank(score(t, "1")); rank != 1 || margin != 0 {
+	if rank, margin := h.Locate(score(t, "1")).Rank(); rank != 1 || margin != 0 {
 		t.Errorf("rank %d +- %d", rank, margin)
 	}
-	if rank, margin := h.Rank(score(t, "5")); rank != 1 || margin != 0 {
+	if rank, margin := h.Locate(score(t, "5")).Rank(); rank != 1 || margin != 0 {
 		t.Errorf("rank %d +- %d", rank, margin)
 	}
 }

@@ -17,5 +17,5 @@
 // A [Histogram] counts scores in cells. A reader merges the parts of all stream
 // shards and asks for a rank:
 //
-//	rank, margin := histogram.Rank(score)
+//	rank, margin := histogram.Locate(score).Rank()
 package board

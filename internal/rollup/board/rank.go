@@ -37,17 +37,12 @@ func (h Histogram) At(place uint64) (c Cell) {
 	return Cell{Above: max(0, c.Above), Own: max(0, h.cells[own])}
 }
 
-// Rank returns the rank of an entry with this score, 1 for the first, and how far
-// that may be from the true one. The bound holds once the records of all entries
-// were folded, if the entry is one of them.
+// Rank returns the rank of an entry in the cell, 1 for the first, and how far that may be
+// from the true one. The bound holds once the records of all entries were folded, if the
+// entry is one of them.
 //
 // It is the middle of the cell. A guess from where in the cell the score lies would
 // mostly be nearer, but a bound that always holds would then be wider.
-func (h Histogram) Rank(s boards.Score) (rank, margin int64) {
-	return h.Locate(s).Rank()
-}
-
-// Rank is that of [Histogram.Rank].
 func (c Cell) Rank() (rank, margin int64) {
 	others := max(0, c.Own-1)
 	return c.Above + 1 + others/2, others - others/2

@@ -52,23 +52,10 @@ func readable(item map[string]types.AttributeValue) error {
 	return nil
 }
 
-// Ahead is how many are before a place in rank; ok is false for a place behind the
-// floor, of which the top can't tell.
-func (t *Top) Ahead(p boards.Place) (n int, ok bool) {
-	if !t.covers(p) {
-		return 0, false
-	}
-	for _, e := range t.entries {
-		if e.Player != p.Player && Compare(e.Place, p) < 0 {
-			n++
-		}
-	}
-	return n, true
-}
-
-// Around returns up to n places of other players before a place, and up to n behind
-// it, both in rank; ok is false if the top may lack some of them.
-func (t *Top) Around(of boards.Place, n int) (above, below []boards.Place, ok bool) {
+// Around returns how many other players are ahead of a place that the top covers, and
+// up to n places of theirs before it and up to n behind it, both in rank; ok is false if
+// the top may lack some of them.
+func (t *Top) Around(of boards.Place, n int) (ahead int, above, below []boards.Place, ok bool) {
 	for _, e := range t.entries {
 		switch {
 		case e.Player == of.Player:
@@ -78,5 +65,5 @@ func (t *Top) Around(of boards.Place, n int) (above, below []boards.Place, ok bo
 			below = append(below, e.Place)
 		}
 	}
-	return above[max(0, len(above)-n):], below, t.covers(of) && (t.whole || len(below) == n)
+	return len(above), above[max(0, len(above)-n):], below, t.Covers(of) && (t.whole || len(below) == n)
 }

@@ -6,43 +6,33 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// Top holds the first players of a board's period: all that are not behind its
-// floor in rank, or, if it is whole, all there are.
+// Top holds the first players of a board's period: all that its reach covers.
 //
 // It holds some more than readers want, so that it seldom needs another source
 // when players fall or leave.
 type Top struct {
+	Reach
 	entries []Entry // in rank
-	whole   bool
-	floor   *boards.Place // nil if whole, or if the top knows nothing
 }
 
 // NewTop returns the top of a board that has no entries yet.
-func NewTop() *Top { return &Top{whole: true} }
+func NewTop() *Top { return &Top{Reach: Everything()} }
 
 // UnknownTop returns a top that holds nobody and knows of nobody.
 func UnknownTop() *Top { return &Top{} }
-
-// Whole tells whether the top has all entries that there are.
-func (t *Top) Whole() bool { return t.whole }
 
 // Entries returns the entries in rank, the first first. They must not be changed.
 func (t *Top) Entries() []Entry { return t.entries }
 
 // Clone returns a copy that may be changed.
 func (t *Top) Clone() *Top {
-	return &Top{entries: slices.Clone(t.entries), whole: t.whole, floor: t.floor}
+	return &Top{t.Reach, slices.Clone(t.entries)}
 }
 
 // Same tells whether two tops say the same. How sure they are of it is left out.
 func (t *Top) Same(other *Top) bool {
-	return t.whole == other.whole && (t.floor == nil) == (other.floor == nil) && (t.floor == nil || *t.floor == *other.floor) &&
+	return !t.Wider(other.Reach) && !other.Wider(t.Reach) &&
 		slices.EqualFunc(t.entries, other.entries, func(a, b Entry) bool { return a.Place == b.Place && a.Rev == b.Rev })
-}
-
-// covers tells whether the top would hold a player at this place.
-func (t *Top) covers(p boards.Place) bool {
-	return t.whole || t.floor != nil && Compare(p, *t.floor) <= 0
 }
 
 func (t *Top) find(player string) int {
@@ -69,7 +59,7 @@ const (
 func (t *Top) Offer(s State) Verdict {
 	at := t.find(s.Player)
 	switch {
-	case at < 0 && s.Present && t.covers(s.Place):
+	case at < 0 && s.Present && t.Covers(s.Place):
 		return Asks
 	case at < 0, s.Rev < t.entries[at].Rev, s.Rev == t.entries[at].Rev && s.Present:
 		return Ignored
@@ -99,7 +89,7 @@ func (t *Top) put(at int, s State, unsure bool) bool {
 	if at >= 0 {
 		t.entries = slices.Delete(t.entries, at, at+1)
 	}
-	if !s.Present || !t.covers(s.Place) {
+	if !s.Present || !t.Covers(s.Place) {
 		return false
 	}
 	at, _ = slices.BinarySearchFunc(t.entries, s.Place, func(e Entry, p boards.Place) int { return Compare(e.Place, p) })
@@ -125,31 +115,12 @@ func (t *Top) Sure() {
 	}
 }
 
-// Widen lowers the floor to a place, if it is behind it, or makes the top whole for
-// nil. The caller then offers or takes those who may be between.
-func (t *Top) Widen(to *boards.Place) (widened bool) {
-	switch {
-	case t.whole, to != nil && t.floor != nil && Compare(*to, *t.floor) <= 0:
-		return false
+// Widen makes the top reach further down, if that is further. The caller then offers or
+// takes those who may be between.
+func (t *Top) Widen(to Reach) {
+	if to.Wider(t.Reach) {
+		t.Reach = to
 	}
-	t.whole, t.floor = to == nil, to
-	return true
-}
-
-// Wider tells whether the top covers places that another one doesn't.
-func (t *Top) Wider(than *Top) bool {
-	switch {
-	case than.whole:
-		return false
-	case t.whole:
-		return true
-	}
-	return t.floor != nil && (than.floor == nil || Compare(*t.floor, *than.floor) > 0)
-}
-
-// Beyond tells whether the top covers places behind one.
-func (t *Top) Beyond(p boards.Place) bool {
-	return t.whole || t.floor != nil && Compare(p, *t.floor) < 0
 }
 
 // Bounds of a top's packed form, in bytes: an item has 400 KB. A top is trimmed to
@@ -171,8 +142,7 @@ func (t *Top) Trim(most int) {
 		keep++
 	}
 	if keep < len(t.entries) { // and not 0: one entry is far below the bound
-		last := t.entries[keep-1].Place
-		t.entries, t.whole, t.floor = t.entries[:keep], false, &last
+		t.entries, t.Reach = t.entries[:keep], DownTo(t.entries[keep-1].Place)
 	}
 }
 

@@ -73,10 +73,10 @@ func fold(top *Top, m model, record State, size int) {
 	}
 	all := m.ranked()
 	if len(all) <= Hold(size) {
-		top.Widen(nil)
+		top.Widen(Everything())
 	} else {
 		all = all[:Hold(size)]
-		top.Widen(&all[len(all)-1])
+		top.Widen(DownTo(all[len(all)-1]))
 	}
 	for _, p := range all {
 		top.Take(m[p.Player])
@@ -117,7 +117,7 @@ func compare(t *rapid.T, top *Top, m model, size int) {
 		}
 	}
 	for _, p := range all[len(top.Entries()):] {
-		if top.covers(p) {
+		if top.Covers(p) {
 			t.Fatalf("%+v is not held and before the floor %+v", p, top.floor)
 		}
 	}
@@ -129,7 +129,10 @@ func around(t *rapid.T, top *Top, all []boards.Place) {
 	t.Helper()
 	const n = 2
 	for i, p := range all {
-		above, below, known := top.Around(p, n)
+		ahead, above, below, known := top.Around(p, n)
+		if top.Covers(p) && ahead != i {
+			t.Fatalf("%d are ahead of rank %d", ahead, i+1)
+		}
 		if want := top.Whole() || i+n < len(top.Entries()); known != want {
 			t.Fatalf("the neighbours of rank %d are known: %t, want %t", i+1, known, want)
 		}
@@ -218,15 +221,24 @@ func TestLongNames(t *testing.T) {
 func TestUnknownTop(t *testing.T) {
 	top := UnknownTop()
 	p := boards.Place{Player: "a", At: time.UnixMilli(1).UTC()}
-	if top.Offer(State{p, 1, true}) != Ignored || !top.Short(1) || !top.Widen(&p) || top.Widen(&p) || top.Offer(State{p, 1, true}) != Asks {
+	if top.Offer(State{p, 1, true}) != Ignored || !top.Short(1) {
 		t.Errorf("%+v", top)
 	}
-	q := p
-	q.Player = "b"
-	if top.Beyond(p) || top.Beyond(q) || !top.Beyond(boards.Place{Player: "0", At: p.At}) {
+	top.Widen(DownTo(p))
+	if top.Offer(State{p, 1, true}) != Asks {
 		t.Errorf("%+v", top)
 	}
-	if !top.Widen(nil) || top.Widen(nil) || !top.Whole() {
+	before, behind := boards.Place{Player: "0", At: p.At}, boards.Place{Player: "b", At: p.At}
+	top.Widen(DownTo(before))
+	if top.Wider(DownTo(p)) || top.Wider(DownTo(behind)) || !top.Wider(DownTo(before)) || !top.Wider(Reach{}) {
+		t.Errorf("%+v", top)
+	}
+	top.Widen(Everything())
+	if !top.Whole() || !top.Wider(DownTo(behind)) || top.Wider(Everything()) {
+		t.Errorf("%+v", top)
+	}
+	top.Widen(DownTo(behind))
+	if !top.Whole() {
 		t.Errorf("%+v", top)
 	}
 }

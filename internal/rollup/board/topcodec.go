@@ -66,7 +66,7 @@ func ParseTop(data []byte, whole bool) (*Top, error) {
 	if v := r.byte(); r.err == nil && v != topVersion {
 		return nil, fmt.Errorf("a top has version %d, and %d can be read", v, topVersion)
 	}
-	t := &Top{whole: whole}
+	t := &Top{Reach: Reach{whole: whole}}
 	for range r.count(maxEntries) {
 		p, rev := r.place(), r.uvarint()
 		t.entries = append(t.entries, Entry{Place: p, Rev: int64(rev >> 1), Unsure: rev&1 == 1})
@@ -96,7 +96,7 @@ func (t *Top) check() error {
 			return fmt.Errorf("entry %d is not behind the one before it", i)
 		case seen[e.Player]:
 			return fmt.Errorf("entry %d is of a player that it has already", i)
-		case !t.covers(e.Place):
+		case !t.Covers(e.Place):
 			return fmt.Errorf("entry %d is behind its floor", i)
 		}
 		seen[e.Player] = true

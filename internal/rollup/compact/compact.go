@@ -20,6 +20,7 @@
 package compact
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,18 +99,8 @@ func New(options Options, client Client, log *slog.Logger, now func() time.Time)
 	if err := errors.Join(faults...); err != nil {
 		return nil, err
 	}
-	if options.Budget == 0 {
-		options.Budget = 5 * time.Minute
-	}
-	if options.ReadUnits == 0 {
-		options.ReadUnits = 200
-	}
-	if options.WriteUnits == 0 {
-		options.WriteUnits = 100
-	}
-	if options.PageItems == 0 {
-		options.PageItems = 500
-	}
+	options.Budget, options.PageItems = cmp.Or(options.Budget, 5*time.Minute), cmp.Or(options.PageItems, 500)
+	options.ReadUnits, options.WriteUnits = cmp.Or(options.ReadUnits, 200), cmp.Or(options.WriteUnits, 100)
 	return &Compactor{
 		options: options, client: client, log: log, now: now,
 		events: parts.NewEvents(client, options.RollupsTable, now), cells: parts.NewHistograms(client, options.RollupsTable, now),

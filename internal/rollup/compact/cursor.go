@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -54,14 +53,12 @@ func (c cursor) startKey() item {
 // load reads the cursor. Without one that can be read a round starts: it does
 // nothing twice.
 func (c *Compactor) load(ctx context.Context) (cursor, error) {
-	out, err := c.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &c.options.RollupsTable, ConsistentRead: aws.Bool(true), Key: dynamo.Key(schema.CompactionPK, schema.SoleSK),
-	})
+	it, err := dynamo.Get(ctx, c.client, c.options.RollupsTable, schema.CompactionPK, schema.SoleSK)
 	if err != nil {
 		return cursor{}, fmt.Errorf("compact: reading the cursor: %w", err)
 	}
 	var stored storedCursor
-	if err := record.Read(out.Item, &stored); err != nil || stored.Version != version {
+	if err := record.Read(it, &stored); err != nil || stored.Version != version {
 		return cursor{Done: true}, nil
 	}
 	return stored.cursor, nil

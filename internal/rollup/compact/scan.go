@@ -29,39 +29,33 @@ type run struct {
 // time, and merges once at least if there is something to merge. A page that was not
 // gone through whole is gone through again by the next run.
 func (r *run) pages(ctx context.Context) error {
-	for {
-		started := time.Now()
-		out, err := r.scan(ctx)
+	in := &dynamodb.ScanInput{
+		TableName: &r.options.RollupsTable, Limit: &r.options.PageItems, ExclusiveStartKey: r.cursor.startKey(),
+		ProjectionExpression:   aws.String("pk, sk, as_of, gone, expires_at, seq"),
+		ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
+	}
+	started := time.Now()
+	for page, err := range dynamo.ScanPages(ctx, r.client, in) {
 		if err != nil {
 			return fmt.Errorf("compact: scanning the table: %w", err)
 		}
-		r.compact(ctx, out.Items, out.LastEvaluatedKey == nil)
+		last := len(page.LastEvaluatedKey) == 0
+		r.compact(ctx, page.Items, last)
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("compact: it ended in the middle of a page: %w", context.Cause(ctx))
 		}
 		if r.late {
 			return nil
 		}
-		r.cursor.FromPK, r.cursor.FromSK = dynamo.Text(out.LastEvaluatedKey, schema.PK), dynamo.Text(out.LastEvaluatedKey, schema.SK)
-		r.cursor.Done = out.LastEvaluatedKey == nil
-		if r.cursor.Done {
+		r.cursor.FromPK, r.cursor.FromSK = dynamo.Text(page.LastEvaluatedKey, schema.PK), dynamo.Text(page.LastEvaluatedKey, schema.SK)
+		r.cursor.Done = last
+		next := started.Add(scan.Lasts(page.ConsumedCapacity, r.options.ReadUnits))
+		if last || !next.Before(r.end) || scan.Wait(ctx, time.Until(next)) != nil {
 			return nil
 		}
-		next := started.Add(scan.Lasts(out.ConsumedCapacity, r.options.ReadUnits))
-		if !next.Before(r.end) || scan.Wait(ctx, time.Until(next)) != nil {
-			return nil
-		}
+		started = time.Now()
 	}
-}
-
-// scan reads a page: all items, and of each what tells whether there is something
-// to do.
-func (r *run) scan(ctx context.Context) (*dynamodb.ScanOutput, error) {
-	return r.client.Scan(ctx, &dynamodb.ScanInput{
-		TableName: &r.options.RollupsTable, Limit: &r.options.PageItems, ExclusiveStartKey: r.cursor.startKey(),
-		ProjectionExpression:   aws.String("pk, sk, as_of, gone, expires_at, seq"),
-		ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
-	})
+	return nil
 }
 
 // compact looks for what there is to do in a page, and does it.
@@ -114,7 +108,7 @@ func (r *run) sightings(page []item) []*sighting {
 		s := list[len(list)-1]
 		at, known := dynamo.Millis(it, schema.AsOf)
 		switch {
-		case strings.HasSuffix(dynamo.Text(it, schema.RollupSequence), schema.EmptiedSuffix) || expired(it, r.now):
+		case strings.HasSuffix(dynamo.Text(it, schema.RollupSequence), schema.EmptiedSuffix) || dynamo.Expired(it, r.now):
 		case streamShard == schema.MergedPart:
 			s.merged++
 		case known && r.rests(at):
@@ -122,9 +116,4 @@ func (r *run) sightings(page []item) []*sighting {
 		}
 	}
 	return list
-}
-
-func expired(part item, now time.Time) bool {
-	at, ok := dynamo.Whole(part, schema.ExpiresAt)
-	return ok && at <= now.Unix()
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 // A tombstone is the rev, with value 0, that a counter's summary keeps of a write
@@ -33,11 +32,10 @@ import (
 
 // tombstones is a partial of a counter's summary that may have some.
 type tombstones struct {
-	counter string
-	partial int
-	stored  item
-	dead    []int // write shards whose tombstone may go
-	alive   int   // other write shards in it
+	schema.Target
+	stored item
+	dead   []int // write shards whose tombstone may go
+	alive  int   // other write shards in it
 }
 
 // buries tells whether a summary has tombstones that may go.
@@ -50,24 +48,18 @@ func (r *run) buries(pk string, it item) bool {
 // bury removes the tombstones of a partial, and the partial if nothing else is in it.
 // One into which something is folded meanwhile is left for the next round.
 func (r *run) bury(ctx context.Context, pk string) error {
-	out, err := r.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &r.options.RollupsTable, ConsistentRead: aws.Bool(true), Key: dynamo.Key(pk, schema.SoleSK),
-	})
+	stored, err := dynamo.Get(ctx, r.client, r.options.RollupsTable, pk, schema.SoleSK)
 	if err != nil {
 		return fmt.Errorf("reading it: %w", err)
 	}
-	if !r.buries(pk, out.Item) {
+	if !r.buries(pk, stored) {
 		return nil // a fold came before
 	}
-	t, err := r.examine(ctx, pk, out.Item)
+	t, err := r.examine(ctx, pk, stored)
 	if err != nil {
 		return err
 	}
-	if t.alive == 0 {
-		err = r.remove(ctx, pk, t)
-	} else {
-		err = r.clear(ctx, pk, t)
-	}
+	err = r.remove(ctx, pk, t)
 	if _, changed := dynamo.ConditionFailed(err); changed {
 		return nil
 	}
@@ -79,18 +71,14 @@ func (r *run) bury(ctx context.Context, pk string) error {
 
 // examine finds out which of a partial's write shards are no longer there.
 func (r *run) examine(ctx context.Context, pk string, stored item) (*tombstones, error) {
-	base, n, err := shard.Hash.Split(pk)
-	if err != nil {
-		return nil, err
-	}
-	key, err := schema.ParseBaseKey(base)
+	target, err := schema.ParseTarget(pk)
 	if err != nil {
 		return nil, err
 	}
 	if v := dynamo.Digits(stored, schema.Version); v != schema.SummaryVersion {
 		return nil, fmt.Errorf("it has version %.20q, and %s can be read", v, schema.SummaryVersion)
 	}
-	t := &tombstones{counter: key.Name, partial: n, stored: stored}
+	t := &tombstones{Target: target, stored: stored}
 	for _, source := range schema.SourcesOf(stored) {
 		gone, err := r.gone(ctx, t, source)
 		if err != nil {
@@ -108,69 +96,51 @@ func (r *run) examine(ctx context.Context, pk string, stored item) (*tombstones,
 // gone tells whether a write shard of value 0 is not in the items table.
 func (r *run) gone(ctx context.Context, t *tombstones, source int) (bool, error) {
 	rev, value := dynamo.Digits(t.stored, schema.RevAttr(source)), dynamo.Digits(t.stored, schema.ValueAttr(source))
-	if rev == "" || value != "0" || source/schema.SourcesPerPartial != t.partial {
+	if rev == "" || value != "0" || source/schema.SourcesPerPartial != t.Partial {
 		return false, nil
 	}
-	pk := schema.Key{Base: schema.BaseKey{Type: schema.Counter, Name: t.counter}, Shard: source}.String()
-	out, err := r.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &r.options.ItemsTable, ConsistentRead: aws.Bool(true), Key: dynamo.Key(pk, schema.SoleSK),
-		ProjectionExpression: aws.String(schema.PK),
-	})
+	pk := schema.Key{Base: t.Base, Shard: source}.String()
+	it, err := dynamo.Get(ctx, r.client, r.options.ItemsTable, pk, schema.SoleSK)
 	if err != nil {
 		return false, fmt.Errorf("reading write shard %q: %w", pk, err)
 	}
-	return len(out.Item) == 0, nil
+	return len(it) == 0, nil
 }
 
-// clear takes the tombstones out of a partial. All write shards of value 0 that are
-// left were there, so no tombstone is: gone goes too, on condition that no fold made
-// one meanwhile.
-func (r *run) clear(ctx context.Context, pk string, t *tombstones) error {
-	conditions, values := t.unchanged()
-	remove := []string{schema.Gone}
+// remove takes the tombstones out of a partial, on condition that they are as they were read.
+// All write shards of value 0 that are left were there, so no tombstone is: gone goes too,
+// on condition that no fold made one meanwhile.
+//
+// A partial that has tombstones only is deleted. A fold may add any of its write shards at
+// any time, so the condition names all that it could have.
+func (r *run) remove(ctx context.Context, pk string, t *tombstones) error {
+	tombs := []string{schema.Gone}
 	for _, source := range t.dead {
-		remove = append(remove, schema.RevAttr(source), schema.ValueAttr(source))
+		tombs = append(tombs, schema.RevAttr(source), schema.ValueAttr(source))
 	}
-	_, err := r.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &r.options.RollupsTable, Key: dynamo.Key(pk, schema.SoleSK),
-		UpdateExpression:          aws.String("REMOVE " + strings.Join(remove, ", ")),
-		ConditionExpression:       aws.String(strings.Join(conditions, " AND ")),
-		ExpressionAttributeValues: values,
-	})
+	var err error
+	if t.alive > 0 {
+		condition, names, values := dynamo.Unchanged(t.stored, tombs...)
+		_, err = r.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+			TableName: &r.options.RollupsTable, Key: dynamo.Key(pk, schema.SoleSK),
+			UpdateExpression: aws.String("REMOVE " + strings.Join(tombs, ", ")), ConditionExpression: condition,
+			ExpressionAttributeNames: names, ExpressionAttributeValues: values,
+		})
+	} else {
+		first := t.Partial * schema.SourcesPerPartial
+		for source := first; source < first+schema.SourcesPerPartial; source++ {
+			if !slices.Contains(t.dead, source) {
+				tombs = append(tombs, schema.RevAttr(source))
+			}
+		}
+		condition, names, values := dynamo.Unchanged(t.stored, tombs...)
+		_, err = r.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+			TableName: &r.options.RollupsTable, Key: dynamo.Key(pk, schema.SoleSK), ConditionExpression: condition,
+			ExpressionAttributeNames: names, ExpressionAttributeValues: values,
+		})
+	}
 	if err != nil {
 		return fmt.Errorf("removing tombstones: %w", err)
 	}
 	return nil
-}
-
-// remove deletes a partial that has tombstones only. A fold may add any of its write
-// shards at any time, so the condition names all that it could have.
-func (r *run) remove(ctx context.Context, pk string, t *tombstones) error {
-	conditions, values := t.unchanged()
-	first := t.partial * schema.SourcesPerPartial
-	for source := first; source < first+schema.SourcesPerPartial; source++ {
-		if _, dead := slices.BinarySearch(t.dead, source); !dead {
-			conditions = append(conditions, "attribute_not_exists("+schema.RevAttr(source)+")")
-		}
-	}
-	_, err := r.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-		TableName: &r.options.RollupsTable, Key: dynamo.Key(pk, schema.SoleSK),
-		ConditionExpression:       aws.String(strings.Join(conditions, " AND ")),
-		ExpressionAttributeValues: values,
-	})
-	if err != nil {
-		return fmt.Errorf("deleting what has tombstones only: %w", err)
-	}
-	return nil
-}
-
-// unchanged is the condition that the tombstones are as they were read.
-func (t *tombstones) unchanged() (conditions []string, values item) {
-	conditions, values = []string{"gone = :gone"}, item{":gone": t.stored[schema.Gone]}
-	for _, source := range t.dead {
-		rev, value := schema.RevAttr(source), schema.ValueAttr(source)
-		conditions = append(conditions, rev+" = :"+rev, value+" = :zero")
-		values[":"+rev], values[":zero"] = t.stored[rev], dynamo.Number(0)
-	}
-	return conditions, values
 }

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/rollup/audit"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -52,14 +53,16 @@ func (b leaderboard) summaries(ctx context.Context, _ int) error {
 			return err
 		}
 	}
-	periods := map[string]bool{}
-	for _, p := range kinds {
-		periods[p.Label(b.o.Now())] = true
+	now := b.o.Now()
+	current, err := b.auditor.Board(b.base.Name, audit.Range{From: now, To: now.Add(1)})
+	if err != nil {
+		return err
 	}
-	err = b.eachSummary(ctx, func(k key) {
-		target, _ := schema.ParseTarget(k.pk)
-		periods[target.Period] = true
-	})
+	periods := map[string]bool{}
+	for _, t := range current {
+		periods[t.Period] = true
+	}
+	err = b.eachSummary(ctx, func(t schema.Target) { periods[t.Period] = true })
 	if err != nil {
 		return err
 	}
@@ -113,7 +116,7 @@ func (b leaderboard) last(ctx context.Context) error {
 
 // hasSettings tells whether the board has settings: its first score makes them.
 func (b leaderboard) hasSettings(ctx context.Context) (there bool, err error) {
-	key := dynamo.Key(schema.SettingsKey(b.base.Name))
-	err = b.batchGet(ctx, b.o.Names.Items, []item{key}, nil, func(item) { there = true })
-	return there, err
+	pk, sk := schema.SettingsKey(b.base.Name)
+	settings, err := dynamo.Get(ctx, b.client, b.o.Names.Items, pk, sk)
+	return len(settings) > 0, err
 }

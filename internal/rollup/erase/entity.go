@@ -3,16 +3,13 @@ package erase
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/rollup/audit"
 	"github.com/hotshard/hotshard/internal/rollup/marks"
-	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -56,12 +53,6 @@ func (e *entity) dropping(ctx context.Context, _ What, k key) (spare bool, err e
 	return false, nil
 }
 
-// isSummary tells of a part whether it has more than its sequence number.
-func (e *entity) isSummary(it item) bool {
-	b, _, ok := parts.BucketOf(keyOf(it).pk, keyOf(it).sk)
-	return ok && b.Entity == e.base.Name && !strings.HasSuffix(dynamo.Text(it, schema.RollupSequence), schema.EmptiedSuffix)
-}
-
 // maxDays bounds the days whose rollups are emptied at a time.
 const maxDays = 4
 
@@ -77,9 +68,8 @@ func (e *entity) summaries(ctx context.Context, writeShards int) error {
 		days[parsed.Bucket] = append(days[parsed.Bucket], k)
 		writeShards = max(writeShards, parsed.Shard+1)
 	}
-	err := e.eachSummary(ctx, func(k key) {
-		b, _, _ := parts.BucketOf(k.pk, k.sk)
-		day := b.Start.Format(time.DateOnly)
+	err := e.eachSummary(ctx, func(t schema.Target) {
+		day := t.Start.Format(time.DateOnly)
 		days[day] = append([]key{}, days[day]...)
 	})
 	if err != nil {

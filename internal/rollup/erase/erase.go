@@ -32,10 +32,7 @@ import (
 )
 
 // Client is what an Eraser calls of DynamoDB. It needs retries of its own.
-type Client interface {
-	audit.Client
-	dynamo.BatchGetter
-}
+type Client interface{ audit.Client }
 
 // Options say how a key is erased.
 type Options struct {
@@ -151,8 +148,6 @@ type traces interface {
 	// summaries takes out of the rollups table what it has of a key that is swept, and had so
 	// many write shards.
 	summaries(ctx context.Context, writeShards int) error
-	// isSummary tells whether an item of the rollups table is a summary, or a part of one.
-	isSummary(it item) bool
 	// last deletes what tells that something may be left.
 	last(ctx context.Context) error
 }
@@ -228,11 +223,13 @@ func (t *task) count(ctx context.Context) error {
 	if entry.Max > 0 {
 		t.deleted(ShardCounts, 1)
 	}
-	if err := t.eachFailure(ctx, func(key, time.Time) error { t.deleted(Failures, 1); return nil }); err != nil {
+	failures, err := t.ownFailures(ctx)
+	if err != nil {
 		return err
 	}
+	t.deleted(Failures, len(failures))
 	if err := t.traces.last(ctx); err != nil {
 		return err
 	}
-	return t.eachSummary(ctx, func(key) { t.deleted(Summaries, 1) })
+	return t.eachSummary(ctx, func(schema.Target) { t.deleted(Summaries, 1) })
 }

@@ -2,9 +2,7 @@ package erase
 
 import (
 	"context"
-	"strings"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/schema"
 )
 
@@ -33,11 +31,5 @@ func (plain) dropping(context.Context, What, key) (spare bool, err error) { retu
 func (plain) dropped(context.Context, What, key, item) error { return nil }
 
 func (plain) summaries(context.Context, int) error { return nil }
-
-func (p plain) isSummary(it item) bool {
-	pk := dynamo.Text(it, schema.PK)
-	target, err := schema.ParseTarget(pk)
-	return err == nil && target.Base == p.base && strings.HasPrefix(pk, p.base.String())
-}
 
 func (plain) last(context.Context) error { return nil }

@@ -6,23 +6,16 @@ import (
 	"slices"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/internal/rollup"
+	"github.com/hotshard/hotshard/internal/rollup/audit"
 	"github.com/hotshard/hotshard/internal/rollup/board"
 	"github.com/hotshard/hotshard/internal/rollup/scan"
 	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
 // firstPeriod is before all boards: none has an older period.
 var firstPeriod = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
-
-// kinds are those of a board's periods.
-var kinds = []boards.Period{boards.AllTime, boards.Weekly, boards.Daily}
 
 // Player deletes one player's entries on a board in all periods that there ever were,
 // and waits until no top has the player. The board's other entries stay. It reads one
@@ -44,7 +37,10 @@ type departure struct {
 }
 
 func (t *departure) erase(ctx context.Context) error {
-	labels := t.labels()
+	labels, err := t.labels()
+	if err != nil {
+		return err
+	}
 	entries, err := t.entries(ctx, labels)
 	if err != nil {
 		return err
@@ -63,17 +59,12 @@ func (t *departure) erase(ctx context.Context) error {
 }
 
 // labels lists all periods up to tomorrow's, each once.
-func (t *departure) labels() (list []string) {
-	seen := map[string]bool{}
-	for at := firstPeriod; at.Before(t.o.Now().Add(24 * time.Hour)); at = at.AddDate(0, 0, 1) {
-		for _, p := range kinds {
-			if label := p.Label(at); !seen[label] {
-				seen[label] = true
-				list = append(list, label)
-			}
-		}
+func (t *departure) labels() (list []string, err error) {
+	periods, err := t.auditor.Board(t.board, audit.Range{From: firstPeriod, To: t.o.Now().Add(24 * time.Hour)})
+	for _, p := range periods {
+		list = append(list, p.Period)
 	}
-	return list
+	return list, err
 }
 
 // entries finds which of a player's entries there are.
@@ -82,31 +73,23 @@ func (t *departure) entries(ctx context.Context, labels []string) (found []key, 
 	for _, label := range labels {
 		keys = append(keys, dynamo.Key(schema.EntryKey(t.board, label, t.player)))
 	}
-	err = t.batchGet(ctx, t.o.Names.Items, keys, aws.String("pk, sk"), func(it item) {
+	err = t.batchGet(ctx, t.o.Names.Items, keys, func(it item) {
 		found = append(found, keyOf(it))
 	})
 	return found, err
 }
 
-const maxBatchGet = 100
+const maxBatchGet = 100 // tops, of up to 300 KB, that are in memory at a time
 
 // batchGet reads items consistently. Those that are not there are left out.
-func (e *Eraser) batchGet(ctx context.Context, table string, keys []item, projection *string, seen func(item)) error {
+func (e *Eraser) batchGet(ctx context.Context, table string, keys []item, seen func(item)) error {
 	for chunk := range slices.Chunk(keys, maxBatchGet) {
-		left := types.KeysAndAttributes{Keys: chunk, ConsistentRead: aws.Bool(true), ProjectionExpression: projection}
-		for len(left.Keys) > 0 {
-			out, err := e.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{table: left}})
-			if err != nil {
-				return fmt.Errorf("reading %d items of %s: %w", len(left.Keys), table, err)
-			}
-			for _, it := range out.Responses[table] {
-				seen(it)
-			}
-			if left = out.UnprocessedKeys[table]; len(left.Keys) > 0 {
-				if err := scan.Wait(ctx, e.o.Poll); err != nil {
-					return err
-				}
-			}
+		list, err := dynamo.BatchGet(ctx, e.client, table, chunk, true)
+		if err != nil {
+			return fmt.Errorf("reading %d items of %s: %w", len(chunk), table, err)
+		}
+		for _, it := range list {
+			seen(it)
 		}
 		e.o.Progress(len(chunk))
 	}
@@ -154,7 +137,7 @@ func (t *departure) holding(ctx context.Context, labels []string) (holding []str
 	for _, label := range labels {
 		keys = append(keys, dynamo.Key(schema.BoardRollupKey(t.board, label), schema.TopSK))
 	}
-	err = t.batchGet(ctx, t.o.Names.Rollups, keys, nil, func(it item) {
+	err = t.batchGet(ctx, t.o.Names.Rollups, keys, func(it item) {
 		target, parseErr := schema.ParseTarget(dynamo.Text(it, schema.PK))
 		top, topErr := board.StoredTop(it)
 		if parseErr == nil && (topErr != nil || top.Holds(t.player)) {

@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
+	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -12,6 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/rollup/audit"
+	"github.com/hotshard/hotshard/internal/rollup/parts"
 	"github.com/hotshard/hotshard/internal/rollup/scan"
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -133,8 +136,9 @@ func (t *task) find(ctx context.Context, emit func(what What, k key) error) erro
 }
 
 // eachSummary calls seen, one call at a time, for each item of the rollups table that is
-// a summary of the key, or a part of one.
-func (t *task) eachSummary(ctx context.Context, seen func(k key)) error {
+// a summary of the key, or a part of one; of an entity's, one that has more than its
+// sequence number.
+func (t *task) eachSummary(ctx context.Context, seen func(schema.Target)) error {
 	if t.base.Type == schema.Sessions || t.base.Type == schema.Limit {
 		return nil
 	}
@@ -143,8 +147,10 @@ func (t *task) eachSummary(ctx context.Context, seen func(k key)) error {
 		t.scanning.Lock()
 		defer t.scanning.Unlock()
 		for _, it := range page {
-			if t.traces.isSummary(it) {
-				seen(keyOf(it))
+			emptied := t.base.Type == schema.Entity && strings.HasSuffix(dynamo.Text(it, schema.RollupSequence), schema.EmptiedSuffix)
+			target, ok := parts.TargetOf(keyOf(it).pk, keyOf(it).sk)
+			if ok && target.Base == t.base && !emptied {
+				seen(target)
 			}
 		}
 		return nil
@@ -154,53 +160,38 @@ func (t *task) eachSummary(ctx context.Context, seen func(k key)) error {
 // failures forgets the failures of the key's summaries, since what they lack is gone;
 // if something is kept, that may be what the newest lack.
 func (t *task) failures(ctx context.Context) error {
+	list, err := t.ownFailures(ctx)
 	newer := 0
-	err := t.eachFailure(ctx, func(k key, last time.Time) error {
-		if len(t.report.Kept) > 0 && !last.Before(t.begun) {
-			newer++
-			return nil
+	for _, f := range list {
+		forgotten := false
+		if len(t.report.Kept) == 0 || f.Last.Before(t.begun) {
+			if forgotten, err = t.auditor.Forget(ctx, f); err != nil {
+				return err
+			}
 		}
-		old, err := t.remove(ctx, t.o.Names.Rollups, k)
-		if len(old) > 0 {
+		if forgotten {
 			t.deleted(Failures, 1)
+		} else {
+			newer++
 		}
-		return err
-	})
+	}
 	if newer > 0 {
 		t.kept("%d failures that were noted meanwhile: hotshard replay", newer)
 	}
 	return err
 }
 
-func (t *task) eachFailure(ctx context.Context, do func(k key, last time.Time) error) error {
-	for _, pk := range schema.FailurePartitions() {
-		in := &dynamodb.QueryInput{
-			TableName: &t.o.Names.Rollups, ConsistentRead: aws.Bool(true),
-			KeyConditionExpression:    aws.String("pk = :pk AND begins_with(sk, :sk)"),
-			ExpressionAttributeValues: item{":pk": dynamo.String(pk), ":sk": dynamo.String(t.base.String() + "#")},
-		}
-		for it, err := range dynamo.Items(ctx, t.client, in) {
-			if err != nil {
-				return fmt.Errorf("reading the failures %q: %w", pk, err)
-			}
-			target, err := schema.ParseTarget(keyOf(it).sk)
-			if err != nil || target.Base != t.base {
-				continue
-			}
-			last, _ := dynamo.Millis(it, schema.FailureLast)
-			if err := do(keyOf(it), last); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+// ownFailures lists the failures of the key's summaries.
+func (t *task) ownFailures(ctx context.Context) ([]audit.Failure, error) {
+	list, err := t.auditor.Failures(ctx)
+	return slices.DeleteFunc(list, func(f audit.Failure) bool { return !f.Known || f.Target.Base != t.base }), err
 }
 
 // unshard has all processes go by one write shard, and waits until no request can go
 // by anything else. It returns what the shard map has of the key then: how many write
 // shards there ever were, and no version for a key that it never had.
 func (t *task) unshard(ctx context.Context) (entry shardmap.Entry, err error) {
-	err = t.insist(ctx, func() (err error) {
+	err = insist(ctx, func(ctx context.Context) (err error) {
 		entry, err = t.changer.Reset(ctx, t.base.String(), t.o.Now())
 		return err
 	})
@@ -216,7 +207,7 @@ func (t *task) unshard(ctx context.Context) (entry shardmap.Entry, err error) {
 // forget takes the key out of the shard map.
 func (t *task) forget(ctx context.Context) error {
 	gone := false
-	err := t.insist(ctx, func() error {
+	err := insist(ctx, func(ctx context.Context) error {
 		err := t.changer.Forget(ctx, t.base.String(), t.o.Now())
 		gone = gone || err == nil
 		return err
@@ -231,23 +222,12 @@ func (t *task) forget(ctx context.Context) error {
 	return err
 }
 
-// insistence bounds the attempts at a change of the shard map, each of which has to
-// be made within a second.
-const insistence = 20
-
-// insist makes a change of the shard map; that there is nothing to change is none.
-func (t *task) insist(ctx context.Context, change func() error) (err error) {
-	for range insistence {
-		err = change()
-		switch {
-		case err == nil, errors.Is(err, shardmap.ErrNoChange):
-			return nil
-		case ctx.Err() != nil, !errors.Is(err, shard.ErrUnavailable) && !errors.Is(err, shard.ErrThrottled):
-			return err
-		}
-		if err := scan.Wait(ctx, t.o.Poll); err != nil {
-			return err
-		}
+// insist makes a change of the shard map, each attempt at which has to be made within a
+// second; that there is nothing to change is none.
+func insist(ctx context.Context, change func(context.Context) error) error {
+	err := dynamo.Persist(ctx, change)
+	if errors.Is(err, shardmap.ErrNoChange) {
+		return nil
 	}
 	return err
 }

@@ -34,14 +34,19 @@ type Part struct {
 
 // Measure is what the numbers of one field come to.
 type Measure struct {
-	N   int64   `dynamodbav:"n"` // numbers; at least 1
-	Sum Decimal `dynamodbav:"sum"`
-	Min Decimal `dynamodbav:"min"`
-	Max Decimal `dynamodbav:"max"`
+	N   int64   `dynamodbav:"n" json:"count"` // numbers; at least 1
+	Sum Decimal `dynamodbav:"sum" json:"sum"`
+	Min Decimal `dynamodbav:"min" json:"min"`
+	Max Decimal `dynamodbav:"max" json:"max"`
 }
 
 // Avg is the mean, to 15 decimal places, rounded half away from zero.
 func (m Measure) Avg() Decimal { return m.Sum.over(m.N) }
+
+// Same tells whether the numbers come to the same.
+func (m Measure) Same(other Measure) bool {
+	return m.N == other.N && m.Sum.Cmp(other.Sum) == 0 && m.Min.Cmp(other.Min) == 0 && m.Max.Cmp(other.Max) == 0
+}
 
 func (m Measure) merge(other Measure) Measure {
 	m.N += other.N
@@ -62,6 +67,12 @@ func (p Part) Clone() Part {
 		p.Measures = map[string]Measure{}
 	}
 	return p
+}
+
+// Same tells whether the same events may have come to both. Whether one came again with
+// other data is left out.
+func (p Part) Same(other Part) bool {
+	return p.Events == other.Events && p.Skipped == other.Skipped && maps.EqualFunc(p.Measures, other.Measures, Measure.Same)
 }
 
 // Add takes in one event with these numbers by field, as DynamoDB writes them.

@@ -44,10 +44,9 @@ func Sequence(sequence string) (string, error) {
 // Folder folds records into parts of one kind. It remembers the parts as it wrote or
 // found them last, and is safe for concurrent use.
 type Folder[V any] struct {
-	Client dynamo.Updater
-
-	store *Store[V]
-	known memo.Memo[Part[V]] // by partition and sort key
+	client dynamo.Updater
+	store  *Store[V]
+	known  memo.Memo[Part[V]] // by partition and sort key
 }
 
 // Bounds of a Folder.
@@ -77,7 +76,7 @@ func (f *Folder[V]) Fold(ctx context.Context, key Key, streamShard string, expir
 	known, _ := f.known.Get(place)
 	known.StreamShard = streamShard
 	var next Part[V]
-	err := dynamo.Guarded(ctx, f.Client, maxRounds, func() (*dynamodb.UpdateItemInput, error) {
+	err := dynamo.Guarded(ctx, f.client, maxRounds, func() (*dynamodb.UpdateItemInput, error) {
 		var news bool
 		next, news = f.advance(known, records)
 		if !news {

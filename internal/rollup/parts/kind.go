@@ -146,6 +146,16 @@ func (b Bucket) Expiry(read []Part[measures.Part], retention time.Duration, now 
 	return max(last, b.End().Add(retention).Unix())
 }
 
+// Target is what the rollup's events fold into.
+func (b Bucket) Target() schema.Target {
+	return schema.Target{Base: schema.BaseKey{Type: schema.Entity, Name: b.Entity}, Bucket: b.Width, Start: b.Start}
+}
+
+// BucketFor is the bucket of an entity's target.
+func BucketFor(t schema.Target) Bucket {
+	return Bucket{Entity: t.Base.Name, Width: t.Bucket, Start: t.Start.UTC()}
+}
+
 // BucketOf returns the bucket that an item of the rollups table has a part of; ok is
 // false for other items.
 func BucketOf(pk, sk string) (b Bucket, streamShard string, ok bool) {
@@ -166,6 +176,11 @@ func (p Period) PK() string { return schema.BoardRollupKey(p.Board, p.Label) }
 // Key is where the histogram's parts are.
 func (p Period) Key() Key { return Key{p.PK(), schema.HistogramPrefix, p.PK()} }
 
+// Target is what the period's entries fold into.
+func (p Period) Target() schema.Target {
+	return schema.Target{Base: schema.BaseKey{Type: schema.Board, Name: p.Board}, Period: p.Label}
+}
+
 // PeriodOf returns the period that an item of the rollups table has a part of a histogram
 // of; ok is false for other items.
 func PeriodOf(pk, sk string) (p Period, streamShard string, ok bool) {
@@ -175,4 +190,21 @@ func PeriodOf(pk, sk string) (p Period, streamShard string, ok bool) {
 		return p, "", false
 	}
 	return Period{target.Base.Name, target.Period}, streamShard, true
+}
+
+// TargetOf returns the target whose summary, or a part of it, an item of the rollups table
+// is; ok is false for other items.
+func TargetOf(pk, sk string) (t schema.Target, ok bool) {
+	b, _, ok := BucketOf(pk, sk)
+	if ok {
+		return b.Target(), true
+	}
+	t, err := schema.ParseTarget(pk)
+	switch {
+	case err != nil:
+		return t, false
+	case t.Base.Type == schema.Board:
+		return t, sk == schema.TopSK || strings.HasPrefix(sk, schema.HistogramPrefix)
+	}
+	return t, t.Base.Type == schema.Counter && sk == schema.SoleSK
 }

@@ -255,24 +255,19 @@ func (s *Store[V]) Merge(ctx context.Context, key Key, read, chosen []Part[V], e
 	return append(left, done.Merged), done, nil
 }
 
-// Squeeze merges as many parts as can be, after Replace has failed with ErrTooMany. They
-// have moved then. If there is nothing to merge, that is an error.
-func (s *Store[V]) Squeeze(ctx context.Context, key Key, read []Part[V], expires func(chosen []Part[V]) int64) error {
-	for merged := false; ; merged = true {
+// Squeeze merges as many parts as can be, after Replace has failed with ErrTooMany. Then
+// they have moved, and the error is ErrMoved; it is ErrTooMany if there is nothing to merge.
+func (s *Store[V]) Squeeze(ctx context.Context, key Key, read []Part[V]) error {
+	err := fmt.Errorf("the parts of %q can't be merged: %w", key.Target, ErrTooMany)
+	for {
 		chosen := s.Choose(read, func(Part[V]) bool { return true })
-		if len(chosen) == 0 && !merged {
-			return fmt.Errorf("the parts of %q can't be merged: %w", key.Target, ErrTooMany)
-		}
 		if len(chosen) == 0 {
-			return nil
-		}
-		var err error
-		read, _, err = s.Merge(ctx, key, read, chosen, expires(chosen))
-		if errors.Is(err, ErrMoved) {
-			return nil
-		}
-		if err != nil {
 			return err
 		}
+		expires, _ := Last(chosen, s.now())
+		if read, _, err = s.Merge(ctx, key, read, chosen, expires); err != nil {
+			return err
+		}
+		err = ErrMoved
 	}
 }
