@@ -110,8 +110,8 @@ func (e *evidence) tries(now time.Time) (all, refused int) {
 }
 
 // busy tells whether enough requests were made and refused lately. Where places are calculated
-// they must be of different items, none of which is more than a quarter of all: one item has
-// one place, whatever the count.
+// they must be of different items, none of which is half of all: one item has one place,
+// whatever the count.
 func (e *evidence) busy(p Placement, least int, now time.Time) bool {
 	calls, refused, most := 0, 0, 0
 	items, refusedItems := map[uint64]int{}, map[uint64]bool{}
@@ -130,7 +130,7 @@ func (e *evidence) busy(p Placement, least int, now time.Time) bool {
 	if p == Random {
 		return calls >= least && refused >= leastRefused
 	}
-	return calls >= least && len(refusedItems) >= leastRefused && 4*most <= calls
+	return calls >= least && len(refusedItems) >= leastRefused && 2*most < calls
 }
 
 // mayAsk tells whether the entry may be read now; then it counts as read.

@@ -89,7 +89,7 @@ func TestWhatEntitles(t *testing.T) {
 		"three refused requests":     {Random, func(w *writer) Answer { w.write(1, false); w.write(1, false); return w.write(1, false) }, Ask},
 		"one refusal":                {Random, func(w *writer) Answer { return w.write(2, true) }, Nothing},
 		"one of an event's":          {Timed, func(w *writer) Answer { return w.write(5, false) }, Nothing},
-		"four of events":             {Timed, func(w *writer) Answer { return w.writes(4, false) }, Ask},
+		"three of events":            {Timed, func(w *writer) Answer { return w.writes(3, false) }, Ask},
 		"two, one of which looked":   {Random, func(w *writer) Answer { w.write(5, false); return w.write(5, false) }, Nothing},
 		"a request refused twice":    {Random, func(w *writer) Answer { return w.write(2, false) }, Look},
 		"one that is tried for long": {Random, func(w *writer) Answer { w.write(1, true); w.write(1, true); return w.write(8, false) }, Look},
@@ -108,13 +108,12 @@ func TestWhatEntitles(t *testing.T) {
 			return w.write(1, false)
 		}, Ask},
 		"requests six seconds apart":    {Random, func(w *writer) Answer { w.writes(2, false); w.pass(6 * time.Second); return w.write(5, false) }, Look},
-		"one of four events refused":    {Timed, func(w *writer) Answer { w.writes(3, true); return w.write(5, false) }, Nothing},
-		"two of four events refused":    {Timed, func(w *writer) Answer { w.writes(2, true); w.write(3, false); return w.write(3, false) }, Ask},
-		"three events":                  {Timed, func(w *writer) Answer { return w.writes(3, false) }, Nothing},
+		"one of three events refused":   {Timed, func(w *writer) Answer { w.writes(2, true); return w.write(5, false) }, Nothing},
+		"two of three events refused":   {Timed, func(w *writer) Answer { w.write(1, true); w.write(3, false); return w.write(3, false) }, Ask},
+		"two events":                    {Timed, func(w *writer) Answer { w.write(3, false); return w.write(3, false) }, Nothing},
 		"one item again and again":      {Timed, func(w *writer) Answer { return w.again(7, 10) }, Nothing},
 		"half of them one item":         {Timed, func(w *writer) Answer { w.again(7, 5); return w.writes(5, false) }, Nothing},
-		"a third of them one item":      {Timed, func(w *writer) Answer { w.again(7, 3); return w.writes(6, false) }, Nothing},
-		"a quarter of them one item":    {Timed, func(w *writer) Answer { w.again(7, 2); return w.writes(6, false) }, Ask},
+		"a third of them one item":      {Timed, func(w *writer) Answer { w.again(7, 3); return w.writes(6, false) }, Ask},
 		"one item of a counter's":       {Random, func(w *writer) Answer { return w.again(7, 3) }, Ask},
 		"a backfill":                    {Timed, func(w *writer) Answer { return w.dated(-time.Minute) }, Nothing},
 		"events of nine seconds ago":    {Timed, func(w *writer) Answer { return w.dated(-9 * time.Second) }, Ask},
@@ -226,7 +225,7 @@ func TestAnswersAreEarned(t *testing.T) {
 		placement := Placement(rapid.IntRange(0, 2).Draw(t, "placement"))
 		w := newWriter(placement)
 		var all []told
-		requests := map[uint64]time.Time{}
+		var requests []request
 		last := time.Time{}
 		for i := range rapid.IntRange(1, 80).Draw(t, "writes") {
 			w.pass(time.Duration(rapid.IntRange(0, 700).Draw(t, "pause ms")) * time.Millisecond)
@@ -235,9 +234,10 @@ func TestAnswersAreEarned(t *testing.T) {
 				w.Effective = w.now.Add(time.Duration(rapid.IntRange(0, 3000).Draw(t, "lead ms")) * time.Millisecond)
 			}
 			id := uint64(i)
-			if requests[id] = w.now; w.now.IsZero() {
-				t.Fatal("no time")
+			if placement != Random && rapid.IntRange(0, 3).Draw(t, "again") == 0 {
+				id = 0
 			}
+			requests = append(requests, request{at: w.now, id: id})
 			w.At, w.Request = w.now, id
 			w.Requested(Request{Key: w.Key, Placement: placement, ID: id, At: w.At}, w.now)
 			for range rapid.IntRange(1, 4).Draw(t, "attempts") {
@@ -251,6 +251,7 @@ func TestAnswersAreEarned(t *testing.T) {
 				}
 				if got == Ask {
 					checkEarned(t, all, w.Attempt, w.now)
+					checkBusy(t, requests, placement, w.now)
 					if w.now.Sub(last) < minPause {
 						t.Fatalf("asked again after %v", w.now.Sub(last))
 					}
@@ -284,5 +285,24 @@ func checkEarned(t *rapid.T, all []told, a Attempt, now time.Time) {
 	}
 	if tries < leastTries || 2*refused < tries || len(requests) < leastRefused || !a.Refused {
 		t.Fatalf("%d of %d attempts were refused, of %d requests", refused, tries, len(requests))
+	}
+}
+
+// checkBusy counts, among all requests, those that matter now.
+func checkBusy(t *rapid.T, all []request, p Placement, now time.Time) {
+	calls, items := 0, map[uint64]int{}
+	for _, r := range all[max(0, len(all)-keptCalls):] {
+		if now.Sub(r.at) <= requestAge {
+			calls++
+			items[r.id]++
+		}
+	}
+	if calls < leastCalls {
+		t.Fatalf("of %d requests", calls)
+	}
+	for id, n := range items {
+		if p != Random && 2*n >= calls {
+			t.Fatalf("%d of %d requests are of item %d", n, calls, id)
+		}
 	}
 }
