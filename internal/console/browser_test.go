@@ -82,8 +82,8 @@ type tab struct {
 	faults []string // exceptions, and what the console of the browser calls an error
 }
 
-// patience bounds each wait for the page.
-const patience = 15 * time.Second
+// patience bounds each wait for the page, also on a machine that is busy with other tests.
+const patience = 45 * time.Second
 
 // open starts a tab of this size, for which it is noon. Without a browser the test fails.
 func open(t *testing.T, width, height int64) *tab {

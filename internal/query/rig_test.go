@@ -41,7 +41,7 @@ func (r *rig) serve(client Client) {
 	r.t.Helper()
 	service, err := New(Settings{
 		ItemsTable: r.names.Items, RollupsTable: r.names.Rollups, HeatTable: r.names.Heat, ShardMapTable: r.names.ShardMap,
-		Deadline: 5 * time.Second, DefaultSpan: 720 * time.Hour,
+		Deadline: 25 * time.Second, DefaultSpan: 720 * time.Hour,
 	}, client)
 	if err != nil {
 		r.t.Fatal(err)

@@ -104,7 +104,7 @@ func TestRollupsEndWhole(t *testing.T) {
 	r := newRig(t)
 	service, err := New(Settings{
 		ItemsTable: r.names.Items, RollupsTable: r.names.Rollups, ShardMapTable: r.names.ShardMap,
-		Deadline: 5 * time.Second, DefaultSpan: 720 * time.Hour, RollupRetention: 24 * time.Hour,
+		Deadline: 25 * time.Second, DefaultSpan: 720 * time.Hour, RollupRetention: 24 * time.Hour,
 	}, r.client)
 	if err != nil {
 		t.Fatal(err)
