@@ -135,10 +135,11 @@ func newApp(t *testing.T, context map[string]any) (app awscdk.App, out string) {
 
 var made = map[string]*template{} // by context
 
-// with is the template with a context. The CDK's runtime makes one at a time.
+// with is the template with a context. The CDK's runtime makes one at a time, and tests here
+// are not parallel.
 func with(t *testing.T, context map[string]any) *template {
 	t.Helper()
-	key := fmt.Sprint(context)
+	key := fmt.Sprintf("%#v", context)
 	if made[key] == nil {
 		app, out := newApp(t, context)
 		app.Synth(nil)

@@ -142,6 +142,9 @@ func (c *ProveCmd) confirm(ctx context.Context, o prove.Options, in *os.File, st
 // askToBegin waits for an answer, or for the end of ctx; no is what is not yes.
 func askToBegin(ctx context.Context, in io.Reader, out io.Writer) error {
 	answer, err := terminal.Ask(ctx, in, out, "Begin? y/N: ")
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("nothing was begun: %w", err)
+	}
 	if err == nil && !slices.Contains([]string{"y", "yes"}, strings.ToLower(answer)) {
 		err = errors.New("nothing was begun")
 	}

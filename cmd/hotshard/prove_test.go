@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -167,6 +169,9 @@ func TestProveAsks(t *testing.T) {
 		if err := askToBegin(t.Context(), strings.NewReader(answer), &asked); (err == nil) != begins || asked.String() != "Begin? y/N: " {
 			t.Errorf("%q: %v, asked %q", answer, err, &asked)
 		}
+	}
+	if err := askToBegin(t.Context(), iotest.ErrReader(errors.New("torn")), io.Discard); err == nil || err.Error() != "nothing was begun: reading the answer: torn" {
+		t.Errorf("a broken input: %v", err)
 	}
 }
 

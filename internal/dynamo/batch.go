@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -14,14 +15,14 @@ import (
 
 // DynamoDB's bounds of a batch, and ours of the batches under way for one call.
 const (
-	maxBatchGet   = 100
+	MaxBatchGet   = 100
 	MaxBatchWrite = 25
 	MaxParallel   = 16
 )
 
 // BatchGet reads the items of these keys that exist, in no order, in parallel.
 func BatchGet(ctx context.Context, client BatchGetter, table string, keys []Item, consistent bool) ([]Item, error) {
-	parts := slices.Collect(slices.Chunk(keys, maxBatchGet))
+	parts := slices.Collect(slices.Chunk(keys, MaxBatchGet))
 	found := make([][]Item, len(parts))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(MaxParallel)
@@ -35,22 +36,34 @@ func BatchGet(ctx context.Context, client BatchGetter, table string, keys []Item
 	return slices.Concat(found...), err
 }
 
-func batchGetPart(ctx context.Context, client BatchGetter, table string, left types.KeysAndAttributes) ([]Item, error) {
-	var found []Item
-	err := Persist(ctx, func(ctx context.Context) error {
-		out, err := client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
-			RequestItems: map[string]types.KeysAndAttributes{table: left},
-		}, NoRetry)
-		if err != nil {
-			return err
+// batchGetPart reads one batch. An attempt fails only if it reads none of the keys that are
+// left; one that reads some is followed by others for as long as the deadline allows.
+func batchGetPart(ctx context.Context, client BatchGetter, table string, left types.KeysAndAttributes) (found []Item, err error) {
+	notRead := func() error { return fmt.Errorf("%w: %d keys were not read", shard.ErrThrottled, len(left.Keys)) }
+	_, bounded := ctx.Deadline()
+	startBy := StartBy(ctx)
+	for {
+		err = Persist(ctx, func(ctx context.Context) error {
+			asked := len(left.Keys)
+			out, err := client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
+				RequestItems: map[string]types.KeysAndAttributes{table: left},
+			}, NoRetry)
+			if err != nil {
+				return err
+			}
+			found = append(found, out.Responses[table]...)
+			if left = out.UnprocessedKeys[table]; len(left.Keys) == asked {
+				return notRead()
+			}
+			return nil
+		})
+		if err != nil || len(left.Keys) == 0 {
+			return found, err
 		}
-		found = append(found, out.Responses[table]...)
-		if left = out.UnprocessedKeys[table]; len(left.Keys) > 0 {
-			return fmt.Errorf("%w: %d keys were not read", shard.ErrThrottled, len(left.Keys))
+		if bounded && time.Now().After(startBy) || !Pause(ctx, jittered().NextBackOff()) {
+			return found, notRead()
 		}
-		return nil
-	})
-	return found, err
+	}
 }
 
 // MaxActions is what a transaction takes beside the marker of [once.Applier].

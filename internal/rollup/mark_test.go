@@ -38,7 +38,8 @@ func acks(t *testing.T, db *dynamodb.Client, table string) map[string]string {
 func TestMarksAreAcknowledgedAfterWhatCameBefore(t *testing.T) {
 	h, db := newEvents(t, nil)
 	batch := batchOf("s", markRecord(1, "1"), inserted("e", "1", `{"M":{}}`, "2").record(), markRecord(2, "3"))
-	h.events = newEventFolder(failing{}, Settings{RollupsTable: h.table}, h.now)
+	client := &switched{db, true}
+	h.events = newEventFolder(client, Settings{RollupsTable: h.table}, h.now)
 	failed, err := hand(h, batch)
 	if err != nil || len(failed) != 1 || !failed["2"] {
 		t.Fatalf("failed: %v, %v", failed, err)
@@ -47,7 +48,7 @@ func TestMarksAreAcknowledgedAfterWhatCameBefore(t *testing.T) {
 	if got := acks(t, db, h.table); len(got) != 1 || got[pk+"1"] != "s" {
 		t.Errorf("acknowledged: %v", got)
 	}
-	h.events = newEventFolder(db, Settings{RollupsTable: h.table}, h.now)
+	client.off = false
 	must(t, h, batch)
 	if got := acks(t, db, h.table); len(got) != 2 || got[pk+"2"] != "s" {
 		t.Errorf("acknowledged: %v", got)
@@ -55,6 +56,19 @@ func TestMarksAreAcknowledgedAfterWhatCameBefore(t *testing.T) {
 	if got := rollups(t, db, h.table, "e")["2026-01-31T22"].Events; got != 1 {
 		t.Errorf("%d events: a mark is none", got)
 	}
+}
+
+// switched is a client whose updates fail while it is off.
+type switched struct {
+	Client
+	off bool
+}
+
+func (s *switched) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	if s.off {
+		return failing{}.UpdateItem(ctx, in, o...)
+	}
+	return s.Client.UpdateItem(ctx, in, o...)
 }
 
 // TestAnAcknowledgementThatFails makes its mark come again.

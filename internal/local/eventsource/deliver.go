@@ -131,20 +131,31 @@ func (d *delivery) openWindow(ctx context.Context, t time.Time) error {
 
 // closeWindow ends the window that is open, if one is.
 func (d *delivery) closeWindow(ctx context.Context) error {
+	if err := d.endWindow(ctx); err != nil {
+		return err
+	}
+	return d.save()
+}
+
+// endWindow is closeWindow before it is saved.
+func (d *delivery) endWindow(ctx context.Context) error {
 	if d.cp.window != nil {
 		if err := d.handler.final(ctx, d.cp.window, false); err != nil {
 			return err
 		}
 		d.cp.window = nil
 	}
-	return d.save()
+	return nil
 }
 
 // finish ends a closed stream shard. Its window ends with it: children begin
 // with a new one.
 func (d *delivery) finish(ctx context.Context) error {
+	if err := d.endWindow(ctx); err != nil {
+		return err
+	}
 	d.cp.finished = true
-	return d.closeWindow(ctx)
+	return d.save()
 }
 
 // save writes the checkpoint, however long the table is out of reach.

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/local/enginetest"
 	"github.com/hotshard/hotshard/internal/rollup/audit"
 	"github.com/hotshard/hotshard/internal/rollup/measures"
 	"github.com/hotshard/hotshard/internal/rollup/parts"
@@ -249,6 +250,46 @@ func TestMixedWidths(t *testing.T) {
 		if len(found) != 1 || found[0].State != audit.Mixed || !strings.Contains(found[0].Detail, detail) {
 			t.Errorf("found %+v, want %s", found, detail)
 		}
+	}
+}
+
+// TestMorePartsThanATransaction: a rollup with more parts than one transaction takes is
+// repaired, and what is folded later, or once more, counts once.
+func TestMorePartsThanATransaction(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	at := hour()
+	r.run(t, nil)
+	r.put(t, "e", at, 4)
+	r.folded(t, "e", at, 4)
+	key := parts.Bucket{Entity: "e", Width: shard.Hour, Start: at}.Key()
+	one := []parts.Record[measures.Part]{{Sequence: strings.Repeat("0", 39) + "1", Apply: func(p *measures.Part) { p.Add(map[string]string{"t": "1"}) }}}
+	folder := parts.NewEvents(r.db, r.names.Rollups, time.Now).Folder(r.db)
+	const wrong = 120
+	for n := range wrong {
+		if err := folder.Fold(t.Context(), key, fmt.Sprint("gone", n), time.Time{}, one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if there := len(r.parts(t, "e", at)); there <= wrong {
+		t.Fatalf("%d parts", there)
+	}
+	r.wantFound(t, 20*time.Second, hourTarget("e", at), audit.Fewer, `124 events; "t": 124, sum 130, min 1, max 4`, `4 events; "t": 4, sum 10, min 1, max 4`)
+	r.put(t, "e", at.Add(time.Minute), 3)
+	r.folded(t, "e", at, 7)
+	for n := range wrong { // delivered again
+		again := parts.NewEvents(r.db, r.names.Rollups, time.Now).Folder(r.db)
+		if err := again.Fold(t.Context(), key, fmt.Sprint("gone", n), time.Time{}, one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	enginetest.Deliver(t, r.db, r.names, "again", r.aggregator(t, r.db), nil)()
+	if found := check(t, r.auditor(t, nil), hourTarget("e", at)); len(found) != 0 {
+		t.Fatalf("after three more events: %+v", found)
+	}
+	sum := parts.NewEvents(r.db, r.names.Rollups, time.Now).Sum(r.parts(t, "e", at))
+	if m := sum.Measures["t"]; sum.Events != 7 || m.Sum.String() != "16" {
+		t.Errorf("the sum is %+v", sum)
 	}
 }
 

@@ -141,7 +141,7 @@ func (p *clearing) strangers(ctx context.Context, k *kept) (int, error) {
 // Not done means that something was folded meanwhile.
 func (p *clearing) tidy(ctx context.Context, k *kept) (done bool, err error) {
 	if slices.ContainsFunc(k.parts, func(part parts.Part[board.Histogram]) bool { return !part.Emptied() }) {
-		err := p.cells.Empty(ctx, p.Key(), k.parts, nil)
+		err := replace(ctx, p.cells, p.Key(), k.parts, board.Histogram{}, 0, nil) // at once: parts may be negative
 		switch {
 		case errors.Is(err, parts.ErrMoved):
 			return false, nil

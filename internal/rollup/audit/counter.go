@@ -149,20 +149,23 @@ func (c *counters) readPartials(ctx context.Context, name string, sources []sour
 	return c.read(ctx, c.o.Names.Rollups, sources, func(n int) string { return schema.SummaryKey(name, n) })
 }
 
-// read reads the items that sources have by their partition keys, consistently.
+// read reads the items that sources have by their partition keys, consistently, one batch
+// after the other.
 func (c *counters) read(ctx context.Context, table string, sources []source, pkOf func(n int) string) (map[string]item, error) {
 	keys := map[string]item{}
 	for _, s := range sources {
 		pk := pkOf(s.n)
 		keys[pk] = dynamo.Key(pk, schema.SoleSK)
 	}
-	list, err := dynamo.BatchGet(ctx, c.client, table, slices.Collect(maps.Values(keys)), true)
-	if err != nil {
-		return nil, fmt.Errorf("reading %d items of %s: %w", len(keys), table, err)
-	}
 	found := map[string]item{}
-	for _, it := range list {
-		found[dynamo.Text(it, schema.PK)] = it
+	for chunk := range slices.Chunk(slices.Collect(maps.Values(keys)), dynamo.MaxBatchGet) {
+		list, err := dynamo.BatchGet(ctx, c.client, table, chunk, true)
+		if err != nil {
+			return nil, fmt.Errorf("reading %d items of %s: %w", len(keys), table, err)
+		}
+		for _, it := range list {
+			found[dynamo.Text(it, schema.PK)] = it
+		}
 	}
 	return found, nil
 }

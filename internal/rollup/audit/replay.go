@@ -3,6 +3,8 @@ package audit
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -21,18 +23,30 @@ type Failure struct {
 	Records int64         `json:"records"` // deliveries of records
 	Last    time.Time     `json:"last_at"`
 
-	stored item
+	stored item // what Forget needs of it
 }
 
 // Failures lists the failures that are noted.
 func (a *Auditor) Failures(ctx context.Context) ([]Failure, error) {
+	return a.readFailures(ctx, "", nil)
+}
+
+// FailuresOf lists the failures of a key's summaries that are noted.
+func (a *Auditor) FailuresOf(ctx context.Context, base schema.BaseKey) ([]Failure, error) {
+	list, err := a.readFailures(ctx, " AND begins_with(sk, :sk)", item{":sk": dynamo.String(base.String() + "#")})
+	return slices.DeleteFunc(list, func(f Failure) bool { return !f.Known || f.Target.Base != base }), err
+}
+
+// readFailures lists the failures of which more holds than a partition key.
+func (a *Auditor) readFailures(ctx context.Context, more string, values item) ([]Failure, error) {
 	var list []Failure
 	for _, pk := range schema.FailurePartitions() {
 		in := &dynamodb.QueryInput{
 			TableName: &a.o.Names.Rollups, ConsistentRead: aws.Bool(true),
-			KeyConditionExpression:    aws.String("pk = :pk"),
+			KeyConditionExpression:    aws.String("pk = :pk" + more),
 			ExpressionAttributeValues: item{":pk": dynamo.String(pk)},
 		}
+		maps.Copy(in.ExpressionAttributeValues, values)
 		for it, err := range dynamo.Items(ctx, a.client, in) {
 			if err != nil {
 				return nil, fmt.Errorf("reading the failures %q: %w", pk, err)
@@ -44,7 +58,10 @@ func (a *Auditor) Failures(ctx context.Context) ([]Failure, error) {
 }
 
 func failureOf(it item) Failure {
-	f := Failure{stored: it, Text: dynamo.Text(it, schema.SK), Reason: dynamo.Text(it, schema.FailureReason)}
+	f := Failure{
+		Text: dynamo.Text(it, schema.SK), Reason: dynamo.Text(it, schema.FailureReason),
+		stored: item{schema.FailureLast: it[schema.FailureLast], schema.FailureCount: it[schema.FailureCount]},
+	}
 	f.Records, _ = dynamo.Whole(it, schema.FailureCount)
 	last, known := dynamo.Millis(it, schema.FailureLast)
 	if known {

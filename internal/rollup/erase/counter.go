@@ -21,7 +21,7 @@ func (c counter) match(k key) (what What, ok bool) {
 
 // dropped folds the removal of a write shard, as the aggregator will. So the summary agrees
 // at once, also while the aggregator is off. The tombstone stays: it keeps old records that
-// come again from bringing the value back, and the daily compaction removes it.
+// come again from bringing the value back, and the compaction removes it.
 func (c counter) dropped(ctx context.Context, what What, k key, old item) error {
 	if what != WriteShards {
 		return nil

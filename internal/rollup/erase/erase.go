@@ -223,7 +223,7 @@ func (t *task) count(ctx context.Context) error {
 	if entry.Max > 0 {
 		t.deleted(ShardCounts, 1)
 	}
-	failures, err := t.ownFailures(ctx)
+	failures, err := t.auditor.FailuresOf(ctx, t.base)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -160,31 +159,39 @@ func (t *task) eachSummary(ctx context.Context, seen func(schema.Target)) error 
 // failures forgets the failures of the key's summaries, since what they lack is gone;
 // if something is kept, that may be what the newest lack.
 func (t *task) failures(ctx context.Context) error {
-	list, err := t.ownFailures(ctx)
+	list, err := t.auditor.FailuresOf(ctx, t.base)
+	if err != nil {
+		return err
+	}
 	newer := 0
 	for _, f := range list {
-		forgotten := false
-		if len(t.report.Kept) == 0 || f.Last.Before(t.begun) {
-			if forgotten, err = t.auditor.Forget(ctx, f); err != nil {
-				return err
-			}
-		}
-		if forgotten {
+		switch gone, err := t.failure(ctx, f); {
+		case err != nil:
+			return err
+		case gone:
 			t.deleted(Failures, 1)
-		} else {
+		case len(t.report.Kept) > 0:
 			newer++
 		}
 	}
 	if newer > 0 {
 		t.kept("%d failures that were noted meanwhile: hotshard replay", newer)
 	}
-	return err
+	return nil
 }
 
-// ownFailures lists the failures of the key's summaries.
-func (t *task) ownFailures(ctx context.Context) ([]audit.Failure, error) {
-	list, err := t.auditor.Failures(ctx)
-	return slices.DeleteFunc(list, func(f audit.Failure) bool { return !f.Known || f.Target.Base != t.base }), err
+// failure deletes a failure and tells whether it did. While something is kept, it deletes
+// none that was noted, or noted again, meanwhile.
+func (t *task) failure(ctx context.Context, f audit.Failure) (gone bool, err error) {
+	if len(t.report.Kept) == 0 {
+		pk, sk := schema.FailureKey(f.Text)
+		old, err := t.remove(ctx, t.o.Names.Rollups, key{pk, sk})
+		return len(old) > 0, err
+	}
+	if !f.Last.Before(t.begun) {
+		return false, nil
+	}
+	return t.auditor.Forget(ctx, f)
 }
 
 // unshard has all processes go by one write shard, and waits until no request can go
@@ -226,8 +233,8 @@ func (t *task) forget(ctx context.Context) error {
 // second; that there is nothing to change is none.
 func insist(ctx context.Context, change func(context.Context) error) error {
 	err := dynamo.Persist(ctx, change)
-	if errors.Is(err, shardmap.ErrNoChange) {
+	if err == nil || errors.Is(err, shardmap.ErrNoChange) {
 		return nil
 	}
-	return err
+	return fmt.Errorf("changing the shard map (call again, it goes on): %w", err)
 }
