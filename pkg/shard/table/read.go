@@ -82,12 +82,11 @@ func (t *Table) Page(ctx context.Context, name string, s Span, now time.Time) (P
 // Count counts a range by one COUNT query for each partition; it costs the read
 // units of reading it. The span must have no Limit and no After.
 func (t *Table) Count(ctx context.Context, name string, s Span, now time.Time) (n int, err error) {
+	if s.Limit != 0 || s.After != "" {
+		return 0, t.describe("counting", name, fmt.Errorf("%w: a count has no Limit and no After", shard.ErrMisused))
+	}
 	g, err := t.Raw(now).gather(name, s)
-	switch {
-	case err != nil:
-	case s.Limit != 0 || s.After != "":
-		err = fmt.Errorf("%w: a count has no Limit and no After", shard.ErrMisused)
-	default:
+	if err == nil {
 		n, err = g.count(ctx)
 	}
 	if err != nil {
