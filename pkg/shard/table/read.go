@@ -17,7 +17,8 @@ const MaxQueries = 1000
 // Query streams the items of a name in the order of their sort keys, read from all
 // its write shards in parallel; items with equal sort keys come in the order of what
 // their write shards are calculated from, or else of the write shards. Memory holds about a page (1 MB) of each write shard. The stream
-// ends with the first error, whose item is nil.
+// ends with the first error, whose item is nil. The clock goes on from now since
+// Query was called, also when the loop starts later.
 func (t *Table) Query(ctx context.Context, name string, s Span, now time.Time) iter.Seq2[Item, error] {
 	r := t.Raw(now)
 	return func(yield func(Item, error) bool) {
