@@ -73,6 +73,11 @@ func TestTablesAreRefused(t *testing.T) {
 			t.Errorf("after %q: %v", after, err)
 		}
 	}
+	for _, s := range []table.Span{{After: "x"}, {Limit: 1}} {
+		if _, err := whole.Count(t.Context(), "x", s, wingtest.Epoch); !errors.Is(err, shard.ErrMisused) || !strings.Contains(err.Error(), "no Limit and no After") {
+			t.Errorf("counting %+v: %v", s, err)
+		}
+	}
 }
 
 // TestPagesOverManyBuckets: a page reads a bounded number of partitions, and goes on
