@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,6 +51,51 @@ func TestPlanAsJSON(t *testing.T) {
 	if got != want {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
+}
+
+// TestPlansNamesAsJSON: those that programs read.
+func TestPlansNamesAsJSON(t *testing.T) {
+	code, out, err := hotshard(t, strings.Fields("plan --rate 2000 --writes 10 --json")...)
+	if code != exitOK || err != "" {
+		t.Fatalf("exit %d with %q", code, err)
+	}
+	var got map[string]any
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Fields(`
+		capped
+		daily_cost.lines.day daily_cost.lines.item daily_cost.lines.reckoned daily_cost.total daily_cost.writes_per_second
+		monthly_cost.on_demand.read monthly_cost.on_demand.storage monthly_cost.on_demand.total monthly_cost.on_demand.write
+		monthly_cost.prices.as_of monthly_cost.prices.on_demand_read_million monthly_cost.prices.on_demand_write_million
+		monthly_cost.prices.provisioned_read_hour monthly_cost.prices.provisioned_write_hour
+		monthly_cost.prices.region monthly_cost.prices.storage_gb_month
+		monthly_cost.provisioned.read monthly_cost.provisioned.storage monthly_cost.provisioned.total monthly_cost.provisioned.write
+		partitions.expected partitions.size partitions.throughput
+		peak_write_units
+		read.items read.queries read.read_units read.read_units_strong
+		safety shards shards_calculated shards_random`)
+	if names := namesIn("", got); !slices.Equal(names, want) {
+		t.Errorf("got  %q\nwant %q", names, want)
+	}
+}
+
+// namesIn lists the paths of all that is in a value and has a name, sorted, each once.
+func namesIn(path string, value any) (names []string) {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, inner := range value {
+			names = append(names, namesIn(strings.TrimPrefix(path+"."+name, "."), inner)...)
+		}
+	case []any:
+		for _, inner := range value {
+			names = append(names, namesIn(path, inner)...)
+		}
+	default:
+		return []string{path}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 func TestPlansWrongUsageIsOneLine(t *testing.T) {

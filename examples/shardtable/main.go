@@ -15,7 +15,7 @@ import (
 )
 
 func main() {
-	ctx, now, args := context.Background(), time.Now(), os.Args[1:]
+	ctx, args := context.Background(), os.Args[1:]
 	cfg, err := config.LoadDefaultConfig(ctx)
 	if err != nil || len(args) != 5 || args[0] != "copy" && args[0] != "drop" {
 		log.Fatal("say copy|drop TABLE PARTITION_KEY SORT_KEY NAME, and have AWS set up: ", err)
@@ -25,12 +25,12 @@ func main() {
 	sharded := table.Table{Client: client, Name: args[1], PartitionKey: args[2], SortKey: args[3], Shards: table.Fixed(10), Layout: table.CalculatedSuffix{}}
 	move := migrate.Migration{Client: client, From: &plain, To: &sharded, Phase: migrate.WriteBoth}
 	if args[0] == "copy" { // an error says so when other items are where the new ones go
-		done, err = move.Copy(ctx, name, table.Span{}, now, nil)
-	} else if same, differ := move.Verify(ctx, name, table.Span{}, now); differ != nil || same.Missing+same.Different > 0 {
+		done, err = move.Copy(ctx, name, table.Span{}, time.Now(), nil)
+	} else if same, differ := move.Verify(ctx, name, table.Span{}, time.Now()); differ != nil || same.Missing+same.Different > 0 {
 		log.Fatalf("nothing is dropped: %+v, %v", same, differ) // Extra are those whose old ones a drop deleted
 	} else {
 		move.Phase = migrate.WriteNew // with programs at work, each phase is a deployment of theirs
-		done, err = move.Drop(ctx, name, table.Span{}, now, nil)
+		done, err = move.Drop(ctx, name, table.Span{}, time.Now(), nil)
 	}
 	log.Printf("%+v", done)
 	if err != nil || done.Kept > 0 {

@@ -109,7 +109,8 @@ func Operation(who Audience, method, path, id, summary, description string) huma
 }
 
 // Register adds a call whose errors become answers by [Problem]. What serves it is made with
-// its first request: a container starts sooner, and may never be asked for most calls.
+// its first request: a container starts sooner, and may never be asked for most calls. What
+// can't be registered is a panic at its first request; TestTheDocument makes all of them ready.
 func Register[I, O any](api *API, op huma.Operation, call func(context.Context, *I) (*O, error)) {
 	add := func(to huma.API) {
 		huma.Register(to, op, func(ctx context.Context, in *I) (*O, error) {

@@ -200,8 +200,7 @@ func BenchmarkHeat(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			service.now = func() time.Time { return now }
-			service.heat.o.Now = service.now
+			service.setClock(func() time.Time { return now })
 			handler := httpapi.New(slog.New(slog.DiscardHandler), Routes(service))
 			for name, path := range map[string]string{
 				"hot-keys": fmt.Sprintf("/v1/hot-keys?since=%s", since),

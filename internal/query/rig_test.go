@@ -46,10 +46,12 @@ func (r *rig) serve(client Client) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	service.now = func() time.Time { return r.now }
-	service.heat.o.Now = service.now
+	service.setClock(func() time.Time { return r.now })
 	r.handler = httpapi.New(slog.New(slog.NewTextHandler(r.t.Output(), nil)), Routes(service))
 }
+
+// setClock has the service go by another clock.
+func (s *Service) setClock(now func() time.Time) { s.now, s.heat.o.Now = now, now }
 
 // get reads a path into an answer, and returns the status.
 func (r *rig) get(path string, into any) int {

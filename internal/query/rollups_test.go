@@ -109,7 +109,7 @@ func TestRollupsEndWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	service.now = func() time.Time { return r.now }
+	service.setClock(func() time.Time { return r.now })
 	r.handler = httpapi.New(slog.New(slog.NewTextHandler(t.Output(), nil)), Routes(service))
 	hour := r.now
 	late := map[string]types.AttributeValue{"expires_at": &types.AttributeValueMemberN{Value: fmt.Sprint(r.now.Unix() + 9999)}}

@@ -123,7 +123,7 @@ func (s *Service) Load(ctx context.Context) error { return s.view.Load(ctx, s.no
 // Routes registers the service's calls. A nil service serves to document them.
 func Routes(s *Service) httpapi.Routes {
 	if s == nil {
-		s = &Service{heat: new(Heat)}
+		s = &Service{heat: new(Heat)} // what is described is never called
 	}
 	return func(api *httpapi.API) {
 		c := calls{api, s.settings.Deadline, s.now}

@@ -102,8 +102,8 @@ func Patient(c *shardmap.Changer) *shardmap.Changer {
 // Note is what tests note of their changes.
 var Note = shardmap.Note{By: "test", Why: "to see it"}
 
-// Insist calls until a machine that is busy has done it within a change's second, and
-// takes it for done when there is nothing left to do.
+// Insist calls until a machine that is busy has done it within a change's second. ErrNoChange
+// is for Grow, GrowFrom, Reset and Forget: an attempt that ran out of time may have done it.
 func Insist(t *testing.T, call func() error) {
 	t.Helper()
 	for range 20 {

@@ -84,11 +84,11 @@ func Resume(state map[string]string, start time.Time, length time.Duration, topK
 }
 
 // resumeIndexes reads the counts of indexes; nothing stands for none.
-func resumeIndexes(packed string, limits topk.Limits) (*topk.Sketch, error) {
-	if packed == "" {
+func resumeIndexes(text string, limits topk.Limits) (*topk.Sketch, error) {
+	if text == "" {
 		return topk.New(limits), nil
 	}
-	b, err := base64.StdEncoding.DecodeString(packed)
+	b, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
 		return nil, err
 	}

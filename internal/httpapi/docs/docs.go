@@ -16,7 +16,8 @@ import (
 )
 
 // With adds the OpenAPI document of all the routes at /openapi.json, and the same to read
-// at /docs. Both are made when the first caller asks for them.
+// at /docs. Both are made when the first caller asks for them. A document that can't be made is a
+// panic that httpapi.New does not recover from; TestTheDocument makes it.
 func With(handler http.Handler, routes ...httpapi.Routes) http.Handler {
 	text := sync.OnceValue(func() []byte { return document(httpapi.Describe(routes...)) })
 	page := sync.OnceValue(func() http.Handler { return v5emb.New("hotshard", "/openapi.json", pagePath) })

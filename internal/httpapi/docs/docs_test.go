@@ -10,8 +10,8 @@ import (
 	"github.com/hotshard/hotshard/internal/httpapi/docs"
 )
 
-// TestPathsThatAreNone are a 404 in problem JSON beside the page too, which is there.
-func TestPathsThatAreNone(t *testing.T) {
+// TestPathsThatAreNoneBesideThePage are a 404 in problem JSON too, and the page is there.
+func TestPathsThatAreNoneBesideThePage(t *testing.T) {
 	handler := docs.With(httpapi.New(slog.New(slog.DiscardHandler)))
 	for path, want := range map[string]int{"*": 404, "/docs/none.js": 404, "/healthz/": 404, "/nothing": 404, "/docs": 200, "/docs/": 200, "/docs/swagger-ui.css": 200, "/openapi.json": 200} {
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)

@@ -28,11 +28,12 @@ type documented struct {
 }
 
 // TestTheDocument of the whole API keeps the rules by which clients are made from it and
-// people read it.
+// people read it, and all calls in it can be made.
 func TestTheDocument(t *testing.T) {
 	routes := []httpapi.Routes{ingest.Routes(nil), query.Routes(nil)}
+	handler := httpapi.New(slog.New(slog.NewTextHandler(t.Output(), nil)), routes...)
 	answer := httptest.NewRecorder()
-	docs.With(httpapi.New(slog.New(slog.DiscardHandler), routes...), routes...).
+	docs.With(handler, routes...).
 		ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/openapi.json", nil))
 	d := &documented{t: t, seen: map[string]bool{}}
 	if err := json.Unmarshal(answer.Body.Bytes(), &d.root); err != nil {
@@ -45,6 +46,7 @@ func TestTheDocument(t *testing.T) {
 		for method, op := range item.(object) {
 			operations++
 			d.checkOperation(method+" "+path, method, op.(object))
+			checkReady(t, handler, strings.ToUpper(method), path)
 		}
 	}
 	if operations != 19 {
@@ -59,6 +61,19 @@ func TestTheDocument(t *testing.T) {
 		if got, _ := d.schemas[name].(object)["required"].([]any); !slices.Equal(got, want) {
 			t.Errorf("%s requires %v, want %v", name, got, want)
 		}
+	}
+}
+
+// checkReady makes a call ready by its first request, which its service is not asked for.
+func checkReady(t *testing.T, handler http.Handler, method, path string) {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), method, strings.NewReplacer("{", "", "}", "").Replace(path)+"?unknown=1", strings.NewReader("{}"))
+	r.Header.Set("Content-Type", "application/json")
+	answer := httptest.NewRecorder()
+	handler.ServeHTTP(answer, r)
+	if answer.Code != http.StatusUnprocessableEntity || !strings.Contains(answer.Body.String(), "query.unknown") ||
+		answer.Header().Get("Content-Type") != "application/problem+json" {
+		t.Errorf("%s %s: %d %v %s", method, path, answer.Code, answer.Header(), answer.Body)
 	}
 }
 

@@ -33,7 +33,7 @@ func (m *Migration) Put(ctx context.Context, it table.Item, now time.Time) error
 	switch {
 	case err != nil:
 	case c.same(from, to):
-		return m.From.Put(ctx, it, now)
+		return m.From.Put(ctx, it, c.from.raw.Now())
 	default:
 		err = c.pair(from, to, c.identity(it)).putBoth(ctx, it)
 	}
@@ -85,7 +85,7 @@ func (m *Migration) Delete(ctx context.Context, key table.Item, now time.Time) e
 	}
 	all := c.spots(olds, news)
 	if len(all) == 1 {
-		return m.From.Delete(ctx, key, now)
+		return m.From.Delete(ctx, key, c.from.raw.Now())
 	}
 	if err := c.deleteAll(ctx, c.identity(key), all); err != nil {
 		return describe(m.To, operation, name, err)
@@ -216,7 +216,7 @@ func (m *Migration) Update(ctx context.Context, key table.Item, in *dynamodb.Upd
 		return describe(m.To, operation, name, err)
 	}
 	if c.same(p.at, p.otherAt) {
-		_, err := m.From.Update(ctx, key, in, now)
+		_, err := m.From.Update(ctx, key, in, c.from.raw.Now())
 		return err
 	}
 	if err := undisturbed(ctx, func(ctx context.Context) error { return p.updateBoth(ctx, in) }); err != nil {

@@ -2,12 +2,14 @@ package setup
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/internal/schema/tableinput"
+	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 // Client is what Create calls of DynamoDB.
@@ -15,8 +17,8 @@ type Client interface {
 	tableinput.Client
 }
 
-// Names are the names of hotshard's four tables. A table whose name is "" is left out: without
-// hotshard's functions nobody writes those of rollups and heat.
+// Names are the names of hotshard's four tables. Rollups and Heat may be left out, as "": without
+// hotshard's functions nobody writes those.
 type Names struct {
 	Items    string // counters, events, boards, sessions, limits and the markers of once
 	Rollups  string // what counters.Summaries reads
@@ -39,6 +41,9 @@ func (n Names) tables() []schema.Table {
 // start, also at the same time. Expiry that is being turned off stays so: until that is done, AWS
 // refuses to turn it on. A later call does.
 func Create(ctx context.Context, client Client, names Names) error {
+	if names.Items == "" || names.ShardMap == "" {
+		return fmt.Errorf("%w: setup needs names for Items and ShardMap", shard.ErrMisused)
+	}
 	for _, t := range names.tables() {
 		if err := tableinput.Make(ctx, client, t); err != nil {
 			return err

@@ -116,7 +116,7 @@ func fillMap(b *testing.B, client *dynamodb.Client, sharded string, keys int) {
 			at := fmt.Sprintf("17638081%02d.250", change)
 			list.Value = append(list.Value, wingtest.Str(fmt.Sprint(at, ":", 4<<(2*change))))
 			notes[at] = &types.AttributeValueMemberM{Value: table.Item{
-				"by": wingtest.Str("ingest"), "why": wingtest.Str("4 of 8 attempts refused on 3 of 4 write shards within 2s"),
+				"by": wingtest.Str("ingest"), "why": wingtest.Str("half of its writes or more are refused on 1 write shards"),
 			}}
 		}
 		number := func(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }

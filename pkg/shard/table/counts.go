@@ -11,7 +11,8 @@ import (
 )
 
 // Counts says how many write shards a name has: [Fixed], or a [shardmap.Map], which many
-// programs share and a [shardmap.Changer] changes.
+// programs share and a [shardmap.Changer] changes. How far ahead the times of items may lie is
+// asked of any that has Options() shardmap.Options.
 type Counts interface {
 	// Lookup returns the counts of a key as a function of time. For a Table it is
 	// the name in the partition key; see [Namespace].
@@ -123,7 +124,7 @@ func (t *Table) changing() bool {
 // aheadOf is how far ahead the times of items may lie.
 func aheadOf(c Counts) time.Duration {
 	switch c := c.(type) {
-	case interface{ Options() shardmap.Options }: // a map, or its changer
+	case interface{ Options() shardmap.Options }: // as a map has, and its changer
 		return c.Options().EventAhead
 	case Namespace:
 		return aheadOf(c.Counts)

@@ -17,7 +17,8 @@ const MaxQueries = 1000
 // Query streams the items of a name in the order of their sort keys, read from all
 // its write shards in parallel; items with equal sort keys come in the order of what
 // their write shards are calculated from, or else of the write shards. Memory holds about a page (1 MB) of each write shard. The stream
-// ends with the first error, whose item is nil.
+// ends with the first error, whose item is nil. The clock goes on from now since
+// Query was called, also when the loop starts later.
 func (t *Table) Query(ctx context.Context, name string, s Span, now time.Time) iter.Seq2[Item, error] {
 	r := t.Raw(now)
 	return func(yield func(Item, error) bool) {
@@ -82,12 +83,11 @@ func (t *Table) Page(ctx context.Context, name string, s Span, now time.Time) (P
 // Count counts a range by one COUNT query for each partition; it costs the read
 // units of reading it. The span must have no Limit and no After.
 func (t *Table) Count(ctx context.Context, name string, s Span, now time.Time) (n int, err error) {
+	if s.Limit != 0 || s.After != "" {
+		return 0, t.describe("counting", name, fmt.Errorf("%w: a count has no Limit and no After", shard.ErrMisused))
+	}
 	g, err := t.Raw(now).gather(name, s)
-	switch {
-	case err != nil:
-	case s.Limit != 0 || s.After != "":
-		err = fmt.Errorf("%w: a count has no Limit and no After", shard.ErrMisused)
-	default:
+	if err == nil {
 		n, err = g.count(ctx)
 	}
 	if err != nil {

@@ -73,6 +73,11 @@ func TestTablesAreRefused(t *testing.T) {
 			t.Errorf("after %q: %v", after, err)
 		}
 	}
+	for _, s := range []table.Span{{After: "x"}, {Limit: 1}} {
+		if _, err := whole.Count(t.Context(), "x", s, wingtest.Epoch); !errors.Is(err, shard.ErrMisused) || !strings.Contains(err.Error(), "no Limit and no After") {
+			t.Errorf("counting %+v: %v", s, err)
+		}
+	}
 }
 
 // TestPagesOverManyBuckets: a page reads a bounded number of partitions, and goes on
@@ -232,10 +237,24 @@ func TestUpdateAndDelete(t *testing.T) {
 	}
 }
 
+// batchReads notes how each of its batches was read.
+type batchReads struct {
+	*dynamodb.Client
+	consistent []bool
+}
+
+func (c *batchReads) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	for _, keys := range in.RequestItems {
+		c.consistent = append(c.consistent, aws.ToBool(keys.ConsistentRead))
+	}
+	return c.Client.BatchGetItem(ctx, in, o...)
+}
+
 func TestTallies(t *testing.T) {
 	db := enginetest.Client(t)
+	reads := &batchReads{Client: db}
 	tally := table.Tally{
-		Client: db, Table: wingtest.Theirs(t, db, "S"), PartitionKey: "customer", SortKey: "placed", Sort: wingtest.Str("total"),
+		Client: reads, Table: wingtest.Theirs(t, db, "S"), PartitionKey: "customer", SortKey: "placed", Sort: wingtest.Str("total"),
 		Value: "views", Format: shard.HashShard, Shards: table.Fixed(8),
 	}
 	for i := range 50 {
@@ -246,10 +265,14 @@ func TestTallies(t *testing.T) {
 	if err := tally.Add(t.Context(), "away", 7, wingtest.Epoch); err != nil {
 		t.Fatal(err)
 	}
-	for _, read := range []func(context.Context, []string, time.Time) (*big.Int, error){tally.Sum, tally.EventualSum} {
+	for consistent, read := range map[bool]func(context.Context, []string, time.Time) (*big.Int, error){true: tally.Sum, false: tally.EventualSum} {
+		reads.consistent = nil
 		sum, err := read(t.Context(), []string{"home", "away", "home", "never"}, wingtest.Epoch)
 		if err != nil || sum.Int64() != 732 {
 			t.Fatalf("%v, %v", sum, err)
+		}
+		if len(reads.consistent) == 0 || slices.Contains(reads.consistent, !consistent) {
+			t.Errorf("consistent reads: %v, want %v", reads.consistent, consistent)
 		}
 	}
 	for name, bad := range map[string]table.Tally{"zero": {}, "half a sort key": {

@@ -105,8 +105,9 @@ func (c *Tally) sum(ctx context.Context, names []string, now time.Time, consiste
 		return nil, err
 	}
 	var keys []dynamo.Item
+	clock := dynamo.StartClock(now)
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
-		entry, err := c.Shards.Lookup(ctx, name, now)
+		entry, err := c.Shards.Lookup(ctx, name, clock.Now())
 		if err != nil {
 			return nil, fmt.Errorf("summing %q of table %s: %w", name, c.Table, err)
 		}
