@@ -39,7 +39,7 @@ func TestStorms(t *testing.T) {
 		"events 10x, lead 5 s, any of 1,000":  {storm{placement: Timed, rate: 500, quota: 1000, lead: 5 * s, lasting: 43 * s, spread: true}, want{86, 18 * s, 256, 0}},
 		"events 10x, lead 5 s, 50 containers": {storm{placement: Timed, rate: 500, quota: 50, lead: 5 * s, lasting: 43 * s}, want{84, 18 * s, 256, 0}},
 		"events 3x, lead 5 s, 50 containers":  {storm{placement: Timed, rate: 150, quota: 50, lead: 5 * s, lasting: 43 * s}, want{88, 14 * s, 96, 0}}, // 24 in most
-		"one event again and again, 2x":       {storm{placement: Timed, rate: 100, quota: 50, lead: 5 * s, one: true}, want{0, time.Minute, 96, 0}}, // for the others, which it takes with it
+		"one event again and again, 2x":       {storm{placement: Timed, rate: 100, quota: 50, lead: 5 * s, one: true}, want{0, time.Minute, 96, 0}},   // for the others, which it takes with it
 		"a backfill, 10x":                     {storm{placement: Timed, rate: 500, quota: 50, lead: 5 * s, past: true}, want{0, time.Minute, 1, 0}},
 		"counter 10x, an hour after another":  {storm{rate: 500, quota: 50, warm: 1, quietRate: 1, again: time.Hour}, want{99.9, 0, 1, 0}},
 		"counter 10x, shrunk for an hour":     {storm{rate: 500, quota: 50, warm: 1, quietRate: 1, again: time.Hour, shrunk: true}, want{97.5, 3 * s, 64, 0}},

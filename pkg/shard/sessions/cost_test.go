@@ -89,6 +89,13 @@ func TestEachWriteOfASessionIsTold(t *testing.T) {
 	d := deploy(t)
 	d.pin(t, "g", 5, later.Add(-time.Hour), shardmap.ChangerOptions{})
 	lease := sessions.Lease{Group: "g", ID: "z", TTL: time.Hour}
+	view := d.view() // which a write waits a quarter of a second for, and then goes by less
+	if err := view.Load(within(t), later); err != nil {
+		t.Fatal(err)
+	}
+	process := func(client *faulty, w *watched) *sessions.Store {
+		return sessions.New(client, d.names.Items, view, sessions.Options{Watch: w})
+	}
 	const place, taken, refused = "S#g 4 ", "S#g 4 taken by version 1", "S#g 4 over its limit by version 1"
 	for name, c := range map[string]struct {
 		reason string
@@ -101,10 +108,10 @@ func TestEachWriteOfASessionIsTold(t *testing.T) {
 	} {
 		for what, do := range map[string]func(*faulty, *watched) error{
 			"put": func(client *faulty, w *watched) error {
-				_, err := d.process(client, w).Put(within(t), lease, later)
+				_, err := process(client, w).Put(within(t), lease, later)
 				return err
 			},
-			"end": func(client *faulty, w *watched) error { return d.process(client, w).End(within(t), "g", "z", later) },
+			"end": func(client *faulty, w *watched) error { return process(client, w).End(within(t), "g", "z", later) },
 		} {
 			w, left := &watched{}, 3
 			client := &faulty{Client: d.client, before: func() error {
