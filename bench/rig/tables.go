@@ -75,7 +75,7 @@ func NewTables(ctx context.Context, endpoint string, limits limiter.Options) (t 
 	if limits.Partitions == 0 {
 		limits.Partitions, limits.PartitionWCU, limits.PartitionRCU = 64, 100_000, 300_000
 	}
-	limits.Base = local.Transport()
+	limits.Base, limits.TopKeys = local.Transport(), 10_000 // experiments count partition keys
 	t.Meter = &Meter{}
 	if t.Meter.Limits, err = limiter.New(limits); err != nil {
 		return nil, err
