@@ -19,7 +19,7 @@ var answering = map[string]string{
 	"GET /openapi.json": "query", "GET /docs": "query", "GET /docs/{file+}": "query",
 }
 
-var registered = regexp.MustCompile(`(?:http\.Method(\w+), "|get\(api, httpapi\.\w+, ")(/v1/[^"]+)"`)
+var registered = regexp.MustCompile(`(?:http\.Method(\w+), "|get\(c, httpapi\.\w+, ")(/v1/[^"]+)"`)
 
 // TestRoutes: one route for each call that the functions register, all behind
 // authorization, and none that takes the rest.
