@@ -134,7 +134,7 @@ func Routes(s *Service) httpapi.Routes {
 		get(c, httpapi.ForCallers, "/v1/events/{id}", "get-event", "Read one event",
 			"The event of this entity, id and time, read consistently.", s.events.get, http.StatusNotFound)
 		get(c, httpapi.ForCallers, "/v1/rollups", "list-rollups", "Read counts and sums of an entity's events by hour or day",
-			"What the events of each bucket add up to, as far as they are folded, mostly within a minute.", s.rollups.list)
+			"What the events of each bucket add up to, as far as they are folded, mostly within two seconds.", s.rollups.list)
 		get(c, httpapi.ForCallers, "/v1/leaderboards", "get-leaderboard", "Read the first of a leaderboard",
 			"The first players in rank, as of the last fold.", s.boards.get, http.StatusNotFound)
 		get(c, httpapi.ForCallers, "/v1/leaderboards/rank", "get-rank", "Read a player's rank and neighbours",

@@ -82,9 +82,9 @@ func (s *Store[V]) Replace(ctx context.Context, key Key, read []Part[V], total V
 
 // Empty leaves nothing of the parts read, the merged one included, but their sequence
 // numbers, with floors as in Replace: nothing that they count is there any more. It is
-// for any number of parts, since what they have goes nowhere, so that they need not be
-// emptied at once. With ErrMoved some were not, and those that were stay empty: read
-// again, and see whether all that they count is still gone.
+// for any number of parts that are never negative, as an event rollup's: what they have goes
+// nowhere, so that they need not be emptied at once. With ErrMoved some were not, and those
+// that were stay empty: read again, and see whether all that they count is still gone.
 func (s *Store[V]) Empty(ctx context.Context, key Key, read []Part[V], floors map[string]string) error {
 	now := s.now()
 	actions, _, err := s.empty(key, read, floors, now)
